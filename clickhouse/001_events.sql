@@ -1,0 +1,29 @@
+-- No partitions: events may carry any past time, and one block over a hundred months would be refused.
+-- Every resolved event once: sorted for questions about one event over many players (segments).
+create table events (
+  tenant_id UUID,
+  project_id UUID,
+  event LowCardinality(String),
+  player_id UUID,
+  occurred_at DateTime64(3, 'UTC'),
+  received_at DateTime64(3, 'UTC'),
+  ingestion_id UUID,
+  event_index UInt16,
+  -- Smallest unit of the base currency; null where the event carries none or no rate is known yet.
+  base_amount Nullable(Int64),
+  base_payout Nullable(Int64),
+  properties String CODEC(ZSTD(1)),
+  -- A later revision of the same event (a better rate) replaces the earlier one.
+  revision UInt64 default 0
+)
+engine = ReplacingMergeTree(revision)
+order by (tenant_id, project_id, event, player_id, occurred_at, ingestion_id, event_index)
+settings non_replicated_deduplication_window = 10000;
+
+-- The same events sorted for questions about one player (timeline, daily series).
+create table events_by_player as events
+engine = ReplacingMergeTree(revision)
+order by (tenant_id, project_id, player_id, occurred_at, ingestion_id, event_index)
+settings non_replicated_deduplication_window = 10000;
+
+create materialized view events_to_events_by_player to events_by_player as select * from events;

@@ -1,0 +1,35 @@
+-- Postgres' players as absolute rows; the highest revision (the writing transaction's id) holds.
+create table players (
+  tenant_id UUID,
+  project_id UUID,
+  player_id UUID,
+  external_id Nullable(String),
+  email Nullable(String),
+  phone Nullable(String),
+  telegram_id Nullable(String),
+  status LowCardinality(String),
+  timezone LowCardinality(Nullable(String)),
+  default_currency_code LowCardinality(String),
+  current_tier_code LowCardinality(Nullable(String)),
+  tier_promoted_at Nullable(DateTime64(3, 'UTC')),
+  kyc_status LowCardinality(String),
+  kyc_level Int32,
+  churn_score Float64,
+  ltv_predicted Nullable(Float64),
+  custom_attributes String,
+  first_seen_at DateTime64(3, 'UTC'),
+  last_seen_at DateTime64(3, 'UTC'),
+  total_deposited Int64,
+  total_withdrawn Int64,
+  total_wagered Int64,
+  total_won Int64,
+  ggr Int64,
+  bet_count Int64,
+  session_count Int64,
+  created_at DateTime64(3, 'UTC'),
+  deleted_at Nullable(DateTime64(3, 'UTC')),
+  revision UInt64
+)
+engine = ReplacingMergeTree(revision)
+order by (tenant_id, project_id, player_id)
+settings non_replicated_deduplication_window = 10000;

@@ -1,0 +1,45 @@
+-- One row per distinct money event. The row is the claim: a second event with the same key is a duplicate
+-- or a conflict. `occurrence` is 0 but for outcomes of sport bets, which may be corrected: there it is the
+-- event's time in milliseconds, so that each correction is an event of its own.
+create table ledger (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null,
+  event text not null,
+  occurrence bigint not null,
+  player_id uuid not null,
+  occurred_at timestamptz not null,
+  currency text,
+  -- As sent, in the smallest unit of `currency`; 10 ETH in wei exceed 64 bits.
+  amount numeric(38, 0),
+  payout numeric(38, 0),
+  -- In the smallest unit of the base currency; null while no rate is known (or nothing was sent).
+  base_amount bigint,
+  base_payout bigint,
+  -- The rate that converted this row, 1 unit of currency = rate units of base; null where none was needed.
+  rate numeric,
+  rate_ts timestamptz,
+  ingestion_id uuid not null,
+  event_index smallint not null,
+  -- Where on the log the claim was made: after a crash the fold tells its own claims from others' by it.
+  log_partition integer not null,
+  log_offset bigint not null,
+  primary key (tenant_id, project_id, reference, event, occurrence)
+);
+create index ledger_by_player on ledger (tenant_id, project_id, player_id);
+
+-- One small row per bet, written with every event of the bet: the place where writers of one bet meet.
+-- What the bet contributes to totals is a function of its ledger rows; nothing is kept twice.
+create table bets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  kind text not null check (kind in ('casino', 'sport')),
+  bet_id text not null,
+  status text not null check (status in ('placed', 'settled', 'voided', 'cashed_out')),
+  -- Grows by one with every change; a writer that read an older one loses and reads again.
+  revision integer not null,
+  primary key (tenant_id, project_id, kind, bet_id)
+) with (fillfactor = 80);
+
+call protect_tenant_table('ledger');
+call protect_tenant_table('bets');

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const optionalText = z.string().min(1).optional();
+
+/** The environment variables of the service; README.md's table is tested against this list. */
+const environmentSchema = z.object({
+  SERVICE_ENV: z.enum(['dev', 'stag', 'prod']).default('dev'),
+  ROLES: z.string().default('all'),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: port.default(8080),
+  INGEST_PORT: port.default(8081),
+  DATA_DIR: z.string().min(1).default('./data'),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
+  KAFKA_BROKERS: optionalText,
+  KAFKA_TOPIC_PREFIX: z.string().default(''),
+  KAFKA_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(6),
+  CLICKHOUSE_URL: optionalText,
+  POSTGRES_URL: optionalText,
+  REDIS_URL: optionalText,
+  AUTH_JWKS_URL: optionalText,
+  AUTH_ISSUER: optionalText,
+  AUTH_AUDIENCE: optionalText,
+  INTERNAL_SECRET: z.string().min(32).optional(),
+  RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
+  RATE_INGEST_BURST: z.coerce.number().int().positive().default(50_000),
+  RATE_IDENTIFY_PER_SECOND: z.coerce.number().positive().default(1_000),
+  RATE_ADMIN_PER_SECOND: z.coerce.number().positive().default(100),
+});
+
+export const ENVIRONMENT_VARIABLES = Object.keys(environmentSchema.shape);
+
+/** The roles one process can take on; `all` runs every one of them. */
+export const ROLES = ['api', 'intake', 'player-fold', 'analytics-sink', 'player-mirror'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The four servers of a distributed installation; absent when everything runs inside this process. */
+export interface Servers {
+  kafka_brokers: string[];
+  kafka_topic_prefix: string;
+  kafka_partitions: number;
+  clickhouse_url: string;
+  postgres_url: string;
+  redis_url: string;
+}
+
+export interface Config {
+  service_env: 'dev' | 'stag' | 'prod';
+  roles: ReadonlySet<Role>;
+  host: string;
+  port: number;
+  ingest_port: number;
+  data_dir: string;
+  log_level: string;
+  servers: Servers | undefined;
+  /** Absent: the development issuer signs sessions (loopback only, design 11). */
+  identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
+  /** Absent: one is made and kept in `data_dir`. */
+  internal_secret: string | undefined;
+  rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
+}
+
+/** A configuration that cannot be used; `message` lists every problem. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Reads the configuration from environment variables. Rejects unusable or half-given ones with {@link ConfigError}. */
+export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) {
+    throw new ConfigError(parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; '));
+  }
+  const env = parsed.data;
+  const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
+  return {
+    service_env: env.SERVICE_ENV,
+    roles: readRoles(env.ROLES),
+    host: env.HOST,
+    port: env.PORT,
+    ingest_port: env.INGEST_PORT,
+    data_dir: env.DATA_DIR,
+    log_level: env.LOG_LEVEL,
+    servers: readServers(env),
+    identity_provider: readIdentityProvider(env),
+    internal_secret: env.INTERNAL_SECRET,
+    rates: {
+      ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
+      identify: { per_second: env.RATE_IDENTIFY_PER_SECOND, burst: Math.ceil(env.RATE_IDENTIFY_PER_SECOND) },
+      admin: { per_second: adminPerSecond, burst: Math.ceil(adminPerSecond) },
+    },
+  };
+}
+
+type Environment = z.infer<typeof environmentSchema>;
+
+function readRoles(text: string): ReadonlySet<Role> {
+  if (text === 'all') return new Set(ROLES);
+  const roles = text.split(',').map((name) => name.trim());
+  for (const role of roles) {
+    if (!(ROLES as readonly string[]).includes(role)) {
+      throw new ConfigError(`ROLES: "${role}" is not one of all, ${ROLES.join(', ')}`);
+    }
+  }
+  return new Set(roles as Role[]);
+}
+
+function readServers(env: Environment): Servers | undefined {
+  const { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL } = env;
+  const urls = { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL };
+  const missing = Object.keys(urls).filter((name) => urls[name as keyof typeof urls] === undefined);
+  if (missing.length === Object.keys(urls).length) return undefined;
+  if (!KAFKA_BROKERS || !CLICKHOUSE_URL || !POSTGRES_URL || !REDIS_URL) {
+    throw new ConfigError(`give all servers or none; missing: ${missing.join(', ')}`);
+  }
+  return {
+    kafka_brokers: KAFKA_BROKERS.split(',').map((broker) => broker.trim()),
+    kafka_topic_prefix: env.KAFKA_TOPIC_PREFIX,
+    kafka_partitions: env.KAFKA_PARTITIONS,
+    clickhouse_url: CLICKHOUSE_URL,
+    postgres_url: POSTGRES_URL,
+    redis_url: REDIS_URL,
+  };
+}
+
+function readIdentityProvider(env: Environment): Config['identity_provider'] {
+  const { AUTH_JWKS_URL, AUTH_ISSUER, AUTH_AUDIENCE } = env;
+  if (!AUTH_JWKS_URL && !AUTH_ISSUER && !AUTH_AUDIENCE) return undefined;
+  if (!AUTH_JWKS_URL || !AUTH_ISSUER || !AUTH_AUDIENCE) {
+    throw new ConfigError('give AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE together');
+  }
+  return { jwks_url: AUTH_JWKS_URL, issuer: AUTH_ISSUER, audience: AUTH_AUDIENCE };
+}

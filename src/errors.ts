@@ -1,0 +1,71 @@
+/**
+ * Every error the service answers with, in one table (spec part 7, design 8).
+ * The OpenAPI document and the README's error table are derived from it; a test compares them.
+ */
+export const ERRORS = {
+  BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'the Content-Type is not application/json' },
+  UNAUTHORIZED: { status: 401, when: 'the credential is missing, malformed, expired or revoked' },
+  FORBIDDEN: { status: 403, when: 'the credential is valid but may not do this' },
+  NOT_FOUND: { status: 404, when: 'no such path or resource' },
+  PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
+  API_KEY_NOT_FOUND: { status: 404, when: 'the API key does not exist in this project' },
+  PROJECT_NOT_FOUND: { status: 404, when: 'the project does not exist in this tenant' },
+  TENANT_NOT_FOUND: { status: 404, when: 'the tenant does not exist' },
+  METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
+  CONFLICT: { status: 409, when: 'the change collides with another record' },
+  PAYLOAD_TOO_LARGE: { status: 413, when: 'the body is over the size limit' },
+  IDENTITY_REQUIRED: { status: 422, when: 'an event carries neither anonymous_id nor player_id' },
+  PROPERTIES_INVALID: { status: 422, when: "an event's name or properties fail their schema" },
+  VALIDATION_ERROR: { status: 422, when: 'a parameter or field has an unusable value' },
+  FIELD_NOT_WRITABLE: { status: 422, when: 'a computed field was set by the caller' },
+  RATE_LIMITED: { status: 429, when: 'the rate limit is exceeded; see Retry-After' },
+  INTERNAL_ERROR: { status: 500, when: 'a fault of the service; the log has the cause under the request id' },
+  INGESTION_UNAVAILABLE: { status: 503, when: 'the event log takes no writes now; see Retry-After' },
+  SERVICE_UNAVAILABLE: { status: 503, when: 'a storage engine does not answer now; see Retry-After' },
+} as const satisfies Record<string, { status: number; when: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** One invalid input: `path` is a dotted path into the body or query, `message` says what is allowed there. */
+export interface Issue {
+  path: string;
+  message: string;
+}
+
+export interface ErrorDetails {
+  issues?: Issue[];
+  [key: string]: unknown;
+}
+
+interface ApiErrorOptions {
+  cause?: unknown;
+  details?: ErrorDetails;
+  /** Seconds for the `Retry-After` header. */
+  retry_after_s?: number;
+}
+
+/** An error with a code of {@link ERRORS}; the error handler turns it into the error envelope of spec part 1. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly details: ErrorDetails | undefined;
+  readonly retry_after_s: number | undefined;
+
+  /** `message` is shown to the caller: it says what to do and never holds a secret. */
+  constructor(code: ErrorCode, message: string, options: ApiErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.status = ERRORS[code].status;
+    this.details = options.details;
+    this.retry_after_s = options.retry_after_s;
+  }
+}
+
+/** 422 VALIDATION_ERROR with `details.issues` (design 8). */
+export function validationError(issues: Issue[]): ApiError {
+  const first = issues[0];
+  const message = first === undefined ? 'invalid input' : `${first.path || 'body'}: ${first.message}`;
+  return new ApiError('VALIDATION_ERROR', message, { details: { issues } });
+}

@@ -1,0 +1,90 @@
+/**
+ * The event log: named topics of keyed records with per-partition order (design 2, 3).
+ * Two implementations share one contract suite: a table in the embedded Postgres, and Kafka.
+ */
+
+/** One record to append. Records of one key keep their order. */
+export interface NewRecord {
+  key: string;
+  /** UTF-8 text, JSON in every topic of this service; at most `MAX_RECORD_BYTES`. */
+  value: string;
+}
+
+/** A record as read back: `offset` grows by one per record of a partition (gaps are allowed). */
+export interface LogRecord {
+  offset: bigint;
+  key: string;
+  value: string;
+}
+
+/** Consecutive records of one partition, in offset order, never empty. */
+export interface LogBatch {
+  topic: string;
+  partition: number;
+  records: LogRecord[];
+}
+
+export interface ConsumeOptions {
+  topic: string;
+  /** Consumers of one group share the partitions; each group sees every record. */
+  group: string;
+  /** A batch never has more records than this. */
+  max_records: number;
+  /** With fewer than `max_records` waiting, wait up to this long for more. 0: deliver at once. */
+  linger_ms: number;
+  /**
+   * Handles one batch; batches of one partition come one at a time, in order. When it resolves, the
+   * position after the batch is committed; when it rejects, the same records come again after a pause
+   * (at-least-once: after a crash, records handled but not committed come again as well).
+   */
+  handle(batch: LogBatch): Promise<void>;
+}
+
+export interface LogConsumer {
+  /** Stops taking batches, waits for the running handler for at most `grace_ms`, leaves the group. */
+  close(grace_ms?: number): Promise<void>;
+}
+
+/** Where a group stands in one partition. */
+export interface GroupLag {
+  partition: number;
+  /** The next offset the group would read. */
+  next_offset: bigint;
+  /** The offset the next appended record will get. */
+  end_offset: bigint;
+}
+
+export interface EventLog {
+  /** Makes topics exist; an existing topic keeps its partitions. */
+  ensureTopics(topics: readonly string[]): Promise<void>;
+  /**
+   * Resolves when every record is durable; rejects with {@link LogUnavailable} when that cannot be said
+   * in time (the records may then be there or not).
+   */
+  append(topic: string, records: readonly NewRecord[]): Promise<void>;
+  consume(options: ConsumeOptions): Promise<LogConsumer>;
+  /** End offset per partition: the offset the next record will get. */
+  endOffsets(topic: string): Promise<Map<number, bigint>>;
+  lag(topic: string, group: string): Promise<GroupLag[]>;
+  /**
+   * Reads `[from, to)` of one partition outside any group, in batches of at most `max_records`;
+   * stops early at the end of the partition.
+   */
+  read(
+    topic: string,
+    partition: number,
+    from: bigint,
+    to: bigint,
+    max_records?: number,
+  ): AsyncIterable<LogBatch>;
+  /** Rejects when the log cannot take an append now. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The log did not confirm the call in time; try again later. */
+export class LogUnavailable extends Error {
+  override readonly name = 'LogUnavailable';
+}
+
+export const MAX_RECORD_BYTES = 2 * 1024 * 1024;

@@ -1,0 +1,89 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/** The Prometheus metrics of one process; names are documented in README.md. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Creates a registry of its own, so that several platforms can live in one test process. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  return {
+    registry,
+    eventsAccepted: new Counter({
+      name: 'events_accepted_total',
+      help: 'Events answered with 202',
+      registers,
+    }),
+    eventsRejected: new Counter({
+      name: 'events_rejected_total',
+      help: 'Events refused at intake',
+      labelNames: ['code'],
+      registers,
+    }),
+    appendSize: new Histogram({
+      name: 'intake_append_events',
+      help: 'Events per append to the log',
+      buckets: [1, 10, 100, 1000, 5000],
+      registers,
+    }),
+    appendSeconds: new Histogram({
+      name: 'intake_append_seconds',
+      help: 'Time until an append is durable',
+      buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2],
+      registers,
+    }),
+    foldBatchEvents: new Histogram({
+      name: 'fold_batch_events',
+      help: 'Events per fold transaction',
+      buckets: [1, 10, 100, 1000, 5000],
+      registers,
+    }),
+    foldBatchSeconds: new Histogram({
+      name: 'fold_batch_seconds',
+      help: 'Time per fold transaction',
+      buckets: [0.005, 0.02, 0.1, 0.5, 2, 10],
+      registers,
+    }),
+    eventsFolded: new Counter({ name: 'events_folded_total', help: 'Events applied by the fold', registers }),
+    duplicates: new Counter({
+      name: 'events_duplicate_total',
+      help: 'Events dropped as duplicates',
+      registers,
+    }),
+    stakeMismatches: new Counter({
+      name: 'bets_stake_mismatch_total',
+      help: 'Bets whose placed and settled stakes differ',
+      registers,
+    }),
+    deadLetters: new Counter({
+      name: 'events_dead_letter_total',
+      help: 'Events sent to the dead-letter topic',
+      labelNames: ['reason'],
+      registers,
+    }),
+    rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
+    rowsMirrored: new Counter({
+      name: 'mirror_rows_total',
+      help: 'Player rows written to ClickHouse',
+      registers,
+    }),
+    consumerLag: new Gauge({
+      name: 'consumer_lag_events',
+      help: 'Records behind the end of the topic',
+      labelNames: ['group', 'partition'],
+      registers,
+    }),
+    consumerLagSeconds: new Gauge({
+      name: 'consumer_lag_seconds',
+      help: 'Age of the last handled record when it was handled',
+      labelNames: ['group'],
+      registers,
+    }),
+    rateLimiterDegraded: new Gauge({
+      name: 'rate_limiter_degraded',
+      help: '1 while limits are decided locally',
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,20 @@
+import type { Clock } from '../platform/clock.ts';
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import type { EventLog } from '../platform/event-log/port.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import type { RateLimiter } from '../platform/rate-limit/port.ts';
+
+/** Everything the roles run on. `embedded.ts` and `distributed.ts` each build one (design 3). */
+export interface Platform {
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  postgres: Postgres;
+  clickhouse: ClickHouse;
+  eventLog: EventLog;
+  rateLimiter: RateLimiter;
+  /** Closes in reverse order of opening; safe to call twice. */
+  close(): Promise<void>;
+}
