@@ -10,8 +10,10 @@ create table players (
   telegram_id text,
   status text not null default 'active'
     check (status in ('active', 'self_excluded', 'banned', 'deleted', 'conflict')),
-  -- Event time of the self-exclusion event that set or lifted the status last.
-  exclusion_at timestamptz,
+  -- What the self-exclusion events say, whatever the status shows: a ban that ends reveals an exclusion again.
+  self_excluded boolean not null default false,
+  -- Event time of the self-exclusion event that spoke last.
+  self_excluded_at timestamptz,
   timezone text,
   default_currency_code text not null,
   current_tier_code text,
@@ -75,3 +77,8 @@ create index player_identities_by_player on player_identities (tenant_id, projec
 call protect_tenant_table('players');
 call protect_tenant_table('player_totals');
 call protect_tenant_table('player_identities');
+
+-- Milliseconds since the epoch, as every wire format of the service has them.
+create function epoch_ms(moment timestamptz) returns bigint
+  language sql immutable parallel safe
+  return floor(extract(epoch from moment) * 1000)::bigint;

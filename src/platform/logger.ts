@@ -5,7 +5,7 @@ export type Logger = PinoLogger;
 /** JSON logs to stderr (stdout belongs to commands' output). Ids only: no secrets, no personal data. */
 export function createLogger(level: string): Logger {
   return pino(
-    { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ dest: 2, sync: false }),
   );
 }

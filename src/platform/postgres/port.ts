@@ -1,6 +1,13 @@
-import type { Sql, TransactionSql } from 'postgres';
+import type { ISql, Sql } from 'postgres';
 
-export type Tx = TransactionSql;
+/** The types our pools add to the driver's: 64-bit integers are `bigint` both ways. */
+type Types = { bigint: bigint };
+
+/** A pool of connections. */
+export type Db = Sql<Types>;
+
+/** Whatever statements can be issued on: a pool, or one of its transactions. */
+export type Tx = ISql<Types>;
 
 /** Postgres as the service uses it (design 4): one door per kind of caller. */
 export interface Postgres {
@@ -10,6 +17,6 @@ export interface Postgres {
    */
   asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /** The service role of processors, sign-in and provisioning: sees every tenant, so every query names one. */
-  service: Sql;
+  service: Db;
   close(): Promise<void>;
 }

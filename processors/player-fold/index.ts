@@ -1,0 +1,55 @@
+import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/events/envelope.ts';
+import type { Emission } from '../../src/fold/effects.ts';
+import { foldBatch, type FoldContext } from '../../src/fold/fold-batch.ts';
+import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import type { LogBatch, LogConsumer } from '../../src/platform/event-log/port.ts';
+import { newId } from '../../src/platform/ids.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+export const FOLD_GROUP = 'player-fold';
+const MAX_BATCH = 5_000;
+
+/**
+ * player-fold: `events` → Postgres → `player-events`. A batch is applied in one transaction, then emitted, then
+ * committed; dying in between makes it come again, and then it is only emitted again (ARCHITECTURE.md).
+ */
+export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
+  const { eventLog, clock, logger, metrics, postgres } = platform;
+  const context: FoldContext = { sql: postgres.service, clock, logger, metrics, newId, positions: new Map() };
+  return eventLog.consume({
+    topic: TOPICS.events,
+    group: FOLD_GROUP,
+    max_records: MAX_BATCH,
+    linger_ms: 0,
+    async handle(batch) {
+      const emission = await foldBatch(context, batch);
+      await emit(platform, batch, emission);
+    },
+  });
+}
+
+/** Dead letters first: when they are lost to a crash, the whole batch is emitted again. */
+async function emit(platform: Platform, batch: LogBatch, emission: Emission): Promise<void> {
+  const { eventLog, clock, metrics } = platform;
+  if (emission.rejections.length > 0) {
+    const letters = emission.rejections.map(({ record, reason, message }) => {
+      metrics.deadLetters.inc({ reason });
+      const letter: DeadLetter = {
+        reason,
+        message,
+        partition: batch.partition,
+        offset: String(record.offset),
+        key: record.key,
+        value: record.value,
+        at_ms: clock.now_ms(),
+      };
+      return { key: record.key, value: JSON.stringify(letter) };
+    });
+    await eventLog.append(TOPICS.deadLetters, letters);
+  }
+  const records = emission.events.map((event) => ({
+    key: playerKey(event.project_id, event.player_id),
+    value: encodePlayerEvent(event),
+  }));
+  await eventLog.append(TOPICS.playerEvents, records);
+}

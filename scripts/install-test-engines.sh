@@ -1,0 +1,40 @@
+#!/bin/sh
+# Installs the servers of the distributed test suites where neither their URLs nor Docker are at hand:
+# Redis from the system's packages, and Kafka from Maven Central into .cache/kafka.
+set -eu
+cd "$(dirname "$0")/.."
+
+kafka_version=4.1.1
+
+if ! command -v redis-server > /dev/null; then
+  sudo=''
+  [ "$(id -u)" = 0 ] || sudo=sudo
+  $sudo apt-get update -qq
+  $sudo apt-get install -y -qq --no-install-recommends redis-server > /dev/null
+fi
+
+if [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]; then
+  command -v java > /dev/null || { echo 'Kafka needs Java 17 or later' >&2; exit 1; }
+  command -v mvn > /dev/null || { echo 'the download of Kafka needs Maven' >&2; exit 1; }
+  rm -rf .cache/kafka
+  mkdir -p .cache/kafka
+  cat > .cache/kafka/pom.xml << POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>test-engines</groupId>
+  <artifactId>kafka</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId>
+      <artifactId>kafka_2.13</artifactId>
+      <version>$kafka_version</version>
+    </dependency>
+  </dependencies>
+</project>
+POM
+  mvn -q -B -f .cache/kafka/pom.xml \
+    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=libs
+  echo "$kafka_version" > .cache/kafka/version
+fi

@@ -1,0 +1,69 @@
+import type { Tx } from '../platform/postgres/port.ts';
+
+/** Everything up to and including this pair is in ClickHouse. */
+export interface MirrorPosition {
+  changed_xid: string;
+  player_id: string;
+}
+
+export const MIRROR_START: MirrorPosition = {
+  changed_xid: '0',
+  player_id: '00000000-0000-0000-0000-000000000000',
+};
+
+export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorPosition> {
+  const [row] = await sql<MirrorPosition[]>`
+    select changed_xid::text, player_id from mirror_positions where name = ${name}`;
+  return row ?? MIRROR_START;
+}
+
+/** Moves the position only from where it was read, so that of two mirrors one wins. */
+export async function moveMirrorPosition(
+  sql: Tx,
+  name: string,
+  read: MirrorPosition,
+  next: MirrorPosition,
+): Promise<boolean> {
+  const moved = await sql`
+    insert into mirror_positions as m (name, changed_xid, player_id)
+    values (${name}, ${next.changed_xid}::text::xid8, ${next.player_id})
+    on conflict (name) do update set changed_xid = excluded.changed_xid, player_id = excluded.player_id
+      where m.changed_xid = ${read.changed_xid}::text::xid8 and m.player_id = ${read.player_id}`;
+  return moved.count === 1;
+}
+
+/** A player as a JSONEachRow line of ClickHouse's `players`, with its place in the order of changes. */
+export interface ChangedPlayer extends MirrorPosition {
+  line: string;
+}
+
+/**
+ * Players changed after `position`, in commit-safe order: only by transactions older than every running one,
+ * so that no change can appear below a position that was passed.
+ */
+export async function readChangedPlayers(
+  sql: Tx,
+  position: MirrorPosition,
+  limit: number,
+): Promise<ChangedPlayer[]> {
+  return sql<ChangedPlayer[]>`
+    select t.changed_xid::text, t.player_id, json_build_object(
+      'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
+      'external_id', p.external_id, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id,
+      'status', p.status, 'timezone', p.timezone, 'default_currency_code', p.default_currency_code,
+      'current_tier_code', p.current_tier_code, 'tier_promoted_at', epoch_ms(p.tier_promoted_at),
+      'kyc_status', p.kyc_status, 'kyc_level', p.kyc_level, 'churn_score', p.churn_score,
+      'ltv_predicted', p.ltv_predicted, 'custom_attributes', p.custom_attributes,
+      'first_seen_at', epoch_ms(t.first_seen_at), 'last_seen_at', epoch_ms(t.last_seen_at),
+      'total_deposited', t.total_deposited, 'total_withdrawn', t.total_withdrawn,
+      'total_wagered', t.total_wagered, 'total_won', t.total_won, 'ggr', t.total_wagered - t.total_won,
+      'bet_count', t.bet_count, 'session_count', t.session_count,
+      'created_at', epoch_ms(p.created_at), 'deleted_at', epoch_ms(p.deleted_at),
+      'revision', t.changed_xid::text::numeric)::text as line
+    from player_totals t
+    join players p using (tenant_id, project_id, player_id)
+    where (t.changed_xid, t.player_id) > (${position.changed_xid}::text::xid8, ${position.player_id})
+      and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by t.changed_xid, t.player_id
+    limit ${limit}`;
+}

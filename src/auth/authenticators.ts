@@ -1,0 +1,53 @@
+import { ConfigError, type Config } from '../config.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import type { Db } from '../platform/postgres/port.ts';
+import { ApiKeyAuthenticator } from './api-key.ts';
+import { mayIssueSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
+import { ProjectResolver } from './project.ts';
+import { SessionAuthenticator } from './session.ts';
+import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
+
+/** What the API host checks its callers with. `dev_issuer` is absent once an identity provider is configured. */
+export interface Authenticators {
+  api_keys: ApiKeyAuthenticator;
+  sessions: SessionAuthenticator;
+  projects: ProjectResolver;
+  internal_secret: string;
+  dev_issuer: DevIssuer | undefined;
+}
+
+interface OpenOptions {
+  config: Config;
+  clock: Clock;
+  /** The service role. */
+  sql: Db;
+  notifications: Notifications;
+  /** Shared with the intake when both run in this process. */
+  api_keys: ApiKeyAuthenticator;
+  internal_secret: string;
+}
+
+/** The API-key side alone: all that the intake needs. */
+export async function openApiKeys(
+  options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'>,
+): Promise<ApiKeyAuthenticator> {
+  const { config, clock, sql, notifications } = options;
+  const api_keys = new ApiKeyAuthenticator({ service_env: config.service_env, clock, sql });
+  await api_keys.follow(notifications);
+  return api_keys;
+}
+
+/** Opens every check of the API host. Rejects with {@link ConfigError} when nobody could sign in safely. */
+export async function openAuthenticators(options: OpenOptions): Promise<Authenticators> {
+  const { config, clock, sql, notifications, api_keys, internal_secret } = options;
+  const { identity_provider } = config;
+  const dev_issuer = mayIssueSessions(config) ? await openDevIssuer(config.data_dir, clock) : undefined;
+  const trusted = identity_provider === undefined ? dev_issuer?.trusted : remoteIssuer(identity_provider);
+  if (trusted === undefined) {
+    throw new ConfigError('AUTH_JWKS_URL is required unless HOST is a loopback address');
+  }
+  const sessions = new SessionAuthenticator({ verify: createTokenVerifier(trusted, clock), clock, sql });
+  await sessions.follow(notifications);
+  return { api_keys, sessions, projects: new ProjectResolver(sql), internal_secret, dev_issuer };
+}

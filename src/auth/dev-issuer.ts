@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { SignJWT, createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { Config } from '../config.ts';
+import type { Clock } from '../platform/clock.ts';
+import { keepSecretFile } from './secret-file.ts';
+import type { TrustedIssuer } from './token-verifier.ts';
+
+const FILE = 'dev-issuer-key.json';
+const ISSUER = 'engagement-development';
+const AUDIENCE = 'engagement';
+const ALGORITHM = 'ES256';
+const SESSION_S = 30 * 24 * 3600;
+
+/** Signs sessions for a service that no identity provider was configured for (design 11). */
+export interface DevIssuer {
+  /** What makes its tokens verifiable. */
+  trusted: TrustedIssuer;
+  /** A session token of the user that lasts 30 days. */
+  issueSession(user_id: string): Promise<string>;
+}
+
+/** Only a service that nobody else can reach may sign its own sessions. */
+export function mayIssueSessions(config: Config): boolean {
+  return config.identity_provider === undefined && isLoopback(config.host);
+}
+
+/** Opens the development issuer; its key is made on first use and kept in DATA_DIR. */
+export async function openDevIssuer(data_dir: string, clock: Clock): Promise<DevIssuer> {
+  const jwk = JSON.parse(await keepSecretFile(join(data_dir, FILE), makeKey)) as JWK;
+  const key = await importJWK(jwk, ALGORITHM);
+  const { d: _private, ...public_jwk } = jwk;
+  const kid = jwk.kid ?? 'dev';
+  return {
+    trusted: {
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keys: createLocalJWKSet({ keys: [{ ...public_jwk, kid, alg: ALGORITHM }] }),
+    },
+    issueSession(user_id) {
+      const now_s = Math.floor(clock.now_ms() / 1000);
+      return new SignJWT()
+        .setProtectedHeader({ alg: ALGORITHM, kid })
+        .setIssuer(ISSUER)
+        .setAudience(AUDIENCE)
+        .setSubject(user_id)
+        .setIssuedAt(now_s)
+        .setExpirationTime(now_s + SESSION_S)
+        .sign(key);
+    },
+  };
+}
+
+async function makeKey(): Promise<string> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
+  return JSON.stringify({ ...(await exportJWK(privateKey)), kid: 'dev' });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

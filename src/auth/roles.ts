@@ -1,0 +1,9 @@
+/** The roles of a tenant's members, from the least to the most powerful (design 8). */
+export const ROLES_ASCENDING = ['viewer', 'editor', 'admin', 'owner'] as const;
+
+export type Role = (typeof ROLES_ASCENDING)[number];
+
+/** Whether a member with `role` may do what needs `needed`. */
+export function roleAllows(role: Role, needed: Role): boolean {
+  return ROLES_ASCENDING.indexOf(role) >= ROLES_ASCENDING.indexOf(needed);
+}

@@ -1,0 +1,24 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** The text of a file only its owner may read; `make` gives it on first use. */
+export async function keepSecretFile(path: string, make: () => string | Promise<string>): Promise<string> {
+  const kept = await readIfThere(path);
+  if (kept !== undefined) return kept;
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    await writeFile(path, await make(), { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return readFile(path, 'utf8');
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

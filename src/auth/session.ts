@@ -1,0 +1,143 @@
+import { LRUCache } from 'lru-cache';
+import { ApiError, validationError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isUuid } from '../platform/ids.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import type { Db } from '../platform/postgres/port.ts';
+import { bearerToken } from './bearer.ts';
+import { andThen, type Maybe } from './maybe.ts';
+import { findMemberships } from './queries.ts';
+import type { Role } from './roles.ts';
+import type { VerifiedToken, VerifyToken } from './token-verifier.ts';
+
+/** NOTIFY channel; the payload is the user id whose memberships changed. */
+export const MEMBERSHIPS_CHANNEL = 'memberships_changed';
+
+const MAX_CACHED_TOKENS = 10_000;
+/** Also bounds how long a token outlives the key that signed it being withdrawn. */
+const TOKEN_TTL_MS = 300_000;
+const MAX_CACHED_USERS = 10_000;
+const MEMBERSHIPS_TTL_MS = 5_000;
+
+/** Who calls with an admin session (spec part 5, rule 1). */
+export interface SessionPrincipal {
+  user_id: string;
+  tenant_id: string;
+  role: Role;
+}
+
+interface CachedMemberships {
+  principals: SessionPrincipal[];
+  expires_at_ms: number;
+}
+
+interface SessionAuthenticatorOptions {
+  verify: VerifyToken;
+  clock: Clock;
+  /** The service role. */
+  sql: Db;
+}
+
+/** Resolves session tokens to members of tenants; a repeated token costs no cryptography and no query. */
+export class SessionAuthenticator {
+  #options: SessionAuthenticatorOptions;
+  #tokens = new LRUCache<string, VerifiedToken>({ max: MAX_CACHED_TOKENS });
+  #memberships = new LRUCache<string, CachedMemberships>({ max: MAX_CACHED_USERS });
+  /** Grows with every eviction: a look-up that began before one must not fill the cache after it. */
+  #epoch = 0;
+
+  constructor(options: SessionAuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  /** Starts to hear of memberships changed by other processes. */
+  async follow(notifications: Notifications): Promise<void> {
+    await notifications.on(
+      MEMBERSHIPS_CHANNEL,
+      (user_id) => this.evict(user_id),
+      () => this.#evictAll(),
+    );
+  }
+
+  /**
+   * Who calls: at once when cached. `tenant_header` is X-Tenant-Id, which chooses among several tenants.
+   * Throws or rejects with UNAUTHORIZED (no valid session), FORBIDDEN (no such membership) or
+   * VALIDATION_ERROR (no choice made, or not a UUID).
+   */
+  authenticate(
+    authorization: string | undefined,
+    tenant_header: string | undefined,
+  ): Maybe<SessionPrincipal> {
+    return andThen(this.#user(authorization), (user_id) =>
+      andThen(this.#principals(user_id), (principals) => choose(principals, tenant_header)),
+    );
+  }
+
+  /** Forgets a user's memberships: to be called once their change is committed. */
+  evict(user_id: string): void {
+    this.#epoch++;
+    this.#memberships.delete(user_id);
+  }
+
+  #evictAll(): void {
+    this.#epoch++;
+    this.#memberships.clear();
+  }
+
+  #user(authorization: string | undefined): Maybe<string> {
+    const token = bearerToken(authorization);
+    if (token === undefined) {
+      throw new ApiError(
+        'UNAUTHORIZED',
+        'an admin session is required: Authorization: Bearer <session token>',
+      );
+    }
+    if (token.startsWith('svc_pk_')) {
+      throw new ApiError('UNAUTHORIZED', 'an admin session is required here, not an API key');
+    }
+    const cached = this.#tokens.get(token);
+    if (cached !== undefined && cached.expires_at_ms > this.#options.clock.now_ms()) return cached.user_id;
+    return this.#verify(token);
+  }
+
+  async #verify(token: string): Promise<string> {
+    const { user_id, expires_at_ms } = await this.#options.verify(token);
+    const until_ms = Math.min(expires_at_ms, this.#options.clock.now_ms() + TOKEN_TTL_MS);
+    this.#tokens.set(token, { user_id, expires_at_ms: until_ms });
+    return user_id;
+  }
+
+  #principals(user_id: string): Maybe<SessionPrincipal[]> {
+    const cached = this.#memberships.get(user_id);
+    if (cached !== undefined && cached.expires_at_ms > this.#options.clock.now_ms()) return cached.principals;
+    return this.#fetch(user_id);
+  }
+
+  async #fetch(user_id: string): Promise<SessionPrincipal[]> {
+    const epoch = this.#epoch;
+    const memberships = await findMemberships(this.#options.sql, user_id);
+    const principals = memberships.map(({ tenant_id, role }) => ({ user_id, tenant_id, role }));
+    if (epoch === this.#epoch) {
+      const expires_at_ms = this.#options.clock.now_ms() + MEMBERSHIPS_TTL_MS;
+      this.#memberships.set(user_id, { principals, expires_at_ms });
+    }
+    return principals;
+  }
+}
+
+function choose(principals: SessionPrincipal[], tenant_header: string | undefined): SessionPrincipal {
+  const [first, second] = principals;
+  if (tenant_header !== undefined) {
+    const tenant_id = tenant_header.toLowerCase();
+    if (!isUuid(tenant_id)) throw validationError([{ path: 'X-Tenant-Id', message: 'must be a UUID' }]);
+    const chosen = principals.find((principal) => principal.tenant_id === tenant_id);
+    if (chosen === undefined) throw new ApiError('FORBIDDEN', 'you are not a member of this tenant');
+    return chosen;
+  }
+  if (first === undefined) throw new ApiError('FORBIDDEN', 'you are not a member of any tenant');
+  if (second !== undefined) {
+    const message = 'you belong to several tenants: name one in the X-Tenant-Id header';
+    throw validationError([{ path: 'X-Tenant-Id', message }]);
+  }
+  return first;
+}

@@ -1,0 +1,92 @@
+import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import type { Config } from '../config.ts';
+import { ApiError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+
+/** Asymmetric only: with a shared-secret algorithm allowed, a public key could be used to sign. */
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+const JWKS_TIMEOUT_MS = 5_000;
+/** At most one fetch in this time for keys we do not know; short, so that a rotated key works at once. */
+const JWKS_COOLDOWN_MS = 1_000;
+const JWKS_MAX_AGE_MS = 600_000;
+const CLOCK_TOLERANCE_S = 5;
+const MAX_TOKEN_LENGTH = 8_192;
+const MAX_SUBJECT_LENGTH = 255;
+
+/** Whose tokens are accepted. */
+export interface TrustedIssuer {
+  issuer: string;
+  audience: string;
+  keys: JWTVerifyGetKey;
+}
+
+/** What a good token says. */
+export interface VerifiedToken {
+  user_id: string;
+  expires_at_ms: number;
+}
+
+export type VerifyToken = (token: string) => Promise<VerifiedToken>;
+
+/** The issuer behind AUTH_JWKS_URL; keys are fetched when first needed and when an unknown one is named. */
+export function remoteIssuer(provider: NonNullable<Config['identity_provider']>): TrustedIssuer {
+  const keys = createRemoteJWKSet(new URL(provider.jwks_url), {
+    timeoutDuration: JWKS_TIMEOUT_MS,
+    cooldownDuration: JWKS_COOLDOWN_MS,
+    cacheMaxAge: JWKS_MAX_AGE_MS,
+  });
+  return { issuer: provider.issuer, audience: provider.audience, keys };
+}
+
+/**
+ * Checks session tokens: signature, issuer, audience, expiry, subject (design 8). Rejects with UNAUTHORIZED, or
+ * with SERVICE_UNAVAILABLE while the provider's keys cannot be had.
+ */
+export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): VerifyToken {
+  const { issuer, audience } = trusted;
+  return async (token) => {
+    if (token.length > MAX_TOKEN_LENGTH) throw refused('the session token is too long');
+    const currentDate = new Date(clock.now_ms());
+    const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', 'sub'] };
+    try {
+      const { payload } = await jwtVerify(token, keysOrUnavailable(trusted.keys), {
+        ...options,
+        currentDate,
+        clockTolerance: CLOCK_TOLERANCE_S,
+      });
+      const expires_at_ms = (payload.exp ?? 0) * 1000;
+      // The tolerance is for `nbf` of a provider whose clock is ahead, not to stretch a session.
+      if (expires_at_ms <= currentDate.getTime()) throw refused('the session has expired');
+      const { sub } = payload;
+      if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0')) {
+        throw refused('the session token names no user');
+      }
+      return { user_id: sub, expires_at_ms };
+    } catch (cause) {
+      if (cause instanceof ApiError) throw cause;
+      if (cause instanceof errors.JWTExpired) throw refused('the session has expired', cause);
+      throw refused('the session token is not valid', cause);
+    }
+  };
+}
+
+/** Tells "this key does not exist" (the token is bad) from "the keys cannot be fetched" (we cannot say). */
+function keysOrUnavailable(keys: JWTVerifyGetKey): JWTVerifyGetKey {
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (cause) {
+      const answered =
+        cause instanceof errors.JWKSNoMatchingKey ||
+        cause instanceof errors.JWKSMultipleMatchingKeys ||
+        cause instanceof errors.JOSENotSupported;
+      if (answered) throw cause;
+      const message = 'the identity provider does not answer';
+      throw new ApiError('SERVICE_UNAVAILABLE', message, { cause, retry_after_s: 5 });
+    }
+  };
+}
+
+function refused(message: string, cause?: unknown): ApiError {
+  return new ApiError('UNAUTHORIZED', message, { cause });
+}

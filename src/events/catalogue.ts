@@ -1,0 +1,132 @@
+/**
+ * The event catalogue (spec part 6): every canonical name with the schema of its properties, stated once.
+ * Validation, types, the OpenAPI document and the README's table are derived from it.
+ */
+
+/** JSON Schema of one property. */
+export type PropertySchema = Readonly<Record<string, unknown>>;
+
+export interface EventDefinition {
+  group: string;
+  required: readonly string[];
+  /** Schemas of the properties the service reads, required or not; all others are free. */
+  properties: Readonly<Record<string, PropertySchema>>;
+}
+
+const MAX_ID_LENGTH = 256;
+
+const id: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
+const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
+/** Smallest unit. Beyond 2^53 − 1 a JSON number is not exact in every client: digit strings serve there. */
+const money: PropertySchema = {
+  anyOf: [
+    { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    { type: 'string', pattern: '^(0|[1-9][0-9]{0,37})$' },
+  ],
+};
+const currency: PropertySchema = { type: 'string', minLength: 1, maxLength: 16 };
+const oneOf = (...values: string[]): PropertySchema => ({ enum: values });
+
+const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
+const kycLevel: PropertySchema = { type: 'integer', minimum: 0, maximum: 100 };
+
+const transaction = { amount: money, currency, transaction_id: id };
+const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };
+const sportOutcome = { bet_id: id, payout: money, currency };
+
+/** All listed properties are required, those of `optional` are checked when present. */
+function define(
+  group: string,
+  required: Record<string, PropertySchema> = {},
+  optional: Record<string, PropertySchema> = {},
+): EventDefinition {
+  return { group, required: Object.keys(required), properties: { ...required, ...optional } };
+}
+
+function plain<Name extends string>(group: string, ...names: Name[]): Record<Name, EventDefinition> {
+  return Object.fromEntries(names.map((name) => [name, define(group)])) as Record<Name, EventDefinition>;
+}
+
+const kyc = define('KYC', {}, { level: kycLevel });
+
+export const EVENTS = {
+  ...plain(
+    'Identity / session',
+    'signup',
+    'login',
+    'logout',
+    'session_start',
+    'session_end',
+    'page_view',
+    'click',
+  ),
+  kyc_submitted: kyc,
+  kyc_approved: kyc,
+  kyc_rejected: kyc,
+  kyc_expired: kyc,
+  kyc_level_upgraded: kyc,
+  ...plain(
+    'Responsible gaming',
+    'self_exclusion_set',
+    'self_exclusion_lifted',
+    'deposit_limit_set',
+    'deposit_limit_reached',
+    'loss_limit_set',
+    'loss_limit_reached',
+    'session_limit_warning',
+    'session_limit_exceeded',
+    'reality_check',
+    'cooldown_entered',
+  ),
+  deposit_initiated: define('Deposits', { ...transaction, payment_method: text }),
+  deposit_confirmed: define('Deposits', { ...transaction, payment_method: text }),
+  deposit_failed: define('Deposits', {}, transaction),
+  withdrawal_requested: define('Withdrawals', transaction),
+  withdrawal_confirmed: define('Withdrawals', transaction),
+  withdrawal_failed: define('Withdrawals', {}, transaction),
+  bet_placed: define('Casino wagering', casinoBet),
+  bet_won: define('Casino wagering', { bet_id: id, payout: money, currency }),
+  bet_lost: define('Casino wagering', { bet_id: id }),
+  bet_settled: define('Casino wagering', { ...casinoBet, payout: money, outcome: oneOf('won', 'lost') }),
+  sport_bet_placed: define('Sportsbook (two-phase)', {
+    amount: money,
+    currency,
+    bet_id: id,
+    sport: text,
+    bet_type: oneOf('single', 'accumulator', 'system'),
+    odds: text,
+    event_ref: text,
+  }),
+  sport_bet_settled: define('Sportsbook (two-phase)', sportOutcome, { amount: money }),
+  sport_bet_voided: define('Sportsbook (two-phase)', { bet_id: id }),
+  sport_cashout: define('Sportsbook (two-phase)', sportOutcome),
+  ...plain('Bonuses', 'bonus_claimed', 'bonus_wagered', 'bonus_completed', 'bonus_expired'),
+  ...plain(
+    'Messaging feedback',
+    'email_sent',
+    'email_opened',
+    'email_clicked',
+    'email_bounced',
+    'sms_sent',
+    'sms_clicked',
+    'push_sent',
+    'push_opened',
+    'push_clicked',
+  ),
+} as const satisfies Record<string, EventDefinition>;
+
+export type EventName = keyof typeof EVENTS;
+
+/** Custom events carry this prefix and no schema. */
+export const CUSTOM_PREFIX = 'custom_';
+export const MAX_EVENT_NAME_LENGTH = 128;
+
+/** The definition of a canonical event, or undefined. */
+export function definitionOf(name: string): EventDefinition | undefined {
+  return Object.hasOwn(EVENTS, name) ? EVENTS[name as EventName] : undefined;
+}
+
+/** The JSON Schema of an event's properties (draft 7, as ajv and OpenAPI read it). */
+export function propertiesSchema(definition: EventDefinition): Record<string, unknown> {
+  return { type: 'object', required: definition.required, properties: definition.properties };
+}

@@ -1,0 +1,32 @@
+const MAX_DEPTH = 32;
+const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Why a JSON value cannot be kept, with the path to the place, or undefined: nested deeper than 32, a key that
+ * poisons prototypes, or text with NUL or a lone surrogate (no database stores those). Bounded recursion.
+ */
+export function findUnsafe(value: unknown, path: string, depth = 0): string | undefined {
+  if (typeof value === 'string')
+    return unsafeText(value) ? `${path} contains NUL or a lone surrogate` : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth >= MAX_DEPTH) return `${path} is nested deeper than ${MAX_DEPTH}`;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = findUnsafe(value[i], `${path}[${i}]`, depth + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  for (const key of Object.keys(value)) {
+    if (UNSAFE_KEYS.has(key)) return `${path} has the key ${key}, which is not allowed`;
+    if (unsafeText(key)) return `a key of ${path} contains NUL or a lone surrogate`;
+    const found = findUnsafe((value as Record<string, unknown>)[key], `${path}.${key}`, depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Whether text holds NUL or is not well-formed UTF-16. */
+export function unsafeText(value: string): boolean {
+  return value.includes('\0') || !value.isWellFormed();
+}

@@ -1,0 +1,43 @@
+const ISO_8601 =
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/;
+
+const DAY_MS = 86_400_000;
+
+/** ClickHouse's DateTime64 begins here. */
+export const EARLIEST_MS = Date.UTC(1900, 0, 1);
+/** Clocks of callers may be ahead, but not by more than this (design 8). */
+export const MAX_AHEAD_MS = DAY_MS;
+
+/**
+ * Milliseconds since the epoch of an ISO-8601 date and time with an offset (`Z` for UTC), or undefined for
+ * anything else, dates that do not exist included. Digits below the millisecond are cut off.
+ */
+export function parseTimestamp(text: string): number | undefined {
+  const match = ISO_8601.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour, minute, second = '0', fraction = '0', offset = 'Z'] = match;
+  const [y, mo, d, h, mi, s] = [
+    Number(year),
+    Number(month),
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  ];
+  if (mo < 1 || mo > 12 || d < 1 || d > 31 || h > 23 || mi > 59 || s > 59) return undefined;
+  const offset_ms = offsetOf(offset);
+  if (offset_ms === undefined) return undefined;
+  const date = new Date(0);
+  date.setUTCFullYear(y, mo - 1, d);
+  if (date.getUTCDate() !== d) return undefined;
+  const day_ms = ((h * 60 + mi) * 60 + s) * 1000 + Number(fraction.padEnd(3, '0').slice(0, 3));
+  return date.getTime() + day_ms - offset_ms;
+}
+
+function offsetOf(text: string): number | undefined {
+  if (text === 'Z') return 0;
+  const hours = Number(text.slice(1, 3));
+  const minutes = Number(text.slice(4, 6));
+  if (hours > 23 || minutes > 59) return undefined;
+  return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+}

@@ -1,0 +1,302 @@
+import type { PlayerEvent } from '../events/envelope.ts';
+import { betEffect, stakesDiffer } from '../money/bets.ts';
+import { MAX_BASE_AMOUNT, toBase } from '../money/conversion.ts';
+import { betKindOf, claimOf, judgeClaim, type BetKind, type Claim, type LedgerRow } from '../money/ledger.ts';
+import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
+import { joinChanges, statusChangeOf, type StatusChange } from '../players/status-events.ts';
+import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
+import { identityOf, type FoldEvent, type Rejection } from './fold-event.ts';
+import { betKey, referenceKey, type Snapshot } from './snapshot.ts';
+
+export interface DecideOptions {
+  /** Ids for players that the batch makes known. */
+  newId: () => string;
+  partition: number;
+}
+
+interface TouchedBet {
+  tenant_id: string;
+  project_id: string;
+  kind: BetKind;
+  bet_id: string;
+  rows: LedgerRow[];
+  /** How many of the rows were there before this batch. */
+  rows_before: number;
+}
+
+/** Where a player belongs; totals and statuses are collected per player of this map. */
+interface PlayerPlace {
+  tenant_id: string;
+  project_id: string;
+}
+
+/**
+ * Decides a batch: pure, so that what happens to money can be read and tested without a database. Events are
+ * taken in log order; every decision sees the decisions before it.
+ */
+export function decide(events: readonly FoldEvent[], snapshot: Snapshot, options: DecideOptions): Decision {
+  return new Decider(snapshot, options).decide(events);
+}
+
+class Decider {
+  #snapshot: Snapshot;
+  #options: DecideOptions;
+  #newPlayers = new Map<string, NewPlayer>();
+  #ledgerRows: LedgerRow[] = [];
+  #touchedBets = new Map<string, TouchedBet>();
+  #totals = new TotalsAccumulator();
+  #places = new Map<string, PlayerPlace & { first_seen_at_ms: number; last_seen_at_ms: number }>();
+  #statuses = new Map<string, StatusChange>();
+  #emitted: PlayerEvent[] = [];
+  #rejections: Rejection[] = [];
+  #duplicates = 0;
+
+  constructor(snapshot: Snapshot, options: DecideOptions) {
+    this.#snapshot = snapshot;
+    this.#options = options;
+  }
+
+  decide(events: readonly FoldEvent[]): Decision {
+    for (const event of events) this.#take(event);
+    const { bets, stake_mismatches } = this.#settleBets();
+    return {
+      effects: {
+        newPlayers: [...this.#newPlayers.values()],
+        ledgerRows: this.#ledgerRows,
+        bets,
+        players: this.#playerEffects(),
+        statuses: [...this.#statuses].map(([player_id, change]) => ({
+          ...this.#placeOf(player_id),
+          player_id,
+          ...change,
+        })),
+      },
+      emission: { events: this.#emitted, rejections: this.#rejections },
+      duplicates: this.#duplicates,
+      stake_mismatches,
+    };
+  }
+
+  #take(event: FoldEvent): void {
+    const base_currency = this.#snapshot.baseCurrencies.get(event.accepted.tenant_id);
+    if (base_currency === undefined)
+      return this.#reject(event, 'MALFORMED_RECORD', 'its tenant does not exist');
+    const identity = identityOf(event);
+    const known = this.#snapshot.players.get(identity.key) ?? this.#newPlayers.get(identity.key)?.player_id;
+    if (known === undefined && identity.kind === 'player') {
+      return this.#reject(event, 'UNKNOWN_PLAYER', `player ${identity.id} does not exist in this project`);
+    }
+    const player_id = known ?? this.#options.newId();
+    const claim = claimOf(event.accepted.event.event, event.properties, event.occurred_at_ms);
+    const row = claim && this.#claim(event, claim, player_id, base_currency);
+    if (row === 'dropped') return;
+    if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
+    this.#see(event, player_id);
+    if (row !== undefined) this.#book(row);
+    if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
+    this.#changeStatus(event, player_id);
+    this.#emitted.push(toPlayerEvent(event, player_id, row));
+  }
+
+  /** Claims the event's id: the new ledger row, or 'dropped' for a duplicate or a rejection. */
+  #claim(event: FoldEvent, claim: Claim, player_id: string, base_currency: string): LedgerRow | 'dropped' {
+    const rows = this.#rowsOf(event.accepted.project_id, claim.reference);
+    const kind = betKindOf(claim.event);
+    const related = kind === undefined ? rows : rows.filter((row) => betKindOf(row.event) === kind);
+    const verdict = judgeClaim(claim, player_id, related);
+    if (verdict === 'duplicate') {
+      this.#duplicates++;
+      return 'dropped';
+    }
+    if (verdict === 'conflict') {
+      this.#reject(
+        event,
+        'CONFLICTING_DUPLICATE',
+        `${claim.event} ${claim.reference} came before with another content`,
+      );
+      return 'dropped';
+    }
+    const base_amount = toBase(claim.amount, claim.currency, base_currency);
+    const base_payout = toBase(claim.payout, claim.currency, base_currency);
+    if ((base_amount ?? 0n) > MAX_BASE_AMOUNT || (base_payout ?? 0n) > MAX_BASE_AMOUNT) {
+      this.#reject(event, 'AMOUNT_OUT_OF_RANGE', 'the amount in the base currency exceeds 64 bits');
+      return 'dropped';
+    }
+    const { tenant_id, project_id, ingestion_id, index } = event.accepted;
+    return {
+      ...claim,
+      tenant_id,
+      project_id,
+      player_id,
+      occurred_at_ms: event.occurred_at_ms,
+      base_amount,
+      base_payout,
+      ingestion_id,
+      event_index: index,
+      log_partition: this.#options.partition,
+      log_offset: event.record.offset,
+    };
+  }
+
+  #rowsOf(project_id: string, reference: string): LedgerRow[] {
+    const key = referenceKey(project_id, reference);
+    let rows = this.#snapshot.ledger.get(key);
+    if (rows === undefined) this.#snapshot.ledger.set(key, (rows = []));
+    return rows;
+  }
+
+  /** Enters a new row: bets are settled at the end of the batch, transactions count at once. */
+  #book(row: LedgerRow): void {
+    this.#ledgerRows.push(row);
+    const rows = this.#rowsOf(row.project_id, row.reference);
+    const kind = betKindOf(row.event);
+    if (kind !== undefined) {
+      const key = betKey(row.project_id, kind, row.reference);
+      let bet = this.#touchedBets.get(key);
+      if (bet === undefined) {
+        const before = rows.filter((other) => betKindOf(other.event) === kind);
+        bet = {
+          tenant_id: row.tenant_id,
+          project_id: row.project_id,
+          kind,
+          bet_id: row.reference,
+          rows: before,
+          rows_before: before.length,
+        };
+        this.#touchedBets.set(key, bet);
+      }
+      bet.rows.push(row);
+    } else {
+      const delta = transactionDelta(row);
+      if (delta !== undefined) this.#totals.add(delta);
+    }
+    rows.push(row);
+  }
+
+  /** Adds what each touched bet contributes now and takes back what it contributed before. */
+  #settleBets(): { bets: Decision['effects']['bets']; stake_mismatches: number } {
+    let stake_mismatches = 0;
+    const bets: Decision['effects']['bets'] = [];
+    for (const [key, bet] of this.#touchedBets) {
+      const before = bet.rows.slice(0, bet.rows_before);
+      if (before.length > 0) {
+        for (const delta of betEffect(bet.kind, before).deltas) this.#addFor(bet, delta, -1n);
+      }
+      const { status, deltas } = betEffect(bet.kind, bet.rows);
+      for (const delta of deltas) this.#addFor(bet, delta, 1n);
+      if (stakesDiffer(bet.rows) && !stakesDiffer(before)) stake_mismatches++;
+      const { tenant_id, project_id, kind, bet_id } = bet;
+      bets.push({
+        tenant_id,
+        project_id,
+        kind,
+        bet_id,
+        status,
+        read_revision: this.#snapshot.betRevisions.get(key),
+      });
+    }
+    return { bets, stake_mismatches };
+  }
+
+  /** A bet can move money of a player whom no event of this batch names. */
+  #addFor(bet: TouchedBet, delta: TotalsDelta, sign: 1n | -1n): void {
+    this.#totals.add(delta, sign);
+    if (!this.#places.has(delta.player_id)) {
+      const row = bet.rows.find((other) => other.player_id === delta.player_id);
+      const at_ms = row?.occurred_at_ms ?? 0;
+      this.#places.set(delta.player_id, {
+        tenant_id: bet.tenant_id,
+        project_id: bet.project_id,
+        first_seen_at_ms: at_ms,
+        last_seen_at_ms: at_ms,
+      });
+    }
+  }
+
+  #addPlayer(
+    event: FoldEvent,
+    key: string,
+    anonymous_id: string,
+    player_id: string,
+    default_currency_code: string,
+  ): void {
+    const { tenant_id, project_id } = event.accepted;
+    this.#newPlayers.set(key, {
+      tenant_id,
+      project_id,
+      player_id,
+      anonymous_id,
+      default_currency_code,
+      first_seen_at_ms: seenAt(event),
+    });
+  }
+
+  #see(event: FoldEvent, player_id: string): void {
+    const at_ms = seenAt(event);
+    const place = this.#places.get(player_id);
+    if (place === undefined) {
+      const { tenant_id, project_id } = event.accepted;
+      this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
+    } else {
+      place.first_seen_at_ms = Math.min(place.first_seen_at_ms, at_ms);
+      place.last_seen_at_ms = Math.max(place.last_seen_at_ms, at_ms);
+    }
+  }
+
+  #changeStatus(event: FoldEvent, player_id: string): void {
+    const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event));
+    if (change === undefined) return;
+    const earlier = this.#statuses.get(player_id);
+    this.#statuses.set(player_id, earlier === undefined ? change : joinChanges(earlier, change));
+  }
+
+  #playerEffects(): PlayerEffect[] {
+    return [...this.#places].map(([player_id, place]) => ({
+      player_id,
+      ...place,
+      sums: this.#totals.of(player_id),
+    }));
+  }
+
+  #placeOf(player_id: string): PlayerPlace {
+    const { tenant_id, project_id } = this.#places.get(player_id) ?? { tenant_id: '', project_id: '' };
+    return { tenant_id, project_id };
+  }
+
+  #reject(event: FoldEvent, reason: Rejection['reason'], message: string): void {
+    this.#rejections.push({ record: event.record, reason, message });
+  }
+}
+
+/** When the event shows the player alive: never later than it was received, whatever the caller's clock says. */
+function seenAt(event: FoldEvent): number {
+  return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
+}
+
+/** Only confirmed transactions count. */
+function transactionDelta(row: LedgerRow): TotalsDelta | undefined {
+  const { player_id } = row;
+  if (row.event !== 'deposit_confirmed' && row.event !== 'withdrawal_confirmed') return undefined;
+  if (row.base_amount === null) return { player_id, pending_conversions: 1n };
+  return row.event === 'deposit_confirmed'
+    ? { player_id, total_deposited: row.base_amount }
+    : { player_id, total_withdrawn: row.base_amount };
+}
+
+/** The resolved event as the rest of the system sees it. */
+export function toPlayerEvent(event: FoldEvent, player_id: string, row: LedgerRow | undefined): PlayerEvent {
+  const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
+  return {
+    tenant_id,
+    project_id,
+    event: event.accepted.event.event,
+    player_id,
+    occurred_at: event.occurred_at_ms,
+    received_at: received_at_ms,
+    ingestion_id,
+    event_index: index,
+    base_amount: row?.base_amount ?? null,
+    base_payout: row?.base_payout ?? null,
+    properties: event.properties,
+  };
+}

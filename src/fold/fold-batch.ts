@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../platform/clock.ts';
+import type { LogBatch, LogRecord } from '../platform/event-log/port.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Db } from '../platform/postgres/port.ts';
+import { decide } from './decide.ts';
+import type { Decision, Emission } from './effects.ts';
+import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
+import { readPosition, readSnapshot } from './read-queries.ts';
+import { replay } from './replay.ts';
+import { requestFor } from './snapshot.ts';
+import { Overtaken, writeEffects } from './write-queries.ts';
+
+export interface FoldContext {
+  sql: Db;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  newId: () => string;
+  /** The position each partition is believed to be at; compare-and-set in Postgres decides. */
+  positions: Map<number, bigint>;
+}
+
+const MAX_ATTEMPTS = 12;
+const LONGEST_PAUSE_MS = 500;
+
+/**
+ * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were
+ * applied before a crash: they are only replayed. Rejects when Postgres stays out of reach; nothing of the
+ * batch is applied then, or all of it up to some record, and calling again continues there.
+ */
+export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<Emission> {
+  for (let attempt = 1; ; attempt++) {
+    const position = await currentPosition(context, batch);
+    const applied =
+      position === undefined ? 0 : batch.records.findIndex((record) => record.offset >= position);
+    const fresh_from = applied === -1 ? batch.records.length : applied;
+    try {
+      const replayed = await replayRecords(context, batch, batch.records.slice(0, fresh_from));
+      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from));
+      return {
+        events: [...replayed.events, ...fresh.events],
+        rejections: [...replayed.rejections, ...fresh.rejections],
+      };
+    } catch (error) {
+      context.positions.delete(batch.partition);
+      if (!isRetryable(error) || attempt === MAX_ATTEMPTS) throw error;
+      context.logger.debug({ err: error, attempt }, 'fold transaction overtaken');
+      await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+    }
+  }
+}
+
+async function currentPosition(context: FoldContext, batch: LogBatch): Promise<bigint | undefined> {
+  const known = context.positions.get(batch.partition);
+  if (known !== undefined) return known;
+  const stored = await readPosition(context.sql, batch.topic, batch.partition);
+  if (stored !== undefined) context.positions.set(batch.partition, stored);
+  return stored;
+}
+
+async function replayRecords(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+): Promise<Emission> {
+  if (records.length === 0) return { events: [], rejections: [] };
+  const { events, rejections } = parseAll(records);
+  const snapshot = await readSnapshot(context.sql, requestFor(events));
+  const emission = replay(events, snapshot, batch.partition);
+  return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
+}
+
+/** Applies records in one transaction; a record that Postgres refuses is found by halving and rejected alone. */
+async function applyRecords(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+): Promise<Emission> {
+  if (records.length === 0) return { events: [], rejections: [] };
+  const { events, rejections } = parseAll(records);
+  try {
+    return await applyInOneTransaction(context, batch, records, events, rejections);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    const [record] = records;
+    if (records.length === 1 && record !== undefined) {
+      const poison: Rejection = {
+        record,
+        reason: 'POISON_RECORD',
+        message: `Postgres refused it: ${error.message}`,
+      };
+      return applyInOneTransaction(context, batch, records, [], [poison]);
+    }
+    const middle = Math.ceil(records.length / 2);
+    const first = await applyRecords(context, batch, records.slice(0, middle));
+    const second = await applyRecords(context, batch, records.slice(middle));
+    return {
+      events: [...first.events, ...second.events],
+      rejections: [...first.rejections, ...second.rejections],
+    };
+  }
+}
+
+async function applyInOneTransaction(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+  events: readonly FoldEvent[],
+  rejections: readonly Rejection[],
+): Promise<Emission> {
+  const { sql, clock, metrics, newId, positions } = context;
+  const { topic, partition } = batch;
+  const next = (records.at(-1)?.offset ?? 0n) + 1n;
+  const started_ms = performance.now();
+  const read = positions.get(partition);
+  const decision = (await sql.begin(async (tx) => {
+    const snapshot = await readSnapshot(tx, requestFor(events));
+    const decided = decide(events, snapshot, { newId, partition });
+    await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
+    return decided;
+  })) as Decision;
+  positions.set(partition, next);
+  metrics.foldBatchEvents.observe(records.length);
+  metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);
+  metrics.eventsFolded.inc(decision.emission.events.length);
+  metrics.duplicates.inc(decision.duplicates);
+  metrics.stakeMismatches.inc(decision.stake_mismatches);
+  return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
+}
+
+function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejections: Rejection[] } {
+  const events: FoldEvent[] = [];
+  const rejections: Rejection[] = [];
+  for (const record of records) {
+    const parsed = parseRecord(record);
+    if ('event' in parsed) events.push(parsed.event);
+    else rejections.push(parsed.rejection);
+  }
+  return { events, rejections };
+}
+
+/** Deadlock, serialization failure, or rows that moved between reading and writing. */
+function isRetryable(error: unknown): boolean {
+  const code = codeOf(error);
+  return error instanceof Overtaken || code === '40P01' || code === '40001';
+}
+
+/** The data itself is refused (class 22: data exception, 23: integrity), so trying again cannot help. */
+function isDataError(error: unknown): error is Error {
+  const code = codeOf(error);
+  return error instanceof Error && code !== undefined && (code.startsWith('22') || code.startsWith('23'));
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,185 @@
+import type { LedgerRow } from '../money/ledger.ts';
+import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
+
+/** Another transaction wrote what this one had read: read again and decide again. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
+}
+
+interface Position {
+  topic: string;
+  partition: number;
+  /** The position this batch was decided at; undefined for a partition's first. */
+  read: bigint | undefined;
+  next: bigint;
+}
+
+/**
+ * Writes a batch's effects; the statements travel together. Rejects with {@link Overtaken} when the position
+ * or a row that was read has moved; the caller's transaction must then roll back.
+ */
+export async function writeEffects(
+  tx: Tx,
+  effects: Effects,
+  position: Position,
+  now_ms: number,
+): Promise<void> {
+  await Promise.all([
+    movePosition(tx, position),
+    insertIdentities(tx, effects.newPlayers, now_ms),
+    insertLedger(tx, effects.ledgerRows),
+    writeBets(tx, effects.bets),
+    addToTotals(tx, effects.players, now_ms),
+    changeStatuses(tx, effects.statuses, now_ms),
+  ]);
+}
+
+async function movePosition(tx: Tx, { topic, partition, read, next }: Position): Promise<void> {
+  const moved =
+    read === undefined
+      ? await tx`insert into fold_positions (topic, partition, next_offset) values (${topic}, ${partition}, ${next})
+          on conflict do nothing`
+      : await tx`update fold_positions set next_offset = ${next}
+          where topic = ${topic} and partition = ${partition} and next_offset = ${read}`;
+  if (moved.count !== 1) throw new Overtaken(`another process moved the position of ${topic}/${partition}`);
+}
+
+/** The identity decides who makes a player; its profile follows in the same statement. */
+async function insertIdentities(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
+  const now = new Date(now_ms);
+  const made = await tx`
+    with claimed as (
+      insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+      select r.tenant_id, r.project_id, r.anonymous_id, r.player_id, ${now}
+      from unnest(${plainArray(sorted.map((p) => p.tenant_id))}::text::uuid[],
+        ${plainArray(sorted.map((p) => p.project_id))}::text::uuid[],
+        ${textArray(sorted.map((p) => p.anonymous_id))}::text::text[],
+        ${plainArray(sorted.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, anonymous_id, player_id)
+      on conflict do nothing
+      returning tenant_id, project_id, player_id
+    )
+    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+    select c.tenant_id, c.project_id, c.player_id, t.base_currency, ${now}, ${now}
+    from claimed c join tenants t using (tenant_id)`;
+  if (made.count !== players.length) throw new Overtaken('another process made a player of this batch');
+}
+
+async function insertLedger(tx: Tx, rows: LedgerRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const inserted = await tx`
+    insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset)
+    select r.tenant_id, r.project_id, r.reference, r.event, r.occurrence, r.player_id,
+      'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
+      r.amount, r.payout, r.base_amount, r.base_payout, r.ingestion_id, r.event_index, r.log_partition, r.log_offset
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::text[],
+      ${plainArray(rows.map((r) => r.occurrence))}::text::bigint[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
+      ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
+      ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
+      ${plainArray(rows.map((r) => r.log_partition))}::text::integer[], ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]
+    ) as r (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at_ms, currency,
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset)
+    on conflict do nothing`;
+  if (inserted.count !== rows.length) throw new Overtaken('another process claimed an id of this batch');
+}
+
+/** Sorted, so that two writers of the same bets wait for each other in the same order. */
+async function writeBets(tx: Tx, bets: BetWrite[]): Promise<void> {
+  if (bets.length === 0) return;
+  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+  const written = await tx`
+    insert into bets (tenant_id, project_id, kind, bet_id, status, revision)
+    select r.tenant_id, r.project_id, r.kind, r.bet_id, r.status, r.read_revision + 1
+    from unnest(${plainArray(sorted.map((b) => b.tenant_id))}::text::uuid[],
+      ${plainArray(sorted.map((b) => b.project_id))}::text::uuid[],
+      ${plainArray(sorted.map((b) => b.kind))}::text::text[], ${textArray(sorted.map((b) => b.bet_id))}::text::text[],
+      ${plainArray(sorted.map((b) => b.status))}::text::text[],
+      ${plainArray(sorted.map((b) => b.read_revision ?? 0))}::text::integer[]) as r (tenant_id, project_id, kind, bet_id, status, read_revision)
+    on conflict (tenant_id, project_id, kind, bet_id) do update
+      set status = excluded.status, revision = excluded.revision
+      where bets.revision = excluded.revision - 1`;
+  if (written.count !== bets.length) throw new Overtaken('another process wrote a bet of this batch');
+}
+
+/** Sorted for the same reason; `changed_xid` tells player-mirror. */
+async function addToTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const p = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  await tx`
+    insert into player_totals as t (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
+      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, updated_at)
+    select r.tenant_id, r.project_id, r.player_id,
+      'epoch'::timestamptz + r.first_ms * interval '1 millisecond', 'epoch'::timestamptz + r.last_ms * interval '1 millisecond',
+      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending, ${new Date(now_ms)}
+    from unnest(
+      ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
+      ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
+      ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
+      ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
+      ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
+      ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
+    ) as r (tenant_id, project_id, player_id, first_ms, last_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
+    on conflict (tenant_id, project_id, player_id) do update set
+      first_seen_at = least(t.first_seen_at, excluded.first_seen_at),
+      last_seen_at = greatest(t.last_seen_at, excluded.last_seen_at),
+      total_deposited = t.total_deposited + excluded.total_deposited,
+      total_withdrawn = t.total_withdrawn + excluded.total_withdrawn,
+      total_wagered = t.total_wagered + excluded.total_wagered,
+      total_won = t.total_won + excluded.total_won,
+      bet_count = t.bet_count + excluded.bet_count,
+      session_count = t.session_count + excluded.session_count,
+      pending_conversions = t.pending_conversions + excluded.pending_conversions,
+      updated_at = excluded.updated_at,
+      changed_xid = excluded.changed_xid`;
+}
+
+/** Each fact only moves forward in event time. A ban or a deletion hides an exclusion, it never ends by one. */
+async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
+  if (changes.length === 0) return;
+  const c = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  await tx`
+    with r as (
+      select r.tenant_id, r.project_id, r.player_id,
+        r.excluded, 'epoch'::timestamptz + r.excluded_ms * interval '1 millisecond' as excluded_at,
+        r.kyc, 'epoch'::timestamptz + r.kyc_ms * interval '1 millisecond' as kyc_at,
+        r.level, 'epoch'::timestamptz + r.level_ms * interval '1 millisecond' as level_at
+      from unnest(
+        ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
+        ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
+        ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.kyc_status?.value ?? null))}::text::text[], ${plainArray(c.map((r) => r.kyc_status?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.kyc_level?.value ?? null))}::text::integer[], ${plainArray(c.map((r) => r.kyc_level?.at_ms ?? null))}::text::bigint[]
+      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, kyc, kyc_ms, level, level_ms)
+    ), judged as (
+      select r.*,
+        r.excluded is not null and (p.self_excluded_at is null or p.self_excluded_at < r.excluded_at
+          or (p.self_excluded_at = r.excluded_at and r.excluded)) as excluded_holds,
+        r.kyc is not null and (p.kyc_status_at is null or p.kyc_status_at <= r.kyc_at) as kyc_holds,
+        r.level is not null and (p.kyc_level_at is null or p.kyc_level_at <= r.level_at) as level_holds
+      from r join players p using (tenant_id, project_id, player_id)
+      for update of p
+    )
+    update players p set
+      self_excluded = case when excluded_holds then j.excluded else p.self_excluded end,
+      self_excluded_at = case when excluded_holds then j.excluded_at else p.self_excluded_at end,
+      status = case
+        when excluded_holds and j.excluded and p.status in ('active', 'conflict') then 'self_excluded'
+        when excluded_holds and not j.excluded and p.status = 'self_excluded' then 'active'
+        else p.status end,
+      kyc_status = case when kyc_holds then j.kyc else p.kyc_status end,
+      kyc_status_at = case when kyc_holds then j.kyc_at else p.kyc_status_at end,
+      kyc_level = case when level_holds then j.level else p.kyc_level end,
+      kyc_level_at = case when level_holds then j.level_at else p.kyc_level_at end,
+      updated_at = ${new Date(now_ms)}
+    from judged j
+    where p.tenant_id = j.tenant_id and p.project_id = j.project_id and p.player_id = j.player_id`;
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import fastify, { type FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { apiKeyEndpoints } from '../api-keys/routes.ts';
+import type { Authenticators } from '../auth/authenticators.ts';
+import type { Config } from '../config.ts';
+import { identityEndpoints } from '../identity/routes.ts';
+import { playerHistoryEndpoints } from '../player-history/routes.ts';
+import { playerEndpoints } from '../players/routes.ts';
+import { tenantEndpoints } from '../tenants/routes.ts';
+import type { Platform } from '../wiring/platform.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import { endpoint, type AnyEndpoint } from './endpoint.ts';
+import { errorOptions, installErrorHandling } from './error-handler.ts';
+import { healthEndpoints } from './health.ts';
+import { INGESTION_DOCS } from './ingestion-docs.ts';
+import { installJsonBody } from './json-body.ts';
+import { openApiDocument } from './openapi.ts';
+import { registerEndpoints } from './register.ts';
+
+const BODY_LIMIT_BYTES = 1024 * 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export interface ApiDeps {
+  auth: Authenticators;
+  notifications: Notifications;
+}
+
+/** Every endpoint of the API host, for the app itself, its documentation and its tests. */
+export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
+  const { auth, notifications } = deps;
+  const endpoints = [
+    ...healthEndpoints(platform),
+    ...tenantEndpoints({ ...platform, notifications, auth }),
+    ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
+    ...identityEndpoints(platform),
+    ...playerEndpoints(platform),
+    ...playerHistoryEndpoints(platform),
+  ];
+  let text = '';
+  const all = [...endpoints, documentEndpoint(() => text)];
+  text = JSON.stringify(openApiDocument([...all, ...INGESTION_DOCS]));
+  return all;
+}
+
+function documentEndpoint(text: () => string): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'This document',
+    access: { mode: 'public' },
+    status: 200,
+    response: z.record(z.string(), z.unknown()),
+    shape: 'raw',
+    errors: [],
+    handle: text,
+  });
+}
+
+/** The API host: every endpoint but event intake, which is answered 404 here (spec part 4). */
+export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
+  const { logger } = platform;
+  const app = fastify({
+    ...errorOptions(logger),
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+  });
+  installErrorHandling(app, logger);
+  installJsonBody(app);
+  registerEndpoints(app, apiEndpoints(platform, config, deps), {
+    auth: deps.auth,
+    rate_limiter: platform.rateLimiter,
+    rates: config.rates,
+  });
+  return app;
+}

@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import { validationError } from '../errors.ts';
+
+const MAX_LENGTH = 512;
+const BINDING_LENGTH = 16;
+
+/** What a cursor may be used for: one kind of list, in one project, with the same filters. */
+export interface CursorScope {
+  kind: string;
+  project_id: string;
+  filters: Readonly<Record<string, string | undefined>>;
+}
+
+/** An opaque cursor at the given keyset position (spec part 1). */
+export function encodeCursor(scope: CursorScope, position: readonly string[]): string {
+  return Buffer.from(JSON.stringify([binding(scope), ...position])).toString('base64url');
+}
+
+/**
+ * The position in a cursor, one text per pattern of `shape`. A cursor that is malformed or was made for another
+ * list, project or filter throws VALIDATION_ERROR. It is no secret: positions only order rows that the caller may see.
+ */
+export function decodeCursor(scope: CursorScope, text: string, shape: readonly RegExp[]): string[] {
+  const parts = text.length <= MAX_LENGTH ? parse(text) : undefined;
+  const usable =
+    parts !== undefined &&
+    parts.length === shape.length + 1 &&
+    parts[0] === binding(scope) &&
+    shape.every((pattern, i) => pattern.test(parts[i + 1] ?? ''));
+  if (!usable) {
+    const message = 'is not a cursor of this list: repeat the filters it was given for, or leave it out';
+    throw validationError([{ path: 'cursor', message }]);
+  }
+  return parts.slice(1);
+}
+
+function parse(text: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    return Array.isArray(value) && value.every((part) => typeof part === 'string') ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function binding({ kind, project_id, filters }: CursorScope): string {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+  const text = JSON.stringify([kind, project_id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
+  return hash('sha256', text, 'hex').slice(0, BINDING_LENGTH);
+}

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import type { ApiKeyPrincipal } from '../auth/api-key.ts';
+import type { Maybe } from '../auth/maybe.ts';
+import type { Role } from '../auth/roles.ts';
+import type { SessionPrincipal } from '../auth/session.ts';
+import type { ErrorCode } from '../errors.ts';
+
+/** Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header (design 8). */
+export type Access =
+  | { mode: 'public' }
+  | { mode: 'internal' }
+  | { mode: 'api_key'; rate: 'identify' | 'none' }
+  | { mode: 'session'; role: Role; scope: 'tenant' | 'project' };
+
+/** An admin session, with the project it works on. */
+export interface ProjectSession extends SessionPrincipal {
+  project_id: string;
+}
+
+/** What a handler knows of its caller. */
+export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'project' }
+  ? ProjectSession
+  : A extends { mode: 'session' }
+    ? SessionPrincipal
+    : A extends { mode: 'api_key' }
+      ? ApiKeyPrincipal
+      : undefined;
+
+/** One request, authorised and checked. `params` are the path's. */
+export interface Call<Caller, Query, Body> {
+  caller: Caller;
+  params: Readonly<Record<string, string>>;
+  query: Query;
+  body: Body;
+}
+
+/** One endpoint: what is served, to whom, with which inputs; the OpenAPI document is made from the same. */
+export interface Endpoint<A extends Access, Query, Body> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** With `:name` for parameters. */
+  path: string;
+  summary: string;
+  access: A;
+  /** Absent: a query string is ignored. */
+  query?: z.ZodType<Query>;
+  /** Absent: a body is ignored. */
+  body?: z.ZodType<Body>;
+  /** Runs on the body before its schema, to refuse something with a code of its own. */
+  refuse?: (body: unknown) => void;
+  /** Of success. */
+  status: 200 | 201;
+  /** The shape of `data`, for the documentation. */
+  response: z.ZodType;
+  /** `list` carries `meta.next_cursor`; `raw` stands outside the envelope. */
+  shape?: 'list' | 'raw';
+  /** Absent: JSON. */
+  content_type?: string;
+  /** The errors of its own, beside those that its access, query and body imply. */
+  errors: readonly ErrorCode[];
+  /** Returns the whole response body as text. */
+  handle(call: Call<CallerOf<A>, Query, Body>): Maybe<string>;
+}
+
+/** An endpoint whose caller and inputs are known only to its own handler. */
+export type AnyEndpoint = Endpoint<Access, unknown, unknown>;
+
+/** Declares an endpoint: the handler's caller, query and body follow from `access`, `query` and `body`. */
+export function endpoint<const A extends Access, Query = undefined, Body = undefined>(
+  declared: Endpoint<A, Query, Body>,
+): AnyEndpoint {
+  // Sound because `register` passes each handler what its own access and schemas produced.
+  return declared as unknown as AnyEndpoint;
+}

@@ -1,0 +1,17 @@
+/** The `meta` of a success envelope (spec part 1). `next_cursor` is null on a list's last page. */
+export interface Meta {
+  count?: number;
+  next_cursor?: string | null;
+}
+
+/** The success envelope `{data, meta?}` as JSON text. */
+export function envelope(data: unknown, meta?: Meta): string {
+  return envelopeOfText(JSON.stringify(data), meta);
+}
+
+/** The success envelope around data that is JSON text already, for writers that know their shape. */
+export function envelopeOfText(data_json: string, meta?: Meta): string {
+  return meta === undefined
+    ? `{"data":${data_json}}`
+    : `{"data":${data_json},"meta":${JSON.stringify(meta)}}`;
+}

@@ -1,0 +1,124 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ZodError } from 'zod';
+import { ApiError, validationError, type ErrorCode } from '../errors.ts';
+import { LogUnavailable } from '../platform/event-log/port.ts';
+import type { Logger } from '../platform/logger.ts';
+import { isUnavailable } from './unavailable.ts';
+
+const RETRY_AFTER_S = 1;
+
+/** Fastify's own errors that callers cause; others with status 400 are malformed bodies too. */
+const FASTIFY_CODES: Readonly<Record<string, [ErrorCode, string]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', 'the body is over the size limit'],
+  FST_ERR_BAD_URL: ['NOT_FOUND', 'the path is not valid'],
+  FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'the path is not valid'],
+};
+
+/** Answers every failure with the error envelope of spec part 1, unknown paths and wrong methods included. */
+export function installErrorHandling(app: FastifyInstance, logger: Logger): void {
+  const routes: { pattern: RegExp; methods: string[] }[] = [];
+  app.addHook('onRoute', ({ url, method }) => {
+    routes.push({ pattern: patternOf(url), methods: Array.isArray(method) ? method : [method] });
+  });
+  const notFound = (request: FastifyRequest, reply: FastifyReply): ApiError => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const allowed = routes.filter((route) => route.pattern.test(path)).flatMap((route) => route.methods);
+    if (allowed.length === 0) {
+      return new ApiError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, 200)}`);
+    }
+    void reply.header('allow', [...new Set(allowed)].sort().join(', '));
+    return new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here`);
+  };
+  // Before the body is looked at: a path that does not exist has no opinion on it.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) done(notFound(request, reply));
+    else done();
+  });
+  app.setNotFoundHandler((request, reply) => answerError(request, reply, notFound(request, reply), logger));
+  app.setErrorHandler((error, request, reply) => answerError(request, reply, error, logger));
+}
+
+/**
+ * The part of error handling that fastify takes at construction: requests that never reach a route
+ * (`fastify({...errorOptions(logger), …})`).
+ */
+export function errorOptions(logger: Logger) {
+  return {
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      void answerError(request, reply, error, logger);
+    },
+    clientErrorHandler: (error: Error & { code?: string }, socket: Socket) => {
+      if (error.code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+      const body = errorBody(new ApiError('BODY_MALFORMED', 'the request is not valid HTTP'));
+      socket.end(
+        `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+          `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      );
+    },
+  };
+}
+
+/** The error that `thrown` is for the caller; what nobody foresaw is INTERNAL_ERROR. */
+export function toApiError(thrown: unknown, request_id: string): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof ZodError) return validationError(issuesOf(thrown));
+  if (thrown instanceof LogUnavailable) {
+    return new ApiError('INGESTION_UNAVAILABLE', 'the event log takes no writes now', { cause: thrown });
+  }
+  if (isUnavailable(thrown)) {
+    return new ApiError('SERVICE_UNAVAILABLE', 'a storage engine does not answer now', { cause: thrown });
+  }
+  const { code, statusCode } = thrown as Partial<FastifyError>;
+  const known = code === undefined ? undefined : FASTIFY_CODES[code];
+  if (known !== undefined) return new ApiError(known[0], known[1], { cause: thrown });
+  if (statusCode === 400) {
+    return new ApiError('BODY_MALFORMED', 'the body is not valid JSON', { cause: thrown });
+  }
+  const message = `something went wrong; give request id ${request_id} when you report it`;
+  return new ApiError('INTERNAL_ERROR', message, { cause: thrown });
+}
+
+/** The issues of a failed zod parse; an unknown key is named by its own path. */
+export function issuesOf(error: ZodError): { path: string; message: string }[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.map(String);
+    if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
+  });
+}
+
+/** The error envelope as JSON text. */
+export function errorBody({ code, message, details }: ApiError): string {
+  return JSON.stringify({ error: details === undefined ? { code, message } : { code, message, details } });
+}
+
+function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unknown, logger: Logger) {
+  const error = toApiError(thrown, request.id);
+  if (error.status >= 500) {
+    const route = request.routeOptions.url ?? null;
+    const fields = { err: error.cause ?? error, code: error.code, request_id: request.id, route };
+    if (error.status === 500) logger.error(fields, 'request failed');
+    else logger.warn(fields, 'request refused: not available');
+  }
+  const retry_after_s = error.retry_after_s ?? (error.status === 503 ? RETRY_AFTER_S : undefined);
+  if (retry_after_s !== undefined) void reply.header('retry-after', String(retry_after_s));
+  if (error.status === 401) void reply.header('www-authenticate', 'Bearer');
+  return reply
+    .code(error.status)
+    .header('x-request-id', request.id)
+    .type('application/json; charset=utf-8')
+    .send(errorBody(error));
+}
+
+/** Matches the paths of a route such as `/v1/players/:id`. */
+function patternOf(url: string): RegExp {
+  const source = url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z_]\w*/g, '[^/]+');
+  return new RegExp(`^${source}$`);
+}

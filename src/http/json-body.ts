@@ -1,0 +1,59 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ApiError, validationError, type Issue } from '../errors.ts';
+
+const MAX_DEPTH = 64;
+const MAX_ISSUES = 20;
+
+/**
+ * Accepts application/json bodies only, UTF-8, without `__proto__` or `constructor.prototype` keys. An empty body is
+ * no body (undefined): clients often send the header with a DELETE.
+ */
+export function installJsonBody(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error') as (
+    request: FastifyRequest,
+    text: string,
+    done: (error: Error | null, value?: unknown) => void,
+  ) => void;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const bytes = body as Buffer;
+    if (bytes.length === 0) done(null, undefined);
+    else if (isUtf8(bytes)) parse(request, bytes.toString(), done);
+    else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
+  });
+}
+
+/**
+ * Refuses what no store can hold: nesting over 64 levels (BODY_MALFORMED), and NUL, lone surrogates or numbers
+ * beyond the range of a double anywhere in `value` (VALIDATION_ERROR).
+ */
+export function refuseUnstorable(value: unknown): void {
+  const issues: Issue[] = [];
+  collect(value, '', 1, issues);
+  if (issues.length > 0) throw validationError(issues);
+}
+
+function collect(value: unknown, path: string, depth: number, issues: Issue[]): void {
+  if (typeof value === 'string') {
+    if (!isStorable(value)) report(issues, path, 'must not contain NUL or lone surrogates');
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) report(issues, path, 'is out of range');
+  } else if (typeof value === 'object' && value !== null) {
+    if (depth > MAX_DEPTH)
+      throw new ApiError('BODY_MALFORMED', `the body is nested over ${MAX_DEPTH} levels deep`);
+    const prefix = path === '' ? '' : `${path}.`;
+    for (const [key, child] of Object.entries(value)) {
+      if (isStorable(key)) collect(child, prefix + key, depth + 1, issues);
+      else report(issues, path, 'has a key with NUL or lone surrogates');
+    }
+  }
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
+}
+
+function report(issues: Issue[], path: string, message: string): void {
+  if (issues.length < MAX_ISSUES) issues.push({ path, message });
+}

@@ -1,0 +1,146 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import type { Authenticators } from '../auth/authenticators.ts';
+import { checkInternalSecret } from '../auth/internal-secret.ts';
+import { andThen, type Maybe } from '../auth/maybe.ts';
+import { roleAllows } from '../auth/roles.ts';
+import type { SessionPrincipal } from '../auth/session.ts';
+import type { Config } from '../config.ts';
+import { ApiError, validationError } from '../errors.ts';
+import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
+import type { Access, AnyEndpoint, Call } from './endpoint.ts';
+import { issuesOf } from './error-handler.ts';
+import { refuseUnstorable } from './json-body.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before the handler runs; its type follows from the endpoint's access. */
+    caller: unknown;
+  }
+}
+
+/** What endpoints are guarded with. */
+export interface Guards {
+  auth: Authenticators;
+  rate_limiter: RateLimiter;
+  rates: Config['rates'];
+}
+
+/** Registers the endpoints; the caller is known, allowed and within its rate before the body is read. */
+export function registerEndpoints(
+  app: FastifyInstance,
+  endpoints: readonly AnyEndpoint[],
+  guards: Guards,
+): void {
+  app.decorateRequest('caller', undefined);
+  const authorise = createAuthoriser(guards);
+  for (const endpoint of endpoints) {
+    const type = endpoint.content_type ?? 'application/json; charset=utf-8';
+    app.route({
+      method: endpoint.method,
+      url: endpoint.path,
+      onRequest: (request, _reply, done) => {
+        try {
+          const caller = authorise(endpoint.access, request);
+          if (caller instanceof Promise) {
+            caller.then((value) => {
+              request.caller = value;
+              done();
+            }, done);
+            return;
+          }
+          request.caller = caller;
+        } catch (error) {
+          done(error as Error);
+          return;
+        }
+        done();
+      },
+      handler: (request, reply) => {
+        const body = endpoint.handle(readCall(endpoint, request));
+        void reply.code(endpoint.status).header('content-type', type).header('x-request-id', request.id);
+        return body instanceof Promise ? body : reply.send(body);
+      },
+    });
+  }
+}
+
+function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefined, unknown, unknown> {
+  const { query, body } = endpoint;
+  endpoint.refuse?.(request.body);
+  return {
+    caller: request.caller as undefined,
+    params: request.params as Record<string, string>,
+    query: query === undefined ? undefined : checked(query, request.query),
+    body: body === undefined ? undefined : checked(body, requireBody(request.body)),
+  };
+}
+
+function requireBody(body: unknown): unknown {
+  if (body === undefined || body === null) {
+    throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
+  }
+  return body;
+}
+
+function checked(schema: z.ZodType, value: unknown): unknown {
+  refuseUnstorable(value);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw validationError(issuesOf(parsed.error));
+  return parsed.data;
+}
+
+type Authorise = (access: Access, request: FastifyRequest) => Maybe<unknown>;
+
+function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
+  const adminPolicy: RatePolicy = { name: 'admin', ...rates.admin };
+  const identifyPolicy: RatePolicy = { name: 'identify', ...rates.identify };
+  const within = <T>(policy: RatePolicy, key: string, caller: T): Maybe<T> =>
+    andThen(rate_limiter.take(policy, key), (verdict) => {
+      if (!verdict.allowed) throw rateLimited(verdict);
+      return caller;
+    });
+  return (access, request) => {
+    const { headers } = request;
+    switch (access.mode) {
+      case 'public':
+        return undefined;
+      case 'internal':
+        checkInternalSecret(single(headers['x-internal-secret']), auth.internal_secret);
+        return undefined;
+      case 'api_key': {
+        const caller = auth.api_keys.authenticate(headers.authorization);
+        if (access.rate === 'none') return caller;
+        return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
+      }
+      case 'session': {
+        const caller = auth.sessions.authenticate(headers.authorization, single(headers['x-tenant-id']));
+        return andThen(caller, (session) =>
+          andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
+            requireRole(session, access);
+            if (access.scope === 'tenant') return session;
+            const project = auth.projects.resolve(session.tenant_id, single(headers['x-project-id']));
+            return andThen(project, (project_id) => ({ ...session, project_id }));
+          }),
+        );
+      }
+    }
+  };
+}
+
+function requireRole(session: SessionPrincipal, access: Access & { mode: 'session' }): void {
+  if (roleAllows(session.role, access.role)) return;
+  throw new ApiError('FORBIDDEN', `this needs the role ${access.role}; yours is ${session.role}`);
+}
+
+function rateLimited({ retry_after_ms }: RateVerdict): ApiError {
+  const retry_after_s = Math.max(1, Math.ceil(retry_after_ms / 1000));
+  return new ApiError('RATE_LIMITED', `too many requests; try again in ${retry_after_s} s`, {
+    retry_after_s,
+  });
+}
+
+/** Repeated headers of a name we read once are joined, and then fail their own check. */
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(',') : header;
+}

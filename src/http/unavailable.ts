@@ -1,0 +1,36 @@
+/** Codes of a connection that failed or was cut: of the system, of postgres.js, and of Postgres itself. */
+const CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  // Postgres: shutting down, crashed, starting up, no connection left, read-only stand-by.
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '25006',
+]);
+
+/** ClickHouse's own errors that pass: timeout, too many queries, out of memory, too many parts. */
+const CLICKHOUSE_CODES = new Set(['159', '202', '241', '252']);
+
+/** Whether the error says that a storage engine cannot be reached or takes no work now. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string') {
+    // SQLSTATE class 08: connection exceptions.
+    if (CODES.has(code) || /^08[0-9A-Z]{3}$/.test(code)) return true;
+    if (error.name === 'ClickHouseError' || 'type' in error) return CLICKHOUSE_CODES.has(code);
+  }
+  // The ClickHouse client's own timeout has no code.
+  return error.message === 'Timeout error.';
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { customAttributes, profileFields } from '../players/schema.ts';
+
+const id = z.string().min(1).max(255);
+
+/** Known traits are checked and kept as fields; every other one is a custom attribute. */
+const traits = z
+  .looseObject({
+    ...profileFields,
+    default_currency_code: z.string().min(1).max(20).optional(),
+  })
+  .refine(
+    (value) => customAttributes.safeParse(value).success,
+    'must have at most 500 keys of 1 to 200 characters',
+  );
+
+/** `POST /v1/players/identify` (design 5). */
+export const identifyBody = z.strictObject({
+  anonymous_id: id.optional(),
+  external_id: id.optional(),
+  player_id: z.guid().optional(),
+  traits: traits.optional(),
+});
+export type IdentifyBody = z.infer<typeof identifyBody>;
+export type Traits = z.infer<typeof traits>;
+
+export const identifyResult = z.object({
+  player_id: z.uuid(),
+  created: z.boolean(),
+  merged_player_ids: z.array(z.uuid()),
+  conflict: z.boolean(),
+});
+export type IdentifyResult = z.infer<typeof identifyResult>;

@@ -1,0 +1,105 @@
+import type { BetKind, LedgerRow, MoneyEvent } from './ledger.ts';
+import type { TotalsDelta } from './totals.ts';
+
+export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
+
+/** What one bet adds to the totals of the players it names, and how it stands. */
+export interface BetEffect {
+  status: BetStatus;
+  /** The stake counts for who placed it, the payout for who was paid: usually one player. */
+  deltas: TotalsDelta[];
+}
+
+/** At equal times a void holds before a cash-out before a settlement (design 5). */
+const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
+  sport_bet_settled: 0,
+  sport_cashout: 1,
+  sport_bet_voided: 2,
+};
+/** Several casino settlements of one bet agree on the payout; the one that says most is taken. */
+const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_won: 1, bet_settled: 2 };
+
+/**
+ * The effect of a bet as a function of its ledger rows alone, in whatever order they came (design 5).
+ * `rows` are all rows of one bet, at least one.
+ */
+export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect {
+  const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
+  const outcome = kind === 'casino' ? bestBy(rows, SETTLEMENT_RANK) : latestBy(rows, OUTCOME_RANK);
+  if (outcome?.event === 'sport_bet_voided') return { status: 'voided', deltas: [] };
+  const stake = placed ?? settledStake(rows);
+  const deltas: TotalsDelta[] = [];
+  const counted = stake ?? outcome;
+  if (counted !== undefined) deltas.push({ player_id: counted.player_id, bet_count: 1n });
+  if (stake !== undefined) deltas.push(moneyDelta(stake.player_id, 'total_wagered', stake.base_amount));
+  if (outcome !== undefined && outcome.payout !== null) {
+    deltas.push(moneyDelta(outcome.player_id, 'total_won', outcome.base_payout));
+  }
+  return { status: statusOf(outcome), deltas };
+}
+
+/** Whether both stakes of a bet are known and differ: the placed one stands, and operators should know. */
+export function stakesDiffer(rows: readonly LedgerRow[]): boolean {
+  const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
+  const settled = settledStake(rows);
+  return (
+    placed !== undefined &&
+    settled !== undefined &&
+    (placed.amount !== settled.amount || placed.currency !== settled.currency)
+  );
+}
+
+function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
+  const withStake = rows.filter(
+    (row) => row.amount !== null && (row.event === 'bet_settled' || row.event === 'sport_bet_settled'),
+  );
+  return withStake.reduce<LedgerRow | undefined>(
+    (last, row) => (last === undefined || row.occurrence > last.occurrence ? row : last),
+    undefined,
+  );
+}
+
+function statusOf(outcome: LedgerRow | undefined): BetStatus {
+  if (outcome === undefined) return 'placed';
+  return outcome.event === 'sport_cashout' ? 'cashed_out' : 'settled';
+}
+
+/** An amount without a rate counts as pending until it has one. */
+function moneyDelta(
+  player_id: string,
+  total: 'total_wagered' | 'total_won',
+  base: bigint | null,
+): TotalsDelta {
+  return base === null ? { player_id, pending_conversions: 1n } : { player_id, [total]: base };
+}
+
+function bestBy(
+  rows: readonly LedgerRow[],
+  rank: Partial<Record<MoneyEvent, number>>,
+): LedgerRow | undefined {
+  return pick(rows, rank, (a, b) => (rank[a.event] ?? 0) - (rank[b.event] ?? 0));
+}
+
+function latestBy(
+  rows: readonly LedgerRow[],
+  rank: Partial<Record<MoneyEvent, number>>,
+): LedgerRow | undefined {
+  return pick(
+    rows,
+    rank,
+    (a, b) => a.occurrence - b.occurrence || (rank[a.event] ?? 0) - (rank[b.event] ?? 0),
+  );
+}
+
+/** The greatest of the ranked rows. */
+function pick(
+  rows: readonly LedgerRow[],
+  rank: Partial<Record<MoneyEvent, number>>,
+  compare: (a: LedgerRow, b: LedgerRow) => number,
+): LedgerRow | undefined {
+  let best: LedgerRow | undefined;
+  for (const row of rows) {
+    if (rank[row.event] !== undefined && (best === undefined || compare(row, best) > 0)) best = row;
+  }
+  return best;
+}

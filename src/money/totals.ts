@@ -1,0 +1,46 @@
+/** The columns of `player_totals` that are sums; GGR is total_wagered − total_won, always. */
+export const SUMS = [
+  'total_deposited',
+  'total_withdrawn',
+  'total_wagered',
+  'total_won',
+  'bet_count',
+  'session_count',
+  'pending_conversions',
+] as const;
+
+export type Sum = (typeof SUMS)[number];
+
+/** What is added to (or, negative, taken from) one player's sums; absent means 0. Money in base currency. */
+export type TotalsDelta = { player_id: string } & Partial<Record<Sum, bigint>>;
+
+/** Collects deltas per player. */
+export class TotalsAccumulator {
+  readonly byPlayer = new Map<string, Record<Sum, bigint>>();
+
+  add(delta: TotalsDelta, sign: 1n | -1n = 1n): void {
+    const sums = this.of(delta.player_id);
+    for (const sum of SUMS) {
+      const value = delta[sum];
+      if (value !== undefined) sums[sum] += sign * value;
+    }
+  }
+
+  /** The player's sums so far, zeros at first. */
+  of(player_id: string): Record<Sum, bigint> {
+    let sums = this.byPlayer.get(player_id);
+    if (sums === undefined) {
+      sums = {
+        total_deposited: 0n,
+        total_withdrawn: 0n,
+        total_wagered: 0n,
+        total_won: 0n,
+        bet_count: 0n,
+        session_count: 0n,
+        pending_conversions: 0n,
+      };
+      this.byPlayer.set(player_id, sums);
+    }
+    return sums;
+  }
+}

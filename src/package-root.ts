@@ -1,0 +1,14 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder with package.json, from the sources as well as from the build: SQL files lie beside it. */
+export const packageRoot: string = findRoot(dirname(fileURLToPath(import.meta.url)));
+
+function findRoot(folder: string): string {
+  if (existsSync(join(folder, 'pg-migrations'))) return folder;
+  const parent = dirname(folder);
+  if (parent === folder)
+    throw new Error('the SQL folders of the service are missing: install the whole package');
+  return findRoot(parent);
+}

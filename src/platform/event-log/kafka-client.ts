@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kafka, logLevel, type Admin, type LogEntry } from 'kafkajs';
+import type { Logger } from '../logger.ts';
+import { LogUnavailable } from './port.ts';
+
+export const REQUEST_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 3_000;
+const ADMIN_TIMEOUT_MS = 10_000;
+
+/** Complete, because kafkajs takes other defaults when NODE_ENV is "test". In total about 2.5 s of pauses. */
+export const RETRY = { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2, factor: 0.2 };
+
+export interface KafkaConnection {
+  /** `host:port` of some brokers; the others are found through them. */
+  brokers: readonly string[];
+  logger: Logger;
+}
+
+/**
+ * A kafkajs client whose messages go to `logger`. Every consumer needs a client of its own: kafkajs keeps one
+ * map of committed offsets per client and group, which two members of a group would clear under each other.
+ */
+export function createKafka({ brokers, logger }: KafkaConnection): Kafka {
+  return new Kafka({
+    brokers: [...brokers],
+    clientId: 'engagement',
+    connectionTimeout: CONNECT_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: RETRY,
+    logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.ERROR,
+    logCreator: () => (entry) => writeLog(logger, entry),
+  });
+}
+
+/** What kafkajs calls an error it mostly retries; what it warns of is its own business. */
+function writeLog(logger: Logger, { level, namespace, log }: LogEntry): void {
+  const { message, groupId, error, retryCount } = log;
+  const fields = {
+    part: `kafkajs ${namespace}`,
+    group: groupId as unknown,
+    error: error as unknown,
+    retryCount,
+  };
+  if (level === logLevel.ERROR) logger.warn(fields, message);
+  else logger.debug(fields, message);
+}
+
+/** Rejects with LogUnavailable after `timeout_ms`; the work itself goes on unheard. */
+export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what: string): Promise<T> {
+  const timer = new AbortController();
+  const expired = sleep(timeout_ms, undefined, { signal: timer.signal }).then(() => {
+    throw new LogUnavailable(`Kafka did not ${what} within ${timeout_ms} ms`);
+  });
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    timer.abort();
+    expired.catch(() => undefined);
+    work.catch(() => undefined);
+  }
+}
+
+/** One admin connection, made on first use and again after any failure. */
+export class KafkaAdmin {
+  #connection: KafkaConnection;
+  #admin: Promise<Admin> | undefined;
+
+  constructor(connection: KafkaConnection) {
+    this.#connection = connection;
+  }
+
+  /** Runs `work`; rejects with LogUnavailable when Kafka fails or does not answer in time. */
+  async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
+    const admin = (this.#admin ??= this.#connect());
+    try {
+      return await withDeadline(admin.then(work), ADMIN_TIMEOUT_MS, what);
+    } catch (cause) {
+      if (this.#admin === admin) this.#admin = undefined;
+      disconnectLater(admin);
+      throw new LogUnavailable(`Kafka did not ${what}`, { cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    const admin = this.#admin;
+    this.#admin = undefined;
+    if (admin === undefined) return;
+    await withDeadline(
+      admin.then((a) => a.disconnect()),
+      REQUEST_TIMEOUT_MS,
+      'disconnect',
+    ).catch(() => undefined);
+  }
+
+  async #connect(): Promise<Admin> {
+    const admin = createKafka(this.#connection).admin();
+    await admin.connect();
+    return admin;
+  }
+}
+
+function disconnectLater(admin: Promise<Admin>): void {
+  admin.then((a) => a.disconnect()).catch(() => undefined);
+}

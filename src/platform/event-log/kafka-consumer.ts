@@ -1,0 +1,234 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PartitionAssigners, type Consumer, type EachBatchPayload, type PartitionAssigner } from 'kafkajs';
+import {
+  createKafka,
+  REQUEST_TIMEOUT_MS,
+  RETRY,
+  withDeadline,
+  type KafkaConnection,
+} from './kafka-client.ts';
+import { KafkaFeed } from './kafka-feed.ts';
+import { LogUnavailable, type ConsumeOptions, type LogConsumer } from './port.ts';
+
+const CLOSE_GRACE_MS = 10_000;
+const HEARTBEAT_MS = 1_000;
+const FETCH_WAIT_MS = 100;
+const FIRST_RESTART_MS = 200;
+const LONGEST_RESTART_MS = 5_000;
+/** How long a rebalance waits for running handlers, so that a partition is handed over between two batches. */
+const HANDOVER_MS = 5_000;
+
+export interface KafkaMemberOptions extends KafkaConnection {
+  /** The topic's name in Kafka; `consumer.topic` is ours. */
+  topic: string;
+  consumer: ConsumeOptions;
+  /** A member that is silent for this long loses its partitions. */
+  session_timeout_ms: number;
+  /** The committed position of every partition, or its beginning; rejects with LogUnavailable. */
+  committed(): Promise<Map<number, bigint>>;
+}
+
+/** One member of a consumer group. */
+export class KafkaMember implements LogConsumer {
+  #options: KafkaMemberOptions;
+  #kafka: Consumer | undefined;
+  #feeds = new Map<number, KafkaFeed>();
+  /** Feeds of earlier generations whose last batch is still being handled. */
+  #retiring = new Map<number, Promise<void>>();
+  #committed: Promise<Map<number, bigint>> | undefined;
+  /** Counts the assignments: what belongs to an earlier one may not move a position any more. */
+  #generation = 0;
+  #handover_until_ms: number | undefined;
+  #closed = false;
+
+  constructor(options: KafkaMemberOptions) {
+    this.#options = options;
+  }
+
+  /** Joins the group. Rejects with LogUnavailable; once joined, it finds its way back by itself. */
+  async open(): Promise<void> {
+    try {
+      await withDeadline(this.#connect(), 2 * this.#options.session_timeout_ms, 'let the consumer join');
+    } catch (cause) {
+      this.#closed = true;
+      await this.#disconnect();
+      throw new LogUnavailable('Kafka did not let the consumer join', { cause });
+    }
+  }
+
+  async close(grace_ms = CLOSE_GRACE_MS): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#retireAll();
+    await withDeadline(Promise.all(this.#retiring.values()), grace_ms, 'finish').catch(() => undefined);
+    this.#generation++;
+    await this.#disconnect();
+  }
+
+  async #connect(): Promise<void> {
+    const { consumer, topic, session_timeout_ms } = this.#options;
+    const kafka = createKafka(this.#options).consumer({
+      groupId: consumer.group,
+      sessionTimeout: session_timeout_ms,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      minBytes: 1,
+      allowAutoTopicCreation: false,
+      partitionAssigners: [this.#waitingAssigner],
+      // One way back for every failure: a new consumer, below.
+      retry: { ...RETRY, retries: 10, restartOnFailure: () => Promise.resolve(false) },
+    });
+    this.#kafka = kafka;
+    kafka.on(kafka.events.CRASH, ({ payload }) => void this.#restart(kafka, payload.error));
+    kafka.on(kafka.events.GROUP_JOIN, ({ payload }) =>
+      this.#assign(kafka, payload.memberAssignment[topic] ?? []),
+    );
+    await kafka.connect();
+    await kafka.subscribe({ topic, fromBeginning: true });
+    if (!this.#closed) {
+      await kafka.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => this.#onBatch(kafka, payload),
+      });
+    }
+    // Closed meanwhile: nobody else disconnects what was only now connected.
+    if (this.#closed) await kafka.disconnect();
+  }
+
+  async #disconnect(): Promise<void> {
+    const kafka = this.#kafka;
+    this.#kafka = undefined;
+    if (kafka !== undefined) {
+      await withDeadline(kafka.disconnect(), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
+    }
+  }
+
+  async #restart(crashed: Consumer, error: Error): Promise<void> {
+    const { logger, consumer } = this.#options;
+    if (crashed !== this.#kafka) return;
+    this.#retireAll();
+    this.#generation++;
+    for (
+      let pause_ms = FIRST_RESTART_MS;
+      !this.#closed;
+      pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS)
+    ) {
+      logger.warn({ err: error, group: consumer.group, pause_ms }, 'Kafka consumer lost; joining again');
+      await sleep(pause_ms);
+      if (this.#closed) return;
+      try {
+        // A crash while joining resolves here and reports itself as another CRASH.
+        return await this.#connect();
+      } catch (cause) {
+        error = cause as Error;
+        await this.#disconnect();
+      }
+    }
+  }
+
+  /** Called before the first fetch of every generation. */
+  #assign(kafka: Consumer, partitions: number[]): void {
+    if (kafka !== this.#kafka || this.#closed) return;
+    this.#retireAll();
+    this.#generation++;
+    this.#handover_until_ms = undefined;
+    this.#committed = undefined;
+    kafka.resume([{ topic: this.#options.topic, partitions }]);
+    for (const partition of partitions) this.#feeds.set(partition, this.#createFeed(kafka, partition));
+  }
+
+  #createFeed(kafka: Consumer, partition: number): KafkaFeed {
+    const { topic, consumer, logger } = this.#options;
+    const generation = this.#generation;
+    return new KafkaFeed({
+      partition,
+      consumer,
+      logger,
+      previous: this.#retiring.get(partition) ?? Promise.resolve(),
+      commit: async (next_offset) => {
+        if (generation !== this.#generation) return;
+        await kafka.commitOffsets([{ topic, partition, offset: String(next_offset) }]);
+      },
+      setPaused: (paused) => {
+        if (generation !== this.#generation || this.#closed) return;
+        if (paused) kafka.pause([{ topic, partitions: [partition] }]);
+        else kafka.resume([{ topic, partitions: [partition] }]);
+      },
+    });
+  }
+
+  #retireAll(): void {
+    for (const partition of this.#feeds.keys()) this.#retire(partition);
+  }
+
+  #retire(partition: number): void {
+    const feed = this.#feeds.get(partition);
+    if (feed === undefined) return;
+    this.#feeds.delete(partition);
+    feed.stop();
+    const earlier = this.#retiring.get(partition) ?? Promise.resolve();
+    const done = Promise.all([earlier, feed.done]).then(() => {
+      if (this.#retiring.get(partition) === done) this.#retiring.delete(partition);
+    });
+    this.#retiring.set(partition, done);
+  }
+
+  /**
+   * Takes a fetch over. kafkajs may deliver one that was under way when the group was joined again, and would
+   * then read on behind it, so a fetch counts only if it started where this feed stands.
+   */
+  async #onBatch(kafka: Consumer, payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload;
+    const { partition } = batch;
+    const feed = this.#feeds.get(partition);
+    if (feed === undefined || batch.isEmpty()) return;
+    feed.fetch_offset ??= await this.#committedOffset(partition);
+    if (feed !== this.#feeds.get(partition)) return;
+    // Not in kafkajs's types; unlike firstOffset() it is right behind a gap.
+    const { fetchedOffset } = batch as { fetchedOffset?: string };
+    if (BigInt(fetchedOffset ?? batch.firstOffset() ?? 0) === feed.fetch_offset) {
+      feed.fetch_offset = BigInt(batch.lastOffset()) + 1n;
+      feed.push(batch.messages);
+      payload.resolveOffset(batch.lastOffset());
+      return;
+    }
+    this.#retire(partition);
+    this.#committed = undefined;
+    const generation = this.#generation;
+    const offset = await this.#committedOffset(partition);
+    if (generation !== this.#generation || this.#closed) return;
+    const fresh = this.#createFeed(kafka, partition);
+    fresh.fetch_offset = offset;
+    this.#feeds.set(partition, fresh);
+    kafka.seek({ topic: this.#options.topic, partition, offset: String(offset) });
+  }
+
+  async #committedOffset(partition: number): Promise<bigint> {
+    const asked = (this.#committed ??= this.#options.committed());
+    try {
+      return (await asked).get(partition) ?? 0n;
+    } catch (error) {
+      this.#committed = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * kafkajs's round-robin, which puts joining off while a handler of the former generation runs: its batch is
+   * committed before the partition may go to another member. A stuck handler delays that for a bounded time.
+   */
+  #waitingAssigner: PartitionAssigner = (config) => {
+    const assigner = PartitionAssigners.roundRobin(config);
+    const protocol: typeof assigner.protocol = (subscription) => {
+      this.#retireAll();
+      this.#handover_until_ms ??= performance.now() + HANDOVER_MS;
+      if (this.#retiring.size > 0 && performance.now() < this.#handover_until_ms) {
+        // Joining is tried again, after a pause, when the group reports a rebalance in progress.
+        throw Object.assign(new Error('handlers still run'), { type: 'REBALANCE_IN_PROGRESS' });
+      }
+      return assigner.protocol(subscription);
+    };
+    return Object.assign(Object.create(assigner) as typeof assigner, { protocol });
+  };
+}

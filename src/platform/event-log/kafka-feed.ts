@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KafkaMessage } from 'kafkajs';
+import type { Logger } from '../logger.ts';
+import type { ConsumeOptions, LogRecord } from './port.ts';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+/** Waiting bytes of one partition at which it is not fetched any further. */
+const MAX_BUFFER_BYTES = 16 * 1024 * 1024;
+
+interface FeedOptions {
+  partition: number;
+  consumer: ConsumeOptions;
+  logger: Logger;
+  /** Resolves when an earlier feed of this partition has finished its last batch. */
+  previous: Promise<void>;
+  /** Commits the position; rejects when the position could not be stored. */
+  commit(next_offset: bigint): Promise<void>;
+  /** Stops or goes on fetching this partition. */
+  setPaused(paused: boolean): void;
+}
+
+/**
+ * Hands the fetched records of one partition to the handler, one batch at a time. It runs beside kafkajs's own
+ * loop, which fetches nothing from a broker while any of its batches is being handled: one stuck partition
+ * would stop all others.
+ */
+export class KafkaFeed {
+  /** Resolves when the last batch has been handled and committed, or given up. */
+  readonly done: Promise<void>;
+  /** The offset the next fetch must start at; unknown until the committed position has been asked for. */
+  fetch_offset: bigint | undefined;
+  #options: FeedOptions;
+  #buffer: KafkaMessage[] = [];
+  #buffer_bytes = 0;
+  #paused = false;
+  #stop = new AbortController();
+  #wake: () => void = () => undefined;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.done = this.#run().catch((error: unknown) => {
+      options.logger.error({ err: error, partition: options.partition }, 'consumer loop failed');
+    });
+  }
+
+  /** Takes consecutive records in; pauses the partition when enough of them wait. */
+  push(messages: readonly KafkaMessage[]): void {
+    for (const message of messages) {
+      this.#buffer.push(message);
+      this.#buffer_bytes += message.value?.length ?? 0;
+    }
+    if (this.#isFull()) this.#setPaused(true);
+    this.#wake();
+  }
+
+  /** Takes no further batch; the running one may finish and commit. */
+  stop(): void {
+    this.#stop.abort();
+    this.#wake();
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#buffer.length >= this.#options.consumer.max_records || this.#buffer_bytes >= MAX_BUFFER_BYTES
+    );
+  }
+
+  #setPaused(paused: boolean): void {
+    if (paused === this.#paused) return;
+    this.#paused = paused;
+    this.#options.setPaused(paused);
+  }
+
+  async #run(): Promise<void> {
+    const { consumer, partition, previous } = this.#options;
+    await previous;
+    while (!this.#stop.signal.aborted) {
+      await this.#waitForRecords();
+      if (this.#stop.signal.aborted) return;
+      const records = this.#take();
+      const last = records.at(-1);
+      if (last === undefined) continue;
+      const handled = await this.#insist('batch failed; it comes again', () =>
+        consumer.handle({ topic: consumer.topic, partition, records }),
+      );
+      if (!handled) return;
+      await this.#insist('position not stored; trying again', () => this.#options.commit(last.offset + 1n));
+    }
+  }
+
+  /** Tries until it succeeds, with growing pauses; false when stopped before that. */
+  async #insist(failure: string, attempt: () => Promise<void>): Promise<boolean> {
+    const { partition, logger, consumer } = this.#options;
+    for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS)) {
+      try {
+        await attempt();
+        return true;
+      } catch (error) {
+        logger.warn({ err: error, group: consumer.group, partition, pause_ms }, failure);
+      }
+      if (this.#stop.signal.aborted) return false;
+      await sleep(pause_ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      if (this.#stop.signal.aborted) return false;
+    }
+  }
+
+  /** Resolves with at least one record, and then when a full batch or `linger_ms` is reached, or when stopped. */
+  async #waitForRecords(): Promise<void> {
+    const { linger_ms } = this.#options.consumer;
+    while (this.#buffer.length === 0 && !this.#stop.signal.aborted) await this.#woken();
+    if (linger_ms === 0) return;
+    const linger = new AbortController();
+    const timer = setTimeout(() => {
+      linger.abort();
+      this.#wake();
+    }, linger_ms);
+    while (!linger.signal.aborted && !this.#stop.signal.aborted && !this.#isFull()) await this.#woken();
+    clearTimeout(timer);
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #take(): LogRecord[] {
+    const taken = this.#buffer.splice(0, this.#options.consumer.max_records);
+    const records = taken.map((message) => {
+      this.#buffer_bytes -= message.value?.length ?? 0;
+      return toRecord(message);
+    });
+    if (!this.#isFull()) this.#setPaused(false);
+    return records;
+  }
+}
+
+/** A message without key or value, which only other tools write, reads as empty text. */
+export function toRecord(message: KafkaMessage): LogRecord {
+  return {
+    offset: BigInt(message.offset),
+    key: message.key?.toString('utf8') ?? '',
+    value: message.value?.toString('utf8') ?? '',
+  };
+}

@@ -1,0 +1,169 @@
+import type { Admin } from 'kafkajs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import { KafkaAppender, MAX_SEND_BYTES } from './kafka-appender.ts';
+import { KafkaAdmin, type KafkaConnection } from './kafka-client.ts';
+import { KafkaMember } from './kafka-consumer.ts';
+import { readRange } from './kafka-reader.ts';
+import type { EventLog } from './port.ts';
+
+export interface KafkaLogOptions extends KafkaConnection {
+  clock: Clock;
+  /** Put before every topic and group name, so that several installations can share a cluster. */
+  topic_prefix?: string;
+  /** Partitions of topics made from now on. */
+  partitions?: number;
+  /** A consumer that is silent for this long loses its partitions. */
+  session_timeout_ms?: number;
+}
+
+const SESSION_TIMEOUT_MS = 15_000;
+const READ_BATCH = 1_000;
+const LEADER_CHECK_MS = 100;
+const REPLICAS = 3;
+
+/** Opens the event log on a Kafka cluster. Connects on first use, and again after any failure. */
+export function openKafkaLog(options: KafkaLogOptions): EventLog {
+  const { topic_prefix = '', partitions = 1, session_timeout_ms = SESSION_TIMEOUT_MS } = options;
+  const admin = new KafkaAdmin(options);
+  const appenders = new Map<string, KafkaAppender>();
+  const members = new Set<KafkaMember>();
+  const nameOf = (name: string) => topic_prefix + name;
+
+  function known(name: string): KafkaAppender {
+    const appender = appenders.get(name);
+    if (appender === undefined) throw new TypeError(`unknown topic ${name}: call ensureTopics first`);
+    return appender;
+  }
+
+  async function endOffsets(name: string): Promise<Map<number, bigint>> {
+    const rows = await admin.run('tell its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
+    return new Map(rows.map((row) => [row.partition, BigInt(row.high)]));
+  }
+
+  function committed(name: string, group: string): Promise<Map<number, bigint>> {
+    return admin.run('tell the committed offsets', (a) => committedOffsets(a, nameOf(name), nameOf(group)));
+  }
+
+  return {
+    async ensureTopics(names) {
+      await admin.run('make its topics', async (a) => createMissing(a, names.map(nameOf), partitions));
+      for (const name of names) {
+        if (appenders.has(name)) continue;
+        const topic = nameOf(name);
+        const describe = () => admin.run('describe a topic', (a) => describeTopic(a, topic));
+        appenders.set(name, new KafkaAppender({ ...options, topic, describe }));
+      }
+    },
+    append: async (name, records) => known(name).append(records),
+    async consume(consumer) {
+      const topic = nameOf(consumer.topic);
+      const member = new KafkaMember({
+        ...options,
+        topic,
+        session_timeout_ms,
+        consumer: { ...consumer, group: nameOf(consumer.group) },
+        committed: () => committed(consumer.topic, consumer.group),
+      });
+      await member.open();
+      members.add(member);
+      return {
+        async close(grace_ms) {
+          members.delete(member);
+          await member.close(grace_ms);
+        },
+      };
+    },
+    endOffsets,
+    async lag(name, group) {
+      const [next, ends] = await Promise.all([committed(name, group), endOffsets(name)]);
+      return [...ends].map(([partition, end_offset]) => ({
+        partition,
+        next_offset: next.get(partition) ?? 0n,
+        end_offset,
+      }));
+    },
+    async *read(name, partition, from, to, max_records = READ_BATCH) {
+      const end = (await endOffsets(name)).get(partition) ?? 0n;
+      yield* readRange({
+        ...options,
+        kafka_topic: nameOf(name),
+        topic: name,
+        partition,
+        from,
+        to: to < end ? to : end,
+        max_records,
+        deleteGroup: (group) =>
+          admin.run('delete a group', async (a) => void (await a.deleteGroups([group]))),
+      });
+    },
+    async ping() {
+      await admin.run('answer', async (a) => {
+        for (const name of appenders.keys()) await describeTopic(a, nameOf(name));
+      });
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.close()));
+      await Promise.all([...appenders.values()].map((appender) => appender.close()));
+      await admin.close();
+    },
+  };
+}
+
+/** The partitions of a topic; throws while one of them has no leader. */
+async function describeTopic(admin: Admin, topic: string) {
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+  const partitions = topics[0]?.partitions ?? [];
+  if (partitions.length === 0 || partitions.some(({ leader }) => leader < 0)) {
+    throw new Error(`topic ${topic} has a partition without a leader`);
+  }
+  return partitions;
+}
+
+/** Kept for ever, because ClickHouse can be rebuilt from the log. Acknowledged by two of three where there are three. */
+async function createMissing(admin: Admin, topics: readonly string[], partitions: number): Promise<void> {
+  const existing = new Set(await admin.listTopics());
+  const { brokers } = await admin.describeCluster();
+  const replicationFactor = Math.min(REPLICAS, brokers.length);
+  const configEntries = [
+    { name: 'retention.ms', value: '-1' },
+    { name: 'retention.bytes', value: '-1' },
+    { name: 'cleanup.policy', value: 'delete' },
+    { name: 'min.insync.replicas', value: String(Math.max(1, replicationFactor - 1)) },
+    // A request holds up to MAX_SEND_BYTES of records of one partition, and their framing.
+    { name: 'max.message.bytes', value: String(2 * MAX_SEND_BYTES) },
+  ];
+  for (const topic of topics) {
+    if (existing.has(topic)) continue;
+    const wanted = { topic, numPartitions: partitions, replicationFactor, configEntries };
+    // Resolves with false when another process was faster.
+    await admin.createTopics({ topics: [wanted], waitForLeaders: false });
+  }
+  for (const topic of topics) await leadersOf(admin, topic);
+}
+
+/** Waits until every partition has a leader; the caller's deadline ends it. */
+async function leadersOf(admin: Admin, topic: string): Promise<void> {
+  for (let attempt = 1; attempt <= 100; attempt++) {
+    try {
+      await describeTopic(admin, topic);
+      return;
+    } catch {
+      await sleep(LEADER_CHECK_MS);
+    }
+  }
+}
+
+async function committedOffsets(admin: Admin, topic: string, groupId: string): Promise<Map<number, bigint>> {
+  const [rows] = await admin.fetchOffsets({ groupId, topics: [topic] });
+  const known = new Map((rows?.partitions ?? []).map((row) => [row.partition, BigInt(row.offset)]));
+  if ([...known.values()].every((offset) => offset >= 0n)) return known;
+  // A negative offset stands for none: such a group begins at the beginning.
+  const limits = await admin.fetchTopicOffsets(topic);
+  return new Map(
+    limits.map(({ partition, low }) => {
+      const offset = known.get(partition) ?? -1n;
+      return [partition, offset >= 0n ? offset : BigInt(low)];
+    }),
+  );
+}

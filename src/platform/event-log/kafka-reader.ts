@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import {
+  AssignerProtocol,
+  type Consumer,
+  type EachBatchPayload,
+  type KafkaMessage,
+  type PartitionAssigner,
+} from 'kafkajs';
+import { createKafka, REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
+import { toRecord } from './kafka-feed.ts';
+import { LogUnavailable, type LogBatch } from './port.ts';
+
+/** The longest silence of Kafka in the middle of a range. */
+const SILENCE_MS = 30_000;
+const HEARTBEAT_MS = 1_000;
+
+interface ReadOptions extends KafkaConnection {
+  /** The topic's name in Kafka, and ours. */
+  kafka_topic: string;
+  topic: string;
+  partition: number;
+  from: bigint;
+  /** Not beyond the end of the partition. */
+  to: bigint;
+  max_records: number;
+  /** Removes the temporary group. */
+  deleteGroup(group: string): Promise<void>;
+}
+
+/**
+ * Reads `[from, to)` of one partition. kafkajs reads only as a member of a group, so this is a group of one that
+ * is assigned just this partition, commits nothing and is deleted afterwards.
+ */
+export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> {
+  const { topic, partition, from, to, max_records } = options;
+  if (from >= to) return;
+  const group = `read-${randomUUID()}`;
+  const fetched = new Handoff();
+  const consumer = createKafka(options).consumer({
+    groupId: group,
+    allowAutoTopicCreation: false,
+    heartbeatInterval: HEARTBEAT_MS,
+    maxWaitTimeInMs: 100,
+    partitionAssigners: [onlyPartition(options.kafka_topic, partition)],
+    retry: { restartOnFailure: () => Promise.resolve(false) },
+  });
+  try {
+    await withDeadline(start(consumer, options, fetched), SILENCE_MS, 'start a read');
+    for (let next = from; next < to;) {
+      const messages = await withDeadline(fetched.take(), SILENCE_MS, 'go on with a read');
+      const records = messages.map(toRecord).filter((record) => record.offset >= next && record.offset < to);
+      for (let at = 0; at < records.length; at += max_records) {
+        yield { topic, partition, records: records.slice(at, at + max_records) };
+      }
+      next = BigInt(messages.at(-1)?.offset ?? next) + 1n;
+      fetched.taken();
+    }
+  } finally {
+    fetched.abandon();
+    await withDeadline(consumer.disconnect(), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
+    await options.deleteGroup(group).catch((error: unknown) => {
+      options.logger.warn({ err: error, group }, 'temporary group not deleted');
+    });
+  }
+}
+
+async function start(consumer: Consumer, options: ReadOptions, fetched: Handoff): Promise<void> {
+  const { kafka_topic, partition, from } = options;
+  consumer.on(consumer.events.GROUP_JOIN, () => {
+    fetched.next_offset ??= from;
+    // Before the first fetch of the generation.
+    consumer.seek({ topic: kafka_topic, partition, offset: String(fetched.next_offset) });
+  });
+  consumer.on(consumer.events.CRASH, ({ payload }) => fetched.fail(payload.error));
+  await consumer.connect();
+  await consumer.subscribe({ topic: kafka_topic, fromBeginning: true });
+  await consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    eachBatch: (payload) => fetched.offer(payload),
+  });
+}
+
+function onlyPartition(topic: string, partition: number): PartitionAssigner {
+  return () => ({
+    name: 'one-partition',
+    version: 1,
+    protocol: ({ topics }) => ({
+      name: 'one-partition',
+      metadata: AssignerProtocol.MemberMetadata.encode({ version: 1, topics, userData: Buffer.alloc(0) }),
+    }),
+    assign: async ({ members }) =>
+      members.slice(0, 1).map(({ memberId }) => ({
+        memberId,
+        memberAssignment: AssignerProtocol.MemberAssignment.encode({
+          version: 1,
+          assignment: { [topic]: [partition] },
+          userData: Buffer.alloc(0),
+        }),
+      })),
+  });
+}
+
+/** One fetch at a time from kafkajs's loop to the reader; the loop waits, beating its heart. */
+class Handoff {
+  /** The offset after the last fetch that was handed over. */
+  next_offset: bigint | undefined;
+  #fetch: KafkaMessage[] | undefined;
+  #abandoned = false;
+  #error: Error | undefined;
+  #offered: () => void = () => undefined;
+  #consumed: () => void = () => undefined;
+
+  async offer(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload;
+    const last = batch.messages.at(-1);
+    if (this.#abandoned || last === undefined) return;
+    const consumed = new Promise<void>((resolve) => {
+      this.#consumed = resolve;
+    });
+    this.#fetch = batch.messages;
+    this.#offered();
+    const timer = setInterval(() => void payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
+    await consumed;
+    clearInterval(timer);
+    if (this.#abandoned) return;
+    this.next_offset = BigInt(last.offset) + 1n;
+    payload.resolveOffset(batch.lastOffset());
+  }
+
+  async take(): Promise<KafkaMessage[]> {
+    while (this.#fetch === undefined) {
+      if (this.#error !== undefined) throw new LogUnavailable('Kafka ended a read', { cause: this.#error });
+      await new Promise<void>((resolve) => {
+        this.#offered = resolve;
+      });
+    }
+    return this.#fetch;
+  }
+
+  taken(): void {
+    this.#fetch = undefined;
+    this.#consumed();
+  }
+
+  fail(error: Error): void {
+    this.#error = error;
+    this.#offered();
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    this.#consumed();
+  }
+}

@@ -1,0 +1,130 @@
+import type { Db } from '../postgres/port.ts';
+import { endOffset, insertRecords } from './postgres-queries.ts';
+import { LogUnavailable, type NewRecord } from './port.ts';
+
+const MAX_STATEMENT_RECORDS = 2_000;
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+const MAX_WAITING_RECORDS = 200_000;
+
+interface Waiting {
+  records: readonly NewRecord[];
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+/**
+ * Appends to one partition. One statement is under way at a time, so offsets become visible in order; what
+ * arrives meanwhile goes into the next statement (group commit).
+ */
+export class PartitionAppender {
+  readonly partition: number;
+  #sql: Db;
+  #topic_id: number;
+  /** Every record below it is durable and visible. */
+  #end = 0n;
+  #end_known = false;
+  #waiting: Waiting[] = [];
+  #waiting_records = 0;
+  #flushing: Promise<void> | undefined;
+  #closed = false;
+  #listeners = new Set<() => void>();
+
+  constructor(sql: Db, topic_id: number, partition: number) {
+    this.#sql = sql;
+    this.#topic_id = topic_id;
+    this.partition = partition;
+  }
+
+  get end(): bigint {
+    return this.#end;
+  }
+
+  /** Finds the end of what an earlier process wrote. */
+  async open(): Promise<void> {
+    this.#end = await endOffset(this.#sql, this.#topic_id, this.partition);
+    this.#end_known = true;
+  }
+
+  /** Resolves when the records are durable; rejects with LogUnavailable when full, closed or out of reach. */
+  append(records: readonly NewRecord[]): Promise<void> {
+    if (records.length === 0) return Promise.resolve();
+    if (this.#closed) return Promise.reject(new LogUnavailable('the event log is closed'));
+    if (this.#waiting_records + records.length > MAX_WAITING_RECORDS) {
+      return Promise.reject(new LogUnavailable('too many records wait for the event log'));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ records, resolve, reject });
+      this.#waiting_records += records.length;
+      this.#flushing ??= this.#flush();
+    });
+  }
+
+  /** Calls back once when there is something at or after `offset`, at once if there is; returns the way to stop waiting. */
+  onReached(offset: bigint, call: () => void): () => void {
+    if (this.#end > offset) {
+      call();
+      return () => undefined;
+    }
+    const check = () => {
+      if (this.#end <= offset) return;
+      this.#listeners.delete(check);
+      call();
+    };
+    this.#listeners.add(check);
+    return () => void this.#listeners.delete(check);
+  }
+
+  /** Refuses further appends and waits for those under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#flushing;
+  }
+
+  async #flush(): Promise<void> {
+    // Lets every request of this turn of the event loop join the first statement.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const group = this.#takeGroup();
+      const records =
+        group.length === 1 ? (group[0]?.records ?? []) : group.flatMap((entry) => entry.records);
+      try {
+        await this.#insert(records);
+        for (const entry of group) entry.resolve();
+      } catch (cause) {
+        const error = new LogUnavailable('the event log did not confirm the append', { cause });
+        for (const entry of group) entry.reject(error);
+      }
+      for (const check of [...this.#listeners]) check();
+    }
+    this.#flushing = undefined;
+  }
+
+  async #insert(records: readonly NewRecord[]): Promise<void> {
+    // After a failure nobody knows whether the statement was committed: ask before giving offsets again.
+    if (!this.#end_known) await this.open();
+    this.#end_known = false;
+    await insertRecords(this.#sql, this.#topic_id, this.partition, this.#end, records);
+    this.#end += BigInt(records.length);
+    this.#end_known = true;
+  }
+
+  /** The next entries that fit one statement; a large append goes alone. */
+  #takeGroup(): Waiting[] {
+    let records = 0;
+    let bytes = 0;
+    let count = 0;
+    for (const entry of this.#waiting) {
+      const entry_bytes = entry.records.reduce((sum, record) => sum + record.value.length, 0);
+      if (
+        count > 0 &&
+        (records + entry.records.length > MAX_STATEMENT_RECORDS || bytes + entry_bytes > MAX_STATEMENT_BYTES)
+      )
+        break;
+      records += entry.records.length;
+      bytes += entry_bytes;
+      count++;
+    }
+    this.#waiting_records -= records;
+    return this.#waiting.splice(0, count);
+  }
+}

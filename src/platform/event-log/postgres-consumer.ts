@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from '../postgres/port.ts';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { PartitionAppender } from './postgres-appender.ts';
+import { commitOffset, committedOffset, readRecords } from './postgres-queries.ts';
+import type { ConsumeOptions, LogBatch } from './port.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5_000;
+const CLOSE_GRACE_MS = 10_000;
+
+/** One member of a consumer group; the members of all groups of a log know each other. */
+export interface GroupMember {
+  topic: string;
+  group: string;
+  close(grace_ms?: number): Promise<void>;
+  /** Takes or gives up partitions after a member came or went. */
+  rebalance(): void;
+}
+
+interface MemberOptions {
+  sql: Db;
+  clock: Clock;
+  logger: Logger;
+  topic_id: number;
+  partitions: readonly PartitionAppender[];
+  members: Set<GroupMember>;
+  consumer: ConsumeOptions;
+}
+
+/** Joins a consumer group: partitions are dealt round-robin to its members in order of joining. */
+export function startGroupMember(options: MemberOptions): GroupMember {
+  const { consumer, members } = options;
+  const running = new Map<number, { stop: AbortController; done: Promise<void> }>();
+  let closed = false;
+
+  const peers = () => [...members].filter((m) => m.topic === consumer.topic && m.group === consumer.group);
+
+  const member: GroupMember = {
+    topic: consumer.topic,
+    group: consumer.group,
+    rebalance() {
+      const group = peers();
+      const place = group.indexOf(member);
+      for (const appender of options.partitions) {
+        const mine = !closed && appender.partition % group.length === place;
+        const loop = running.get(appender.partition);
+        if (mine && loop === undefined) start(appender);
+        else if (!mine && loop !== undefined) loop.stop.abort();
+      }
+    },
+    async close(grace_ms = CLOSE_GRACE_MS) {
+      closed = true;
+      const ends = [...running.values()].map((loop) => (loop.stop.abort(), loop.done));
+      const patience = new AbortController();
+      await Promise.race([
+        Promise.all(ends),
+        sleep(grace_ms, undefined, { signal: patience.signal }).catch(() => undefined),
+      ]);
+      patience.abort();
+      // A stuck handler keeps its partition: handing it over would break the order of its records.
+      if (running.size === 0) leave();
+    },
+  };
+
+  function leave(): void {
+    members.delete(member);
+    for (const peer of peers()) peer.rebalance();
+  }
+
+  function start(appender: PartitionAppender): void {
+    if (heldByPeer.get(options.members)?.has(holdKey(appender))) return;
+    hold(appender);
+    const stop = new AbortController();
+    const done = consumePartition(options, appender, stop.signal)
+      .catch((error: unknown) =>
+        options.logger.error({ err: error, group: consumer.group }, 'consumer loop failed'),
+      )
+      .finally(() => {
+        running.delete(appender.partition);
+        release(appender);
+        if (closed && running.size === 0) leave();
+        else for (const peer of peers()) peer.rebalance();
+      });
+    running.set(appender.partition, { stop, done });
+  }
+
+  function holdKey(appender: PartitionAppender): string {
+    return `${consumer.topic}\n${consumer.group}\n${appender.partition}`;
+  }
+  function hold(appender: PartitionAppender): void {
+    const held = heldByPeer.get(options.members) ?? new Set<string>();
+    heldByPeer.set(options.members, held.add(holdKey(appender)));
+  }
+  function release(appender: PartitionAppender): void {
+    heldByPeer.get(options.members)?.delete(holdKey(appender));
+  }
+
+  members.add(member);
+  for (const peer of peers()) peer.rebalance();
+  return member;
+}
+
+/** Partitions a member still works on: its successor starts only after the running batch. */
+const heldByPeer = new WeakMap<Set<GroupMember>, Set<string>>();
+
+/** Reads, handles, commits, until stopped; a failing batch is tried again with growing pauses. */
+async function consumePartition(
+  options: MemberOptions,
+  appender: PartitionAppender,
+  stop: AbortSignal,
+): Promise<void> {
+  const { sql, topic_id, consumer, logger } = options;
+  const { partition } = appender;
+  let pause_ms = FIRST_PAUSE_MS;
+  let next: bigint | undefined;
+  while (!stop.aborted) {
+    try {
+      next ??= await committedOffset(sql, consumer.group, topic_id, partition);
+      await waitForRecords(options, appender, next, stop);
+      if (stop.aborted) return;
+      const records = await readRecords(sql, topic_id, partition, next, appender.end, consumer.max_records);
+      const last = records.at(-1);
+      if (last === undefined) continue;
+      const batch: LogBatch = { topic: consumer.topic, partition, records };
+      await consumer.handle(batch);
+      next = last.offset + 1n;
+      await commitOffset(sql, consumer.group, topic_id, partition, next);
+      pause_ms = FIRST_PAUSE_MS;
+    } catch (error) {
+      logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'batch failed; it comes again');
+      next = undefined;
+      await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
+      pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
+    }
+  }
+}
+
+/** Resolves with at least one record after `next`, and then when a full batch or `linger_ms` is reached. */
+async function waitForRecords(
+  options: MemberOptions,
+  appender: PartitionAppender,
+  next: bigint,
+  stop: AbortSignal,
+): Promise<void> {
+  const { max_records, linger_ms } = options.consumer;
+  await reached(appender, next, stop);
+  const full = next + BigInt(max_records) - 1n;
+  if (linger_ms === 0 || stop.aborted || appender.end > full) return;
+  const timer = new AbortController();
+  await Promise.race([
+    reached(appender, full, AbortSignal.any([stop, timer.signal])),
+    sleep(linger_ms, undefined, { signal: timer.signal }).catch(() => undefined),
+  ]);
+  timer.abort();
+}
+
+/** Resolves when the partition has a record at `offset`, or when stopped. */
+function reached(appender: PartitionAppender, offset: bigint, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      stop.removeEventListener('abort', settle);
+      cancel();
+      resolve();
+    };
+    let cancel: () => void = () => undefined;
+    if (stop.aborted) return resolve();
+    stop.addEventListener('abort', settle, { once: true });
+    cancel = appender.onReached(offset, settle);
+  });
+}

@@ -1,0 +1,131 @@
+import type { Db } from '../postgres/port.ts';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import { PartitionAppender } from './postgres-appender.ts';
+import { startGroupMember, type GroupMember } from './postgres-consumer.ts';
+import {
+  committedOffset,
+  createTopic,
+  endOffset,
+  listTopics,
+  readRecords,
+  tryLockLog,
+} from './postgres-queries.ts';
+import { partitionOf } from './partition.ts';
+import { LogUnavailable, type ConsumeOptions, type EventLog, type NewRecord } from './port.ts';
+
+export interface PostgresLogOptions {
+  /** A pool of its own: appends must not wait behind the service's queries. */
+  sql: Db;
+  clock: Clock;
+  logger: Logger;
+  /** Partitions of topics made from now on. */
+  partitions?: number;
+}
+
+interface Topic {
+  topic_id: number;
+  partitions: PartitionAppender[];
+}
+
+const READ_BATCH = 1_000;
+
+/**
+ * Opens the event log kept in `event_log.*` of a migrated Postgres. One process owns the log: a second one is
+ * refused, because offsets are given in memory and consumers are woken by calls.
+ */
+export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
+  const { sql, logger } = options;
+  const lock = await sql.reserve();
+  if (!(await tryLockLog(lock))) {
+    lock.release();
+    throw new LogUnavailable(
+      'another process uses this event log: stop it, or give this one a data folder of its own',
+    );
+  }
+  const topics = new Map<string, Topic>();
+  const members = new Set<GroupMember>();
+
+  async function openTopic(name: string): Promise<void> {
+    const row =
+      (await listTopics(sql)).find((topic) => topic.topic === name) ??
+      (await createTopic(sql, name, options.partitions ?? 1));
+    const partitions = Array.from(
+      { length: row.partitions },
+      (_, partition) => new PartitionAppender(sql, row.topic_id, partition),
+    );
+    for (const appender of partitions) await appender.open();
+    topics.set(name, { topic_id: row.topic_id, partitions });
+  }
+
+  function topicOf(name: string): Topic {
+    const topic = topics.get(name);
+    if (topic === undefined) throw new TypeError(`unknown topic ${name}: call ensureTopics first`);
+    return topic;
+  }
+
+  return {
+    async ensureTopics(names) {
+      for (const name of names) if (!topics.has(name)) await openTopic(name);
+    },
+    async append(topicName, records) {
+      const { partitions } = topicOf(topicName);
+      const [only] = partitions;
+      if (partitions.length === 1 && only !== undefined) return only.append(records);
+      const parts = groupByPartition(records, partitions.length);
+      await Promise.all([...parts].map(([partition, part]) => partitions[partition]?.append(part)));
+    },
+    async consume(consumer: ConsumeOptions) {
+      const { topic_id, partitions } = topicOf(consumer.topic);
+      const member = startGroupMember({ ...options, topic_id, partitions, members, consumer });
+      return {
+        async close(grace_ms) {
+          await member.close(grace_ms);
+        },
+      };
+    },
+    async endOffsets(topicName) {
+      return new Map(topicOf(topicName).partitions.map((appender) => [appender.partition, appender.end]));
+    },
+    async lag(topicName, group) {
+      const { topic_id, partitions } = topicOf(topicName);
+      return Promise.all(
+        partitions.map(async ({ partition, end }) => ({
+          partition,
+          next_offset: await committedOffset(sql, group, topic_id, partition),
+          end_offset: end,
+        })),
+      );
+    },
+    async *read(topicName, partition, from, to, max_records = READ_BATCH) {
+      const { topic_id } = topicOf(topicName);
+      for (let next = from; next < to;) {
+        const records = await readRecords(sql, topic_id, partition, next, to, max_records);
+        const last = records.at(-1);
+        if (last === undefined) return;
+        yield { topic: topicName, partition, records };
+        next = last.offset + 1n;
+      }
+    },
+    async ping() {
+      await endOffset(sql, 0, 0);
+    },
+    async close() {
+      await Promise.all([...members].map((member) => member.close()));
+      for (const topic of topics.values()) for (const appender of topic.partitions) await appender.close();
+      lock.release();
+      logger.debug('event log closed');
+    },
+  };
+}
+
+function groupByPartition(records: readonly NewRecord[], partitions: number): Map<number, NewRecord[]> {
+  const parts = new Map<number, NewRecord[]>();
+  for (const record of records) {
+    const partition = partitionOf(record.key, partitions);
+    const part = parts.get(partition);
+    if (part === undefined) parts.set(partition, [record]);
+    else part.push(record);
+  }
+  return parts;
+}

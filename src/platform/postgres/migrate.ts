@@ -1,0 +1,66 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Db } from './port.ts';
+import { packageRoot } from '../../package-root.ts';
+
+/** The database was migrated by a newer version of the service; `message` says what to do. */
+export class SchemaTooNew extends Error {
+  override readonly name = 'SchemaTooNew';
+}
+
+/** One migration file: `version` is the leading number of its name. */
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+}
+
+/** Reads `NNN_name.sql` files of a folder below the package root, in order of their numbers. */
+export async function readMigrations(folder: string): Promise<Migration[]> {
+  const names = (await readdir(join(packageRoot, folder)))
+    .filter((name) => /^\d{3}_.*\.sql$/.test(name))
+    .sort();
+  return Promise.all(
+    names.map(async (name) => ({
+      version: Number(name.slice(0, 3)),
+      name,
+      sql: await readFile(join(packageRoot, folder, name), 'utf8'),
+    })),
+  );
+}
+
+/** Refuses a database whose version is beyond the newest migration known here. */
+export function refuseNewer(applied: number, migrations: readonly Migration[], database: string): void {
+  const known = migrations.at(-1)?.version ?? 0;
+  if (applied > known) {
+    throw new SchemaTooNew(
+      `${database} is at schema ${applied}, this version knows ${known}: start a newer version of the service`,
+    );
+  }
+}
+
+const LOCK_KEY = 7_022_001;
+
+/**
+ * Applies the migrations of `folder` that are missing, under a lock, each in one transaction with its record:
+ * a process that dies leaves whole migrations only. Rejects with {@link SchemaTooNew}.
+ */
+export async function migratePostgres(sql: Db, folder = 'pg-migrations'): Promise<void> {
+  const migrations = await readMigrations(folder);
+  await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${LOCK_KEY})`;
+    await tx`create table if not exists schema_migrations (
+      folder text not null, version integer not null, name text not null,
+      applied_at timestamptz not null default now(), primary key (folder, version))`;
+    const rows = await tx<
+      { version: number }[]
+    >`select version from schema_migrations where folder = ${folder}`;
+    const applied = new Set(rows.map((row) => row.version));
+    refuseNewer(Math.max(0, ...applied), migrations, 'Postgres');
+    for (const migration of migrations) {
+      if (applied.has(migration.version)) continue;
+      await tx.unsafe(migration.sql);
+      await tx`insert into schema_migrations (folder, version, name) values (${folder}, ${migration.version}, ${migration.name})`;
+    }
+  });
+}

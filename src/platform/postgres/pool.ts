@@ -1,0 +1,46 @@
+import postgres from 'postgres';
+import { isUuid } from '../ids.ts';
+import type { Db, Postgres, Tx } from './port.ts';
+
+const POOL_SIZE = 10;
+const CONNECT_TIMEOUT_S = 10;
+const IDLE_TIMEOUT_S = 300;
+
+/**
+ * A pool of connections on which every 64-bit integer arrives as `bigint`. `role` is taken on at connection
+ * start; it must have been granted to the URL's user (migration 001 does).
+ */
+export function connectPool(url: string, options: { role?: string; max?: number } = {}): Db {
+  return postgres(url, {
+    max: options.max ?? POOL_SIZE,
+    connect_timeout: CONNECT_TIMEOUT_S,
+    idle_timeout: IDLE_TIMEOUT_S,
+    onnotice: () => undefined,
+    types: { bigint: postgres.BigInt },
+    connection: {
+      application_name: `engagement ${options.role ?? 'owner'}`,
+      TimeZone: 'UTC',
+      ...(options.role === undefined ? {} : { options: `-c role=${options.role}` }),
+    },
+  });
+}
+
+/** Opens the two pools behind {@link Postgres}; the schema must have been migrated. */
+export function openPostgres(url: string): Postgres {
+  const api = connectPool(url, { role: 'engagement_api' });
+  const service = connectPool(url, { role: 'engagement_service' });
+  return {
+    service,
+    asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+      if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
+      return api.begin((tx) => {
+        // Not awaited: it travels with the first statements of `work`. postgres.js rolls back if it fails.
+        void tx`select set_config('app.tenant_id', ${tenant_id}, true)`.execute();
+        return work(tx);
+      }) as Promise<T>;
+    },
+    async close() {
+      await Promise.all([api.end({ timeout: 5 }), service.end({ timeout: 5 })]);
+    },
+  };
+}

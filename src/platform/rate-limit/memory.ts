@@ -1,0 +1,22 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../clock.ts';
+import type { RateLimiter } from './port.ts';
+import { fullBucket, takePermit, type Bucket } from './token-bucket.ts';
+
+const MAX_BUCKETS = 100_000;
+
+/** Limits of one process. A bucket that falls out of the bounded cache starts full again. */
+export function createMemoryRateLimiter(options: { clock: Clock }): RateLimiter {
+  const { clock } = options;
+  const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  return {
+    take(policy, key) {
+      const now_ms = clock.now_ms();
+      const name = `${policy.name}:${key}`;
+      let bucket = buckets.get(name);
+      if (bucket === undefined) buckets.set(name, (bucket = fullBucket(policy, now_ms)));
+      return takePermit(bucket, policy, now_ms);
+    },
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
+import { envelopeOfText } from '../http/envelope.ts';
+import { requirePlayer, requireUuid } from '../players/read.ts';
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import { lastDays } from './days.ts';
+import { findTimeline, sumDepositsByDay, type TimelinePosition, type TimelineRow } from './queries.ts';
+import { depositsOfDay, timelineEntry, timelineQuery } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clickhouse: ClickHouse;
+  clock: Clock;
+}
+
+/** Milliseconds since the epoch, ingestion id, index in the batch. */
+const CURSOR_SHAPE = [/^-?\d{1,13}$/, /^[0-9a-f-]{36}$/, /^\d{1,4}$/];
+
+/** What ClickHouse knows of one player (spec part 4). */
+export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    status: 200,
+    errors: ['PLAYER_NOT_FOUND'],
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/players/:id/timeline',
+      summary: "A player's events, the newest first by event time",
+      query: timelineQuery,
+      response: z.array(timelineEntry),
+      shape: 'list',
+      handle: ({ caller, params, query }) => timelinePage(deps, caller, params['id'] ?? '', query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/players/:id/deposits-daily',
+      summary: 'Confirmed deposits of the last 30 UTC days in base currency, days without any as 0',
+      response: z.array(depositsOfDay),
+      handle: ({ caller, params }) => depositSeries(deps, caller, params['id'] ?? ''),
+    }),
+  ];
+}
+
+async function timelinePage(
+  deps: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  player_id: string,
+  { cursor, limit }: z.infer<typeof timelineQuery>,
+): Promise<string> {
+  const ref = { tenant_id, project_id, player_id };
+  const scope: CursorScope = { kind: 'timeline', project_id, filters: { player_id } };
+  const after = cursor === undefined ? undefined : positionOf(scope, cursor);
+  const found = await ofPlayer(deps, ref, () => findTimeline(deps.clickhouse, ref, after, limit + 1));
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : undefined;
+  const next_cursor =
+    last === undefined
+      ? null
+      : encodeCursor(scope, [last.occurred_ms, last.ingestion_id, String(last.event_index)]);
+  return envelopeOfText(`[${page.map(entryJson).join(',')}]`, { next_cursor });
+}
+
+function positionOf(scope: CursorScope, cursor: string): TimelinePosition {
+  const [occurred_ms = '', ingestion_id = '', event_index = ''] = decodeCursor(scope, cursor, CURSOR_SHAPE);
+  return { occurred_ms, ingestion_id, event_index };
+}
+
+/** Properties are stored as the JSON text that came in, and go out as they are. */
+function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
+  const timestamp = new Date(Number(occurred_ms)).toISOString();
+  return (
+    `{"ingestion_id":"${ingestion_id}","event":${JSON.stringify(event)},"timestamp":"${timestamp}"` +
+    `,"properties":${properties === '' ? '{}' : properties}}`
+  );
+}
+
+async function depositSeries(
+  deps: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  player_id: string,
+): Promise<string> {
+  const ref = { tenant_id, project_id, player_id };
+  const { dates, from_ms, to_ms } = lastDays(deps.clock.now_ms());
+  const rows = await ofPlayer(deps, ref, () => sumDepositsByDay(deps.clickhouse, ref, from_ms, to_ms));
+  const amounts = new Map(rows.map(({ day, amount }) => [day, amount]));
+  const series = dates.map((date) => `{"date":"${date}","amount":${amounts.get(date) ?? '0'}}`);
+  return envelopeOfText(`[${series.join(',')}]`);
+}
+
+/** Asks both stores at once; rejects with PLAYER_NOT_FOUND when the project has no such player. */
+async function ofPlayer<T>(
+  { postgres }: Deps,
+  ref: { tenant_id: string; project_id: string; player_id: string },
+  ask: () => Promise<T>,
+): Promise<T> {
+  requireUuid(ref);
+  const [answer] = await Promise.all([ask(), requirePlayer(postgres, ref)]);
+  return answer;
+}

@@ -1,0 +1,57 @@
+import { ApiError, validationError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Postgres, Tx } from '../platform/postgres/port.ts';
+import type { PlayerRow } from './player-json.ts';
+import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
+import { findPlayer, lockPlayer, patchPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
+import { playerNotFound, requireUuid } from './read.ts';
+import type { PatchPlayerBody } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/**
+ * Changes a player's profile. Setting the status changes nothing else. Rejects with PLAYER_NOT_FOUND, CONFLICT
+ * (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
+ */
+export async function changePlayer(
+  { postgres, clock }: Deps,
+  ref: PlayerRef,
+  { custom_attributes = {}, ...columns }: PatchPlayerBody,
+): Promise<PlayerRow> {
+  requireUuid(ref);
+  const patch = { columns, ...splitAttributes(custom_attributes) };
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const [locked, , player] = await Promise.all([
+      lockPlayer(tx, ref),
+      applyPatch(tx, ref, patch, clock.now_ms()),
+      findPlayer(tx, ref),
+    ]);
+    if (player === undefined || locked === undefined) throw playerNotFound(ref.player_id);
+    if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
+    return player;
+  });
+}
+
+/** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
+export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
+  requireUuid(ref);
+  const now = new Date(clock.now_ms());
+  const [, player] = await postgres.asTenant(ref.tenant_id, (tx) =>
+    Promise.all([softDeletePlayer(tx, ref, now), findPlayer(tx, ref)]),
+  );
+  if (player === undefined) throw playerNotFound(ref.player_id);
+  return player;
+}
+
+/** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
+export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {
+  if (isEmptyPatch(patch)) return;
+  const bytes = await patchPlayer(tx, ref, patch, new Date(now_ms));
+  if (bytes !== undefined && bytes > MAX_ATTRIBUTES_BYTES) {
+    const message = `must be at most ${MAX_ATTRIBUTES_BYTES} bytes of JSON in all`;
+    throw validationError([{ path: 'custom_attributes', message }]);
+  }
+}

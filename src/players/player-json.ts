@@ -1,0 +1,62 @@
+/** A player as read from Postgres. 64-bit integers stay `bigint`, JSON stays text: both are exact. */
+export interface PlayerRow {
+  player_id: string;
+  external_id: string | null;
+  email: string | null;
+  phone: string | null;
+  telegram_id: string | null;
+  /** JSON array. */
+  anonymous_ids: string;
+  status: string;
+  timezone: string | null;
+  first_seen_at: Date;
+  last_seen_at: Date;
+  total_deposited: bigint;
+  total_withdrawn: bigint;
+  total_wagered: bigint;
+  total_won: bigint;
+  bet_count: bigint;
+  session_count: bigint;
+  pending_conversions: bigint;
+  default_currency_code: string;
+  current_tier_code: string | null;
+  tier_promoted_at: Date | null;
+  kyc_status: string;
+  kyc_level: number;
+  churn_score: number;
+  ltv_predicted: number | null;
+  /** JSON object. */
+  custom_attributes: string;
+  created_at: Date;
+  updated_at: Date;
+  deleted_at: Date | null;
+}
+
+const quoted = JSON.stringify as (text: string | null) => string;
+
+/** The player resource (spec part 2) as JSON text; money is written from `bigint`, digit by digit. */
+export function playerJson(tenant_id: string, project_id: string, row: PlayerRow): string {
+  return (
+    `{"id":"${row.player_id}","tenant_id":"${tenant_id}","project_id":"${project_id}"` +
+    `,"external_id":${quoted(row.external_id)},"email":${quoted(row.email)},"phone":${quoted(row.phone)}` +
+    `,"telegram_id":${quoted(row.telegram_id)},"anonymous_ids":${row.anonymous_ids}` +
+    `,"status":"${row.status}","timezone":${quoted(row.timezone)}` +
+    `,"first_seen_at":${time(row.first_seen_at)},"last_seen_at":${time(row.last_seen_at)}` +
+    `,"total_deposited":${row.total_deposited},"total_withdrawn":${row.total_withdrawn}` +
+    `,"total_wagered":${row.total_wagered},"total_won":${row.total_won}` +
+    `,"ggr":${row.total_wagered - row.total_won}` +
+    `,"bet_count":${row.bet_count},"session_count":${row.session_count}` +
+    `,"pending_conversions":${row.pending_conversions}` +
+    `,"default_currency_code":${quoted(row.default_currency_code)}` +
+    `,"current_tier_code":${quoted(row.current_tier_code)},"tier_promoted_at":${time(row.tier_promoted_at)}` +
+    `,"kyc_status":"${row.kyc_status}","kyc_level":${row.kyc_level}` +
+    `,"churn_score":${row.churn_score},"ltv_predicted":${row.ltv_predicted}` +
+    `,"segment_ids":[],"custom_attributes":${row.custom_attributes}` +
+    `,"created_at":${time(row.created_at)},"updated_at":${time(row.updated_at)}` +
+    `,"deleted_at":${time(row.deleted_at)}}`
+  );
+}
+
+function time(value: Date | null): string {
+  return value === null ? 'null' : `"${value.toISOString()}"`;
+}

@@ -1,0 +1,42 @@
+/** The columns of `players` that callers may change, besides custom_attributes. */
+export interface ProfileColumns {
+  external_id?: string;
+  email?: string | null | undefined;
+  phone?: string | null | undefined;
+  telegram_id?: string | null | undefined;
+  timezone?: string | null | undefined;
+  default_currency_code?: string | undefined;
+  status?: string | undefined;
+}
+
+/** A change of a player's profile: absent columns stay, null clears. */
+export interface ProfilePatch {
+  columns: ProfileColumns;
+  /** Custom attributes to set; the others stay. */
+  attributes: Record<string, unknown>;
+  /** Names of custom attributes to remove. */
+  removed_attributes: string[];
+}
+
+/** Custom attributes are at most this many bytes of JSON per player. */
+export const MAX_ATTRIBUTES_BYTES = 65_536;
+
+/** Splits given custom attributes into those to set and, where null, those to remove. */
+export function splitAttributes(
+  given: Record<string, unknown>,
+): Pick<ProfilePatch, 'attributes' | 'removed_attributes'> {
+  const entries = Object.entries(given);
+  return {
+    attributes: Object.fromEntries(entries.filter(([, value]) => value !== null)),
+    removed_attributes: entries.filter(([, value]) => value === null).map(([key]) => key),
+  };
+}
+
+/** Whether applying the patch could change anything. */
+export function isEmptyPatch({ columns, attributes, removed_attributes }: ProfilePatch): boolean {
+  return (
+    Object.values(columns).every((value) => value === undefined) &&
+    Object.keys(attributes).length === 0 &&
+    removed_attributes.length === 0
+  );
+}

@@ -1,0 +1,164 @@
+import { textArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { PlayerRow } from './player-json.ts';
+import type { ProfilePatch } from './profile-patch.ts';
+import type { ListPlayersQuery } from './schema.ts';
+
+/** Which player of which project. */
+export interface PlayerRef {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+}
+
+/** Where a page of the list ends: microseconds since the epoch, because Postgres counts in them. */
+export interface ListPosition {
+  last_seen_us: string;
+  player_id: string;
+}
+
+/** What is known of a player once its row is locked. */
+export interface LockedPlayer {
+  external_id: string | null;
+  deleted_at: Date | null;
+}
+
+export type ListedPlayer = PlayerRow & { last_seen_us: bigint };
+
+/** The player, deleted or not; undefined when the project has none of this id. */
+export async function findPlayer(tx: Tx, ref: PlayerRef): Promise<PlayerRow | undefined> {
+  const rows = await tx<PlayerRow[]>`
+    select ${playerColumns(tx)}
+    from players p
+    join player_totals t using (tenant_id, project_id, player_id)
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}`;
+  return rows[0];
+}
+
+export async function playerExists(tx: Tx, ref: PlayerRef): Promise<boolean> {
+  const rows = await tx`
+    select from players
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}`;
+  return rows.length > 0;
+}
+
+/** A page of players, the last seen first. */
+export async function listPlayers(
+  tx: Tx,
+  scope: { tenant_id: string; project_id: string },
+  filters: Omit<ListPlayersQuery, 'cursor'>,
+  after: ListPosition | undefined,
+): Promise<ListedPlayer[]> {
+  const { tenant_id, project_id } = scope;
+  const nothing = tx``;
+  const equal = (column: 'email' | 'external_id' | 'phone' | 'telegram_id') => {
+    const value = filters[column];
+    return value === undefined ? nothing : tx`and p.${tx(column)} = ${value}`;
+  };
+  const status =
+    filters.status === 'deleted'
+      ? tx`and p.deleted_at is not null`
+      : tx`and p.deleted_at is null ${filters.status === undefined ? nothing : tx`and p.status = ${filters.status}`}`;
+  const beyond =
+    after === undefined
+      ? nothing
+      : tx`and (t.last_seen_at, t.player_id) <
+          ('epoch'::timestamptz + ${after.last_seen_us}::bigint * interval '1 microsecond', ${after.player_id}::uuid)`;
+  return tx<ListedPlayer[]>`
+    select ${playerColumns(tx)}, (extract(epoch from t.last_seen_at) * 1000000)::bigint as last_seen_us
+    from player_totals t
+    join players p using (tenant_id, project_id, player_id)
+    where t.tenant_id = ${tenant_id} and t.project_id = ${project_id}
+      ${beyond} ${status} ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}
+    order by t.last_seen_at desc, t.player_id desc
+    limit ${filters.limit}`;
+}
+
+/** The player's row, locked until the transaction ends; undefined when the project has none of this id. */
+export async function lockPlayer(tx: Tx, ref: PlayerRef): Promise<LockedPlayer | undefined> {
+  const rows = await tx<LockedPlayer[]>`
+    select external_id, deleted_at
+    from players
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+    for no key update`;
+  return rows[0];
+}
+
+/**
+ * Applies the patch to a live player whose row is locked, if it changes anything, and marks the player as changed
+ * for player-mirror. Returns the size of the custom attributes after a change, in bytes of JSON.
+ */
+export async function patchPlayer(
+  tx: Tx,
+  ref: PlayerRef,
+  patch: ProfilePatch,
+  now: Date,
+): Promise<number | undefined> {
+  const rows = await tx<{ attributes_bytes: number }[]>`
+    with given as (
+      select ${JSON.stringify(patch.columns)}::text::jsonb as columns
+    ), wanted as (
+      select
+        ${wantedColumn(tx, 'external_id')}, ${wantedColumn(tx, 'email')}, ${wantedColumn(tx, 'phone')},
+        ${wantedColumn(tx, 'telegram_id')}, ${wantedColumn(tx, 'timezone')},
+        ${wantedColumn(tx, 'default_currency_code')}, ${wantedColumn(tx, 'status')},
+        (p.custom_attributes || ${JSON.stringify(patch.attributes)}::text::jsonb)
+          - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
+      from players p, given
+      where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
+    ), changed as (
+      update players p
+      set external_id = w.external_id, email = w.email, phone = w.phone, telegram_id = w.telegram_id,
+        timezone = w.timezone, default_currency_code = w.default_currency_code, status = w.status,
+        custom_attributes = w.custom_attributes, updated_at = ${now}
+      from wanted w
+      where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
+        and p.deleted_at is null
+        and (p.external_id, p.email, p.phone, p.telegram_id, p.timezone, p.default_currency_code, p.status,
+            p.custom_attributes)
+          is distinct from (w.external_id, w.email, w.phone, w.telegram_id, w.timezone, w.default_currency_code,
+            w.status, w.custom_attributes)
+      returning p.tenant_id, p.project_id, p.player_id, octet_length(p.custom_attributes::text) as attributes_bytes
+    ), touched as (
+      update player_totals t
+      set updated_at = ${now}, changed_xid = pg_current_xact_id()
+      from changed c
+      where t.tenant_id = c.tenant_id and t.project_id = c.project_id and t.player_id = c.player_id
+    )
+    select attributes_bytes from changed`;
+  return rows[0]?.attributes_bytes;
+}
+
+/** Soft delete; a player deleted before keeps its time and is not touched. */
+export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promise<void> {
+  await tx`
+    with deleted as (
+      update players
+      set deleted_at = ${now}, status = 'deleted', updated_at = ${now}
+      where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+        and deleted_at is null
+      returning tenant_id, project_id, player_id
+    )
+    update player_totals t
+    set updated_at = ${now}, changed_xid = pg_current_xact_id()
+    from deleted d
+    where t.tenant_id = d.tenant_id and t.project_id = d.project_id and t.player_id = d.player_id`;
+}
+
+function wantedColumn(tx: Tx, column: keyof ProfilePatch['columns']) {
+  return tx`case when columns ? ${column} then columns ->> ${column} else p.${tx(column)} end as ${tx(column)}`;
+}
+
+function playerColumns(tx: Tx) {
+  return tx`
+    p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.timezone, p.default_currency_code,
+    p.current_tier_code, p.tier_promoted_at, p.kyc_status, p.kyc_level, p.churn_score, p.ltv_predicted,
+    p.custom_attributes::text as custom_attributes, p.created_at, p.deleted_at,
+    greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
+    t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
+    t.pending_conversions,
+    (select coalesce(json_agg(i.anonymous_id order by i.linked_at, i.anonymous_id), '[]')::text
+      from player_identities i
+      where i.tenant_id = p.tenant_id and i.project_id = p.project_id and i.player_id = p.player_id
+    ) as anonymous_ids`;
+}

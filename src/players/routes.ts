@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
+import { envelopeOfText } from '../http/envelope.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import { changePlayer, deletePlayer } from './change.ts';
+import { refuseComputedFields } from './not-writable.ts';
+import { playerJson, type PlayerRow } from './player-json.ts';
+import { findPlayer, listPlayers, type PlayerRef } from './queries.ts';
+import { playerNotFound, requireUuid } from './read.ts';
+import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** Microseconds since the epoch, then the player's id. */
+const CURSOR_SHAPE = [/^-?\d{1,17}$/, /^[0-9a-f-]{36}$/];
+
+/** Players (spec part 4). */
+export function playerEndpoints(deps: Deps): AnyEndpoint[] {
+  const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+  const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+  const one = { path: '/v1/players/:id', status: 200, response: playerResource } as const;
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/players',
+      summary: 'Lists players, the last seen first; deleted ones only with status=deleted',
+      access: read,
+      query: listPlayersQuery,
+      status: 200,
+      response: z.array(playerResource),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => listPage(deps.postgres, caller, query),
+    }),
+    endpoint({
+      ...one,
+      method: 'GET',
+      summary: 'One player, also a deleted one',
+      access: read,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        requireUuid(ref);
+        const player = await deps.postgres.asTenant(ref.tenant_id, (tx) => findPlayer(tx, ref));
+        if (player === undefined) throw playerNotFound(ref.player_id);
+        return answer(ref, player);
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'PATCH',
+      summary: 'Changes profile fields; custom attributes are merged, null removes one',
+      access: write,
+      body: patchPlayerBody,
+      refuse: refuseComputedFields,
+      errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
+      handle: async ({ caller, params, body }) => {
+        const ref = refOf(caller, params);
+        return answer(ref, await changePlayer(deps, ref, body));
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'DELETE',
+      summary: 'Soft delete; repeating it answers the same',
+      access: write,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        return answer(ref, await deletePlayer(deps, ref));
+      },
+    }),
+  ];
+}
+
+function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): PlayerRef {
+  const { tenant_id, project_id } = caller;
+  return { tenant_id, project_id, player_id: params['id'] ?? '' };
+}
+
+function answer({ tenant_id, project_id }: PlayerRef, player: PlayerRow): string {
+  return envelopeOfText(playerJson(tenant_id, project_id, player));
+}
+
+async function listPage(
+  postgres: Postgres,
+  { tenant_id, project_id }: ProjectSession,
+  { cursor, ...filters }: ListPlayersQuery,
+): Promise<string> {
+  const { limit, ...given } = filters;
+  const scope: CursorScope = { kind: 'players', project_id, filters: given };
+  const [last_seen_us, player_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
+  const after = last_seen_us && player_id ? { last_seen_us, player_id } : undefined;
+  // One more than asked for tells whether there is a next page.
+  const found = await postgres.asTenant(tenant_id, (tx) =>
+    listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: limit + 1 }, after),
+  );
+  const page = found.slice(0, limit);
+  const last = found.length > limit ? page.at(-1) : undefined;
+  const next_cursor =
+    last === undefined ? null : encodeCursor(scope, [String(last.last_seen_us), last.player_id]);
+  const players = page.map((player) => playerJson(tenant_id, project_id, player));
+  return envelopeOfText(`[${players.join(',')}]`, { next_cursor });
+}

@@ -1,0 +1,18 @@
+import type { Tx } from '../platform/postgres/port.ts';
+
+/** What money means to a tenant. */
+export interface TenantMoney {
+  base_currency: string;
+  /** Codes of the active currencies of the catalogue. */
+  currencies: ReadonlySet<string>;
+}
+
+/** Rejects when the tenant does not exist. */
+export async function readTenantMoney(sql: Tx, tenant_id: string): Promise<TenantMoney> {
+  const [row] = await sql<{ base_currency: string; codes: string[] }[]>`
+    select base_currency,
+      array(select code from currencies c where c.tenant_id = t.tenant_id and c.is_active) as codes
+    from tenants t where t.tenant_id = ${tenant_id}`;
+  if (row === undefined) throw new Error(`tenant ${tenant_id} does not exist`);
+  return { base_currency: row.base_currency, currencies: new Set(row.codes) };
+}

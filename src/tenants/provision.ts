@@ -1,0 +1,56 @@
+import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
+import { ApiError } from '../errors.ts';
+import { newId } from '../platform/ids.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import type { Db } from '../platform/postgres/port.ts';
+import { DEFAULT_CATALOGUE } from './currency-catalogue.ts';
+import { insertCurrencies, insertProject, insertTenant, upsertMembership } from './queries.ts';
+import type { CreateProjectBody, CreateTenantBody, MembershipBody } from './schema.ts';
+
+/** A tenant with its first project, its currencies and its owner, in one transaction (design 11). */
+export async function createTenant(
+  sql: Db,
+  notifications: Notifications,
+  body: CreateTenantBody,
+): Promise<{ tenant_id: string; project_id: string }> {
+  const { name, base_currency, project_name, admin_user_id: user_id } = body;
+  const tenant_id = newId();
+  const project_id = newId();
+  await sql.begin((tx) =>
+    Promise.all([
+      insertTenant(tx, { tenant_id, name, base_currency }),
+      insertProject(tx, { tenant_id, project_id, name: project_name }),
+      insertCurrencies(tx, tenant_id, DEFAULT_CATALOGUE),
+      upsertMembership(tx, { tenant_id, user_id, role: 'owner' }),
+      notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
+    ]),
+  );
+  return { tenant_id, project_id };
+}
+
+/** One more project of a tenant; TENANT_NOT_FOUND when there is no such tenant. */
+export async function createProject(sql: Db, body: CreateProjectBody): Promise<{ project_id: string }> {
+  const project_id = newId();
+  if (!(await insertProject(sql, { ...body, project_id }))) throw unknownTenant(body.tenant_id);
+  return { project_id };
+}
+
+/** Adds a member or changes a member's role; TENANT_NOT_FOUND when there is no such tenant. */
+export async function setMembership(
+  sql: Db,
+  notifications: Notifications,
+  membership: MembershipBody,
+): Promise<MembershipBody> {
+  const [known] = await sql.begin((tx) =>
+    Promise.all([
+      upsertMembership(tx, membership),
+      notifications.notify(tx, MEMBERSHIPS_CHANNEL, membership.user_id),
+    ]),
+  );
+  if (!known) throw unknownTenant(membership.tenant_id);
+  return membership;
+}
+
+function unknownTenant(tenant_id: string): ApiError {
+  return new ApiError('TENANT_NOT_FOUND', `tenant ${tenant_id} does not exist`);
+}

@@ -1,0 +1,63 @@
+import { textArray, plainArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { CatalogueCurrency } from './currency-catalogue.ts';
+import type { MembershipBody } from './schema.ts';
+
+interface NewTenant {
+  tenant_id: string;
+  name: string;
+  base_currency: string;
+}
+
+interface NewProject {
+  tenant_id: string;
+  project_id: string;
+  name: string;
+}
+
+export async function insertTenant(sql: Tx, { tenant_id, name, base_currency }: NewTenant): Promise<void> {
+  await sql`
+    insert into tenants (tenant_id, name, base_currency)
+    values (${tenant_id}, ${name}, ${base_currency})`;
+}
+
+/** Whether the project was made: false when the tenant does not exist. */
+export async function insertProject(sql: Tx, { tenant_id, project_id, name }: NewProject): Promise<boolean> {
+  const rows = await sql`
+    insert into projects (tenant_id, project_id, name, created_at)
+    select tenant_id, ${project_id}, ${name}, clock_timestamp()
+    from tenants
+    where tenant_id = ${tenant_id}
+    returning project_id`;
+  return rows.length > 0;
+}
+
+export async function insertCurrencies(
+  sql: Tx,
+  tenant_id: string,
+  currencies: readonly CatalogueCurrency[],
+): Promise<void> {
+  const texts = (column: 'code' | 'kind' | 'symbol' | 'display_name') =>
+    textArray(currencies.map((currency) => currency[column]));
+  await sql`
+    insert into currencies (tenant_id, code, kind, scale, symbol, display_name)
+    select ${tenant_id}, code, kind, scale, symbol, display_name
+    from unnest(
+      ${texts('code')}::text::text[], ${texts('kind')}::text::text[],
+      ${plainArray(currencies.map(({ scale }) => scale))}::text::smallint[],
+      ${texts('symbol')}::text::text[], ${texts('display_name')}::text::text[]
+    ) as t (code, kind, scale, symbol, display_name)`;
+}
+
+/** Adds the member, or changes the role of one. False when the tenant does not exist. */
+export async function upsertMembership(sql: Tx, membership: MembershipBody): Promise<boolean> {
+  const { tenant_id, user_id, role } = membership;
+  const rows = await sql`
+    insert into memberships (tenant_id, user_id, role)
+    select tenant_id, ${user_id}, ${role}
+    from tenants
+    where tenant_id = ${tenant_id}
+    on conflict (tenant_id, user_id) do update set role = excluded.role
+    returning tenant_id`;
+  return rows.length > 0;
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import type { Authenticators } from '../auth/authenticators.ts';
+import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
+import { envelope } from '../http/envelope.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import { createProject, createTenant, setMembership } from './provision.ts';
+import { createProjectBody, createTenantBody, devSessionBody, membershipBody } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  notifications: Notifications;
+  auth: Authenticators;
+}
+
+/** Provisioning (design 11); sessions only while the development issuer exists. */
+export function tenantEndpoints({ postgres, notifications, auth }: Deps): AnyEndpoint[] {
+  const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
+  const endpoints = [
+    endpoint({
+      ...shared,
+      path: '/v1/internal/tenants',
+      summary: 'Makes a tenant with a project, the default currencies and an owner',
+      body: createTenantBody,
+      response: z.object({ tenant_id: z.uuid(), project_id: z.uuid() }),
+      errors: [],
+      handle: async ({ body }) => {
+        const created = await createTenant(postgres.service, notifications, body);
+        auth.sessions.evict(body.admin_user_id);
+        return envelope(created);
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/internal/projects',
+      summary: 'Makes one more project of a tenant',
+      body: createProjectBody,
+      response: z.object({ project_id: z.uuid() }),
+      errors: ['TENANT_NOT_FOUND'],
+      handle: async ({ body }) => envelope(await createProject(postgres.service, body)),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/internal/memberships',
+      summary: "Adds a member to a tenant, or changes a member's role",
+      body: membershipBody,
+      response: membershipBody,
+      errors: ['TENANT_NOT_FOUND'],
+      handle: async ({ body }) => {
+        const membership = await setMembership(postgres.service, notifications, body);
+        auth.sessions.evict(membership.user_id);
+        return envelope(membership);
+      },
+    }),
+  ];
+  const { dev_issuer } = auth;
+  if (dev_issuer === undefined) return endpoints;
+  const devSession = endpoint({
+    ...shared,
+    path: '/v1/internal/dev-sessions',
+    summary: 'Signs a session that lasts 30 days (development only)',
+    body: devSessionBody,
+    response: z.object({ session_token: z.string() }),
+    errors: [],
+    handle: async ({ body }) => envelope({ session_token: await dev_issuer.issueSession(body.user_id) }),
+  });
+  return [...endpoints, devSession];
+}

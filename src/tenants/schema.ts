@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { ROLES_ASCENDING } from '../auth/roles.ts';
+import { BASE_CURRENCIES } from './currency-catalogue.ts';
+
+const name = z.string().trim().min(1).max(200);
+const user_id = z.string().min(1).max(255).describe('The `sub` of the user’s session tokens');
+
+/** `POST /v1/internal/tenants` (design 11). */
+export const createTenantBody = z.strictObject({
+  name,
+  base_currency: z.enum(BASE_CURRENCIES),
+  project_name: name,
+  admin_user_id: user_id,
+});
+export type CreateTenantBody = z.infer<typeof createTenantBody>;
+
+export const createProjectBody = z.strictObject({ tenant_id: z.guid(), name });
+export type CreateProjectBody = z.infer<typeof createProjectBody>;
+
+export const membershipBody = z.strictObject({ tenant_id: z.guid(), user_id, role: z.enum(ROLES_ASCENDING) });
+export type MembershipBody = z.infer<typeof membershipBody>;
+
+export const devSessionBody = z.strictObject({ user_id });

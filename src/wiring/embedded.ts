@@ -1,0 +1,56 @@
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config } from '../config.ts';
+import { openEmbeddedClickHouse } from '../platform/clickhouse/embedded.ts';
+import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
+import { systemClock } from '../platform/clock.ts';
+import { openPostgresLog } from '../platform/event-log/postgres-log.ts';
+import { ALL_TOPICS } from '../platform/event-log/topics.ts';
+import { createLogger } from '../platform/logger.ts';
+import { createMetrics } from '../platform/metrics.ts';
+import { startEmbeddedPostgres } from '../platform/postgres/embedded-server.ts';
+import { migratePostgres } from '../platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
+import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
+import { Closers } from './closers.ts';
+import type { Platform } from './platform.ts';
+
+/** Opens every engine inside this process, on `config.data_dir` (design 3). */
+export async function openEmbeddedPlatform(config: Config): Promise<Platform> {
+  const clock = systemClock;
+  const logger = createLogger(config.log_level);
+  const closers = new Closers(logger);
+  const data_dir = resolve(config.data_dir);
+  await mkdir(data_dir, { recursive: true });
+  try {
+    const server = await startEmbeddedPostgres({ dir: join(data_dir, 'postgres') });
+    closers.add('postgres server', () => server.stop());
+    const owner = connectPool(server.url);
+    closers.add('log connections', () => owner.end({ timeout: 5 }));
+    await migratePostgres(owner);
+    await migratePostgres(owner, 'pg-migrations/event-log');
+    const clickhouse = await openEmbeddedClickHouse(join(data_dir, 'clickhouse'));
+    closers.add('clickhouse', () => clickhouse.close());
+    await migrateClickHouse(clickhouse);
+    const postgres = openPostgres(server.url);
+    closers.add('postgres', () => postgres.close());
+    const eventLog = await openPostgresLog({ sql: owner, clock, logger });
+    closers.add('event log', () => eventLog.close());
+    await eventLog.ensureTopics(ALL_TOPICS);
+    const rateLimiter = createMemoryRateLimiter({ clock });
+    const metrics = createMetrics();
+    return {
+      clock,
+      logger,
+      metrics,
+      postgres,
+      clickhouse,
+      eventLog,
+      rateLimiter,
+      close: () => closers.close(),
+    };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}

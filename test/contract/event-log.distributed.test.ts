@@ -1,0 +1,26 @@
+import { systemClock } from '../../src/platform/clock.ts';
+import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { startKafka } from '../engines/kafka.ts';
+import { eventLogContract } from './event-log.contract.ts';
+
+const logger = createLogger('silent');
+
+eventLogContract('Kafka', async () => {
+  // A broker of its own, because the suite takes it down.
+  const kafka = await startKafka();
+  return {
+    open: async () =>
+      openKafkaLog({
+        brokers: kafka.brokers,
+        logger,
+        clock: systemClock,
+        partitions: 4,
+        // The shortest the broker allows: a killed member is noticed sooner.
+        session_timeout_ms: 6_000,
+      }),
+    child_environment: { LOG_KAFKA_BROKERS: kafka.brokers.join(',') },
+    setAvailable: (available) => (available ? kafka.restart() : kafka.kill()),
+    stop: () => kafka.stop(),
+  };
+});

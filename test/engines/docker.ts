@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
+import type { Engine } from './server-process.ts';
+
+const READY_TIMEOUT_MS = 120_000;
+const POLL_MS = 100;
+
+interface ContainerOptions {
+  image: string;
+  /** The server's port inside the container, and the same server's port on this machine. */
+  port: number;
+  host_port: number;
+  environment?: Record<string, string>;
+  command?: string[];
+  ready(): Promise<unknown>;
+}
+
+let answer: Promise<boolean> | undefined;
+
+/** True when a Docker engine answers. */
+export function dockerAnswers(): Promise<boolean> {
+  answer ??= getContainerRuntimeClient().then(
+    () => true,
+    () => false,
+  );
+  return answer;
+}
+
+/** Starts a server in a container. Its host port is fixed, so that a restart changes no address. */
+export async function startContainer(options: ContainerOptions): Promise<Engine> {
+  const { image, port, host_port, environment = {}, command } = options;
+  let definition = new GenericContainer(image)
+    .withExposedPorts({ container: port, host: host_port })
+    .withEnvironment(environment)
+    .withAutoRemove(false);
+  if (command !== undefined) definition = definition.withCommand(command);
+  const started = await definition.start();
+  const { container } = await getContainerRuntimeClient();
+  const handle = container.getById(started.getId());
+  const until_ready = async () => {
+    for (const deadline_ms = Date.now() + READY_TIMEOUT_MS; ; await sleep(POLL_MS)) {
+      try {
+        await options.ready();
+        return;
+      } catch (cause) {
+        if (Date.now() > deadline_ms) throw new Error(`${image} does not answer`, { cause });
+      }
+    }
+  };
+  await until_ready();
+  return {
+    async kill() {
+      await handle.kill({ signal: 'SIGKILL' });
+      await handle.wait({ condition: 'not-running' });
+    },
+    async restart() {
+      await handle.start();
+      await until_ready();
+    },
+    async stop() {
+      await started.stop({ remove: true, removeVolumes: true });
+    },
+  };
+}

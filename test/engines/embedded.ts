@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApiKey } from '../../src/api-keys/create.ts';
+import { readConfig, type Config } from '../../src/config.ts';
+import { startService, type Service } from '../../src/service.ts';
+import { createTenant } from '../../src/tenants/provision.ts';
+import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+/** A tenant made for one test, with an owner's session and an API key of its first project. */
+export interface TestTenant {
+  tenant_id: string;
+  project_id: string;
+  api_key: string;
+  session_token: string;
+}
+
+/** The whole service on engines of its own, over real HTTP. */
+export interface TestService extends TestTenant {
+  base_url: string;
+  ingest_url: string;
+  internal_secret: string;
+  platform: Platform;
+  service: Service;
+  data_dir: string;
+  /** Another tenant, apart from the first. */
+  newTenant(base_currency?: string): Promise<TestTenant>;
+  close(): Promise<void>;
+}
+
+/** Limits high enough that no test meets them by accident. */
+const GENEROUS = { per_second: 100_000, burst: 100_000 };
+
+/** Starts the service on free ports and an empty data folder, which `close` removes. */
+export async function startTestService(
+  overrides: Partial<Config> = {},
+  openPlatform: (config: Config) => Promise<Platform> = openEmbeddedPlatform,
+): Promise<TestService> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
+  const config: Config = {
+    ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error' }),
+    rates: { ingest: GENEROUS, identify: GENEROUS, admin: GENEROUS },
+    ...overrides,
+  };
+  const platform = await openPlatform(config);
+  const service = await startService(config, platform);
+  const { base_url, ingest_url, auth } = service;
+  if (base_url === undefined || ingest_url === undefined || auth === undefined) {
+    throw new Error('a test service needs the roles api and intake');
+  }
+  let users = 0;
+  async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
+    const user = `owner-${++users}`;
+    const place = await createTenant(platform.postgres.service, service.notifications, {
+      name: `Test operator ${users}`,
+      base_currency,
+      project_name: 'Test casino',
+      admin_user_id: user,
+    });
+    const { key } = await createApiKey(platform, { ...place, name: 'test', environment: config.service_env });
+    const session_token = (await auth?.dev_issuer?.issueSession(user)) ?? '';
+    return { ...place, api_key: key, session_token };
+  }
+  const first = await newTenant();
+  return {
+    ...first,
+    base_url,
+    ingest_url,
+    internal_secret: auth.internal_secret,
+    platform,
+    service,
+    data_dir,
+    newTenant,
+    async close() {
+      await service.close();
+      await rm(data_dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves with the first value of `probe` that is not undefined; rejects with `what` after `timeout_ms`. */
+export async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | undefined>,
+  timeout_ms = 15_000,
+): Promise<T> {
+  const deadline_ms = Date.now() + timeout_ms;
+  for (;;) {
+    const value = await probe();
+    if (value !== undefined) return value;
+    if (Date.now() > deadline_ms) throw new Error(`never: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Resolves when the fold has passed everything accepted so far. */
+export async function folded(platform: Platform, timeout_ms = 30_000): Promise<void> {
+  await eventually(
+    'the fold reaches the end of the log',
+    async () => {
+      const lag = await platform.eventLog.lag('events', 'player-fold');
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    },
+    timeout_ms,
+  );
+}
+
+/** Resolves when ClickHouse has every event folded so far. */
+export async function sunk(platform: Platform, timeout_ms = 30_000): Promise<void> {
+  await folded(platform, timeout_ms);
+  await eventually(
+    'the sink reaches the end of the log',
+    async () => {
+      const lag = await platform.eventLog.lag('player-events', 'analytics-sink');
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    },
+    timeout_ms,
+  );
+}

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { Kafka, logLevel } from 'kafkajs';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { dockerAnswers, startContainer } from './docker.ts';
+import { ServerProcess, type Engine } from './server-process.ts';
+
+const run = promisify(execFile);
+const JARS = resolve('.cache/kafka/libs');
+
+export interface KafkaEngine extends Engine {
+  brokers: string[];
+}
+
+/** A single Kafka 4.1 broker (KRaft) of our own: a container where Docker answers, else a local Java process. */
+export async function startKafka(): Promise<KafkaEngine> {
+  const port = await freePort();
+  const brokers = [`127.0.0.1:${port}`];
+  if (await dockerAnswers()) {
+    const engine = await startContainer({
+      image: 'apache/kafka:4.1.1',
+      port: 9092,
+      host_port: port,
+      environment: containerEnvironment(port),
+      ready: () => answers(brokers),
+    });
+    return { brokers, ...engine };
+  }
+  return { brokers, ...(await startLocal(port)) };
+}
+
+async function startLocal(port: number): Promise<Engine> {
+  if (!existsSync(JARS)) {
+    throw new Error(
+      'no Kafka: give TEST_KAFKA_BROKERS, start Docker, or run scripts/install-test-engines.sh',
+    );
+  }
+  const dir = await mkdtemp(join(tmpdir(), 'test-kafka-'));
+  const config = join(dir, 'server.properties');
+  await writeFile(config, properties(dir, port, await freePort()));
+  const java = ['-cp', `${JARS}/*`];
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', config]);
+  const server = new ServerProcess({
+    name: 'Kafka',
+    command: 'java',
+    args: ['-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', ...java, 'kafka.Kafka', config],
+    log_file: join(dir, 'server.log'),
+    ready: () => answers([`127.0.0.1:${port}`]),
+  });
+  await server.start();
+  return {
+    kill: () => server.signal('SIGKILL'),
+    restart: () => server.start(),
+    async stop() {
+      await server.signal('SIGKILL');
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves when the broker names a controller. */
+export async function answers(brokers: string[]): Promise<void> {
+  const kafka = new Kafka({
+    brokers,
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: 1_000,
+    retry: { retries: 0 },
+  });
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    const { controller, brokers: found } = await admin.describeCluster();
+    if (controller === null || found.length === 0) throw new Error('no controller yet');
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+function clusterId(): string {
+  return Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url');
+}
+
+const SETTINGS: Record<string, string> = {
+  'process.roles': 'broker,controller',
+  'node.id': '1',
+  'controller.listener.names': 'CONTROLLER',
+  'inter.broker.listener.name': 'PLAINTEXT',
+  'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+  'offsets.topic.replication.factor': '1',
+  'offsets.topic.num.partitions': '4',
+  'transaction.state.log.replication.factor': '1',
+  'transaction.state.log.min.isr': '1',
+  // Tests create their topics and groups; nobody else joins a little later.
+  'auto.create.topics.enable': 'false',
+  'group.initial.rebalance.delay.ms': '0',
+  // A killed broker is refused until its former session has expired.
+  'broker.heartbeat.interval.ms': '500',
+  'broker.session.timeout.ms': '1500',
+};
+
+function properties(dir: string, port: number, controller_port: number): string {
+  const settings = {
+    ...SETTINGS,
+    'controller.quorum.voters': `1@127.0.0.1:${controller_port}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller_port}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'log.dirs': join(dir, 'data'),
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+/** The image reads settings from variables named KAFKA_ and the setting in capitals. */
+function containerEnvironment(host_port: number): Record<string, string> {
+  const settings = {
+    ...SETTINGS,
+    'controller.quorum.voters': '1@localhost:9093',
+    listeners: 'PLAINTEXT://:9092,CONTROLLER://:9093',
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${host_port}`,
+  };
+  const name = (setting: string) => `KAFKA_${setting.toUpperCase().replaceAll('.', '_')}`;
+  return Object.fromEntries(Object.entries(settings).map(([setting, value]) => [name(setting), value]));
+}

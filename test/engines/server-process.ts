@@ -1,0 +1,87 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const READY_TIMEOUT_MS = 60_000;
+const POLL_MS = 50;
+
+/** A real server that a test may kill. */
+export interface Engine {
+  /** SIGKILL: the server gets no chance to write anything more. */
+  kill(): Promise<void>;
+  /** Starts a killed or stopped server again, on the same port and data. */
+  restart(): Promise<void>;
+  /** Stops it for good and removes what it kept. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+interface ServerOptions {
+  name: string;
+  command: string;
+  args: string[];
+  log_file: string;
+  /** Resolves when the server answers; tried until it does. */
+  ready(): Promise<unknown>;
+}
+
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
+/** A server run as a child of this process, which does not outlive it. */
+export class ServerProcess {
+  #options: ServerOptions;
+  #child: ChildProcess | undefined;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Resolves when the server answers; rejects with the end of its log when it exits or stays silent. */
+  async start(): Promise<void> {
+    const { command, args, log_file, name } = this.#options;
+    const log = createWriteStream(log_file, { flags: 'a' });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    this.#child = child;
+    alive.add(child);
+    let failed: Error | undefined;
+    child.once('error', (error) => (failed = error));
+    child.once('exit', (code, signal) => {
+      alive.delete(child);
+      failed ??= new Error(`exit ${code ?? signal}`);
+    });
+    const deadline_ms = Date.now() + READY_TIMEOUT_MS;
+    for (;;) {
+      const answer = await this.#options.ready().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (answer === undefined) return;
+      if (failed !== undefined || Date.now() > deadline_ms) {
+        await this.signal('SIGKILL');
+        const tail = (await readFile(log_file, 'utf8')).slice(-2_000);
+        throw new Error(`${name} did not start (${failed?.message ?? String(answer)}):\n${tail}`);
+      }
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Sends the signal and waits for the end of the process. */
+  async signal(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child.pid === undefined) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+}

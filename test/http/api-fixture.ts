@@ -1,0 +1,124 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/auth/authenticators.ts';
+import { readConfig, type Config } from '../../src/config.ts';
+import { buildApiApp, type ApiDeps } from '../../src/http/api-app.ts';
+import { openNotifications } from '../../src/platform/postgres/notifications.ts';
+import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
+
+/** One answer of the API: the status, the parsed body and the headers. */
+export interface Answer {
+  status: number;
+  // Tests read into arbitrary responses; a wrong path fails the assertion.
+  body: { data: Fields; meta: Fields; error: { code: string; message: string; details: Fields } };
+  text: string;
+  headers: Record<string, unknown>;
+}
+
+type Fields = Record<string, unknown> & { [index: number]: Record<string, unknown> };
+
+interface Request {
+  method?: string;
+  body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  raw?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+export interface Tenant {
+  tenant_id: string;
+  project_id: string;
+  /** Of the owner. */
+  session: string;
+  api_key: string;
+}
+
+/** The API host on embedded engines of its own, called without a socket. */
+export interface Fixture {
+  app: FastifyInstance;
+  platform: Platform;
+  auth: Authenticators;
+  config: Config;
+  deps: ApiDeps;
+  call(path: string, request?: Request): Promise<Answer>;
+  /** Calls with a bearer token: a session or an API key. */
+  as(token: string, path: string, request?: Request): Promise<Answer>;
+  internal(path: string, body: unknown): Promise<Answer>;
+  makeTenant(): Promise<Tenant>;
+  /** A session of a new member of the tenant. */
+  member(tenant_id: string, role: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+let users = 0;
+
+export async function openFixture(environment: Record<string, string> = {}): Promise<Fixture> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'engagement-http-'));
+  // As root, Postgres runs as another user, who must be able to enter the folder.
+  await chmod(data_dir, 0o711);
+  const config = readConfig({ DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...environment });
+  const platform = await openEmbeddedPlatform(config);
+  const { clock, logger } = platform;
+  const sql = platform.postgres.service;
+  const notifications = openNotifications(sql, logger);
+  const shared = { config, clock, sql, notifications };
+  const api_keys = await openApiKeys(shared);
+  const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
+  const deps = { auth, notifications };
+  const app = buildApiApp(platform, config, deps);
+
+  const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {
+    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await app.inject({
+      method: method as 'GET',
+      url: path,
+      headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(payload === undefined ? {} : { payload }),
+    });
+    const isJson = String(response.headers['content-type']).startsWith('application/json');
+    const parsed = (isJson ? JSON.parse(response.body) : {}) as Answer['body'];
+    return { status: response.statusCode, body: parsed, text: response.body, headers: response.headers };
+  };
+  const as: Fixture['as'] = (token, path, request = {}) =>
+    call(path, { ...request, headers: { authorization: `Bearer ${token}`, ...request.headers } });
+  const internal: Fixture['internal'] = (path, body) =>
+    call(path, { method: 'POST', body, headers: { 'x-internal-secret': INTERNAL_SECRET } });
+  const session = async (user_id: string) => {
+    const { body } = await internal('/v1/internal/dev-sessions', { user_id });
+    return String(body.data['session_token']);
+  };
+  return {
+    app,
+    platform,
+    auth,
+    config,
+    deps,
+    call,
+    as,
+    internal,
+    async makeTenant() {
+      const admin_user_id = `user-${++users}`;
+      const request = { name: 'Casino', base_currency: 'EUR', project_name: 'Main', admin_user_id };
+      const { body } = await internal('/v1/internal/tenants', request);
+      const { tenant_id, project_id } = body.data as { tenant_id: string; project_id: string };
+      const token = auth.dev_issuer === undefined ? '' : await session(admin_user_id);
+      const key = await as(token, `/v1/projects/${project_id}/api-keys`, { method: 'POST', body: { name: 'k' } });
+      return { tenant_id, project_id, session: token, api_key: String(key.body.data?.['key']) };
+    },
+    async member(tenant_id, role) {
+      const user_id = `user-${++users}`;
+      await internal('/v1/internal/memberships', { tenant_id, user_id, role });
+      return session(user_id);
+    },
+    async close() {
+      await app.close();
+      await platform.close();
+      await rm(data_dir, { recursive: true, force: true });
+    },
+  };
+}
