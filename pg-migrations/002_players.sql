@@ -8,6 +8,9 @@ create table players (
   email text,
   phone text,
   telegram_id text,
+  -- The same links as in player_identities, oldest first: that table answers whose an id is, this column
+  -- which ids a player has. Written together.
+  anonymous_ids text[] not null default '{}',
   status text not null default 'active'
     check (status in ('active', 'self_excluded', 'banned', 'deleted', 'conflict')),
   -- What the self-exclusion events say, whatever the status shows: a ban that ends reveals an exclusion again.
@@ -31,8 +34,8 @@ create table players (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  primary key (tenant_id, project_id, player_id),
-  foreign key (tenant_id, project_id) references projects
+  -- No foreign key to projects: tenant and project come from a checked key, and players arrive by the thousand.
+  primary key (tenant_id, project_id, player_id)
 );
 create unique index players_by_external_id on players (tenant_id, project_id, external_id) where external_id is not null;
 create index players_by_email on players (tenant_id, project_id, email) where email is not null;
@@ -72,7 +75,6 @@ create table player_identities (
   linked_at timestamptz not null,
   primary key (tenant_id, project_id, anonymous_id)
 );
-create index player_identities_by_player on player_identities (tenant_id, project_id, player_id);
 
 call protect_tenant_table('players');
 call protect_tenant_table('player_totals');

@@ -1,3 +1,12 @@
+create type money_event as enum (
+  'deposit_initiated', 'deposit_confirmed', 'deposit_failed',
+  'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed',
+  'bet_placed', 'bet_settled', 'bet_won', 'bet_lost',
+  'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided'
+);
+create type bet_kind as enum ('casino', 'sport');
+create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
+
 -- One row per distinct money event. The row is the claim: a second event with the same key is a duplicate
 -- or a conflict. `occurrence` is 0 but for outcomes of sport bets, which may be corrected: there it is the
 -- event's time in milliseconds, so that each correction is an event of its own.
@@ -5,7 +14,7 @@ create table ledger (
   tenant_id uuid not null,
   project_id uuid not null,
   reference text not null,
-  event text not null,
+  event money_event not null,
   occurrence bigint not null,
   player_id uuid not null,
   occurred_at timestamptz not null,
@@ -26,16 +35,15 @@ create table ledger (
   log_offset bigint not null,
   primary key (tenant_id, project_id, reference, event, occurrence)
 );
-create index ledger_by_player on ledger (tenant_id, project_id, player_id);
 
 -- One small row per bet, written with every event of the bet: the place where writers of one bet meet.
 -- What the bet contributes to totals is a function of its ledger rows; nothing is kept twice.
 create table bets (
   tenant_id uuid not null,
   project_id uuid not null,
-  kind text not null check (kind in ('casino', 'sport')),
+  kind bet_kind not null,
   bet_id text not null,
-  status text not null check (status in ('placed', 'settled', 'voided', 'cashed_out')),
+  status bet_status not null,
   -- Grows by one with every change; a writer that read an older one loses and reads again.
   revision integer not null,
   primary key (tenant_id, project_id, kind, bet_id)

@@ -88,21 +88,33 @@ async function provision(what: string, flags: Flags, credentials: Credentials): 
   }
 }
 
-async function createKey(flags: Flags, { base_url, session_token, project_id }: Credentials): Promise<unknown> {
-  if (session_token === undefined) throw new UsageError('give --session-token: no dev-credentials.json was found');
+async function createKey(
+  flags: Flags,
+  { base_url, session_token, project_id }: Credentials,
+): Promise<unknown> {
+  if (session_token === undefined)
+    throw new UsageError('give --session-token: no dev-credentials.json was found');
   const project = flags['project-id'] ?? project_id ?? need(flags, 'project-id');
   const hasRate = flags['per-minute'] !== undefined || flags.burst !== undefined;
   const ingest_rate = hasRate
     ? { per_minute: Number(need(flags, 'per-minute')), burst: Number(need(flags, 'burst')) }
     : undefined;
   const url = `${base_url}/v1/projects/${encodeURIComponent(project)}/api-keys`;
-  return post(url, { name: need(flags, 'name'), ingest_rate }, {
-    authorization: `Bearer ${session_token}`,
-    ...(flags['tenant-id'] === undefined ? {} : { 'x-tenant-id': flags['tenant-id'] }),
-  });
+  return post(
+    url,
+    { name: need(flags, 'name'), ingest_rate },
+    {
+      authorization: `Bearer ${session_token}`,
+      ...(flags['tenant-id'] === undefined ? {} : { 'x-tenant-id': flags['tenant-id'] }),
+    },
+  );
 }
 
-async function internal({ base_url, internal_secret }: Credentials, path: string, body: object): Promise<unknown> {
+async function internal(
+  { base_url, internal_secret }: Credentials,
+  path: string,
+  body: object,
+): Promise<unknown> {
   if (internal_secret === undefined) {
     throw new UsageError('give --internal-secret: neither INTERNAL_SECRET nor dev-credentials.json is there');
   }
@@ -117,7 +129,8 @@ async function post(url: string, body: object, headers: Record<string, string>):
     signal: AbortSignal.timeout(30_000),
   });
   const answer = (await response.json()) as { data?: unknown; error?: { code: string; message: string } };
-  if (!response.ok) throw new Error(`${answer.error?.code ?? response.status}: ${answer.error?.message ?? ''}`);
+  if (!response.ok)
+    throw new Error(`${answer.error?.code ?? response.status}: ${answer.error?.message ?? ''}`);
   return answer.data;
 }
 
@@ -125,7 +138,10 @@ async function readCredentials(flags: Flags): Promise<Credentials> {
   const config = readConfig();
   const kept = await readKept(join(config.data_dir, 'dev-credentials.json'));
   return {
-    base_url: (flags['base-url'] ?? kept?.base_url ?? `http://${config.host}:${config.port}`).replace(/\/$/, ''),
+    base_url: (flags['base-url'] ?? kept?.base_url ?? `http://${config.host}:${config.port}`).replace(
+      /\/$/,
+      '',
+    ),
     internal_secret: flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret,
     session_token: flags['session-token'] ?? kept?.session_token,
     project_id: kept?.project_id,

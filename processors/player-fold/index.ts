@@ -7,11 +7,15 @@ import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 export const FOLD_GROUP = 'player-fold';
-const MAX_BATCH = 5_000;
+/** What is taken from the log at once. */
+const MAX_BATCH = 10_000;
+/** What one transaction applies: small enough that its rows die young, large enough to share its cost. */
+const MAX_TRANSACTION = 2_000;
 
 /**
- * player-fold: `events` → Postgres → `player-events`. A batch is applied in one transaction, then emitted, then
- * committed; dying in between makes it come again, and then it is only emitted again (ARCHITECTURE.md).
+ * player-fold: `events` → Postgres → `player-events`. Part by part: applied in one transaction, then emitted,
+ * while the next part is applied; the batch is committed at its end. Dying in between makes it come again,
+ * and then what was applied is only emitted again (ARCHITECTURE.md).
  */
 export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;
@@ -22,8 +26,13 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
     max_records: MAX_BATCH,
     linger_ms: 0,
     async handle(batch) {
-      const emission = await foldBatch(context, batch);
-      await emit(platform, batch, emission);
+      let emitted: Promise<void> = Promise.resolve();
+      for (let from = 0; from < batch.records.length; from += MAX_TRANSACTION) {
+        const part = { ...batch, records: batch.records.slice(from, from + MAX_TRANSACTION) };
+        const [emission] = await Promise.all([foldBatch(context, part), emitted]);
+        emitted = emit(platform, part, emission);
+      }
+      await emitted;
     },
   });
 }

@@ -6,7 +6,8 @@ import {
 } from '../../src/analytics/mirror-queries.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-const NAME = 'players';
+/** Names the mirror's position. */
+export const PLAYERS_MIRROR = 'players';
 const MAX_BLOCK = 20_000;
 const IDLE_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
@@ -49,17 +50,17 @@ async function run(platform: Platform, stop: AbortSignal): Promise<void> {
 /** Mirrors one block of changes; returns how many. */
 export async function mirrorBlock(platform: Platform): Promise<number> {
   const { service } = platform.postgres;
-  const position = await readMirrorPosition(service, NAME);
+  const position = await readMirrorPosition(service, PLAYERS_MIRROR);
   const changed = await readChangedPlayers(service, position, MAX_BLOCK);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const token = `${NAME}:${position.changed_xid}:${position.player_id}:${last.changed_xid}:${last.player_id}:${changed.length}`;
+  const token = `${PLAYERS_MIRROR}:${position.changed_xid}:${position.player_id}:${last.changed_xid}:${last.player_id}:${changed.length}`;
   await platform.clickhouse.insertLines(
     'players',
     changed.map((row) => row.line),
     token,
   );
-  await moveMirrorPosition(service, NAME, position, {
+  await moveMirrorPosition(service, PLAYERS_MIRROR, position, {
     changed_xid: last.changed_xid,
     player_id: last.player_id,
   });

@@ -43,7 +43,9 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       handle: async ({ caller, params, body }) => {
         const { tenant_id } = caller;
         const project_id = await deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
-        return envelope(await createApiKey(deps, { tenant_id, project_id, environment: deps.service_env, ...body }));
+        return envelope(
+          await createApiKey(deps, { tenant_id, project_id, environment: deps.service_env, ...body }),
+        );
       },
     }),
     endpoint({

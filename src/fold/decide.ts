@@ -1,12 +1,13 @@
 import type { PlayerEvent } from '../events/envelope.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
-import { MAX_BASE_AMOUNT, toBase } from '../money/conversion.ts';
-import { betKindOf, claimOf, judgeClaim, type BetKind, type Claim, type LedgerRow } from '../money/ledger.ts';
+import { exceeds64Bits, toBase } from '../money/conversion.ts';
+import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { joinChanges, statusChangeOf, type StatusChange } from '../players/status-events.ts';
 import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
-import { identityOf, type FoldEvent, type Rejection } from './fold-event.ts';
-import { betKey, referenceKey, type Snapshot } from './snapshot.ts';
+import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
+import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
+import type { Snapshot } from './snapshot.ts';
 
 export interface DecideOptions {
   /** Ids for players that the batch makes known. */
@@ -78,59 +79,61 @@ class Decider {
   }
 
   #take(event: FoldEvent): void {
-    const base_currency = this.#snapshot.baseCurrencies.get(event.accepted.tenant_id);
-    if (base_currency === undefined)
-      return this.#reject(event, 'MALFORMED_RECORD', 'its tenant does not exist');
-    const identity = identityOf(event);
+    const owner = this.#snapshot.projects.get(event.accepted.project_id);
+    if (owner?.tenant_id !== event.accepted.tenant_id) {
+      return void this.#rejections.push(unknownProject(event));
+    }
+    const { base_currency } = owner;
+    const { identity, claim } = event;
     const known = this.#snapshot.players.get(identity.key) ?? this.#newPlayers.get(identity.key)?.player_id;
     if (known === undefined && identity.kind === 'player') {
-      return this.#reject(event, 'UNKNOWN_PLAYER', `player ${identity.id} does not exist in this project`);
+      return void this.#rejections.push(unknownPlayer(event));
     }
     const player_id = known ?? this.#options.newId();
-    const claim = claimOf(event.accepted.event.event, event.properties, event.occurred_at_ms);
     const row = claim && this.#claim(event, claim, player_id, base_currency);
     if (row === 'dropped') return;
     if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
     this.#see(event, player_id);
-    if (row !== undefined) this.#book(row);
+    if (claim !== undefined && row !== undefined) this.#book(claim, row);
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(event, player_id);
     this.#emitted.push(toPlayerEvent(event, player_id, row));
   }
 
   /** Claims the event's id: the new ledger row, or 'dropped' for a duplicate or a rejection. */
-  #claim(event: FoldEvent, claim: Claim, player_id: string, base_currency: string): LedgerRow | 'dropped' {
-    const rows = this.#rowsOf(event.accepted.project_id, claim.reference);
-    const kind = betKindOf(claim.event);
-    const related = kind === undefined ? rows : rows.filter((row) => betKindOf(row.event) === kind);
-    const verdict = judgeClaim(claim, player_id, related);
+  #claim(
+    event: FoldEvent,
+    claim: FoldClaim,
+    player_id: string,
+    base_currency: string,
+  ): LedgerRow | 'dropped' {
+    const verdict = judgeClaim(claim, player_id, this.#rowsOf(claim.reference_key));
     if (verdict === 'duplicate') {
       this.#duplicates++;
       return 'dropped';
     }
     if (verdict === 'conflict') {
-      this.#reject(
-        event,
-        'CONFLICTING_DUPLICATE',
-        `${claim.event} ${claim.reference} came before with another content`,
-      );
+      this.#rejections.push(conflictingDuplicate(event, claim));
       return 'dropped';
     }
-    const base_amount = toBase(claim.amount, claim.currency, base_currency);
-    const base_payout = toBase(claim.payout, claim.currency, base_currency);
-    if ((base_amount ?? 0n) > MAX_BASE_AMOUNT || (base_payout ?? 0n) > MAX_BASE_AMOUNT) {
-      this.#reject(event, 'AMOUNT_OUT_OF_RANGE', 'the amount in the base currency exceeds 64 bits');
+    if (exceeds64Bits(claim, base_currency)) {
+      this.#rejections.push(amountOutOfRange(event));
       return 'dropped';
     }
     const { tenant_id, project_id, ingestion_id, index } = event.accepted;
     return {
-      ...claim,
       tenant_id,
       project_id,
+      reference: claim.reference,
+      event: claim.event,
+      occurrence: claim.occurrence,
       player_id,
       occurred_at_ms: event.occurred_at_ms,
-      base_amount,
-      base_payout,
+      currency: claim.currency,
+      amount: claim.amount,
+      payout: claim.payout,
+      base_amount: toBase(claim.amount, claim.currency, base_currency),
+      base_payout: toBase(claim.payout, claim.currency, base_currency),
       ingestion_id,
       event_index: index,
       log_partition: this.#options.partition,
@@ -138,31 +141,23 @@ class Decider {
     };
   }
 
-  #rowsOf(project_id: string, reference: string): LedgerRow[] {
-    const key = referenceKey(project_id, reference);
-    let rows = this.#snapshot.ledger.get(key);
-    if (rows === undefined) this.#snapshot.ledger.set(key, (rows = []));
+  #rowsOf(reference_key: string): LedgerRow[] {
+    let rows = this.#snapshot.ledger.get(reference_key);
+    if (rows === undefined) this.#snapshot.ledger.set(reference_key, (rows = []));
     return rows;
   }
 
   /** Enters a new row: bets are settled at the end of the batch, transactions count at once. */
-  #book(row: LedgerRow): void {
+  #book({ reference_key, bet: betOfClaim }: FoldClaim, row: LedgerRow): void {
     this.#ledgerRows.push(row);
-    const rows = this.#rowsOf(row.project_id, row.reference);
-    const kind = betKindOf(row.event);
-    if (kind !== undefined) {
-      const key = betKey(row.project_id, kind, row.reference);
+    const rows = this.#rowsOf(reference_key);
+    if (betOfClaim !== undefined) {
+      const { kind, key } = betOfClaim;
       let bet = this.#touchedBets.get(key);
       if (bet === undefined) {
         const before = rows.filter((other) => betKindOf(other.event) === kind);
-        bet = {
-          tenant_id: row.tenant_id,
-          project_id: row.project_id,
-          kind,
-          bet_id: row.reference,
-          rows: before,
-          rows_before: before.length,
-        };
+        const { tenant_id, project_id, reference: bet_id } = row;
+        bet = { tenant_id, project_id, kind, bet_id, rows: before, rows_before: before.length };
         this.#touchedBets.set(key, bet);
       }
       bet.rows.push(row);
@@ -261,10 +256,6 @@ class Decider {
   #placeOf(player_id: string): PlayerPlace {
     const { tenant_id, project_id } = this.#places.get(player_id) ?? { tenant_id: '', project_id: '' };
     return { tenant_id, project_id };
-  }
-
-  #reject(event: FoldEvent, reason: Rejection['reason'], message: string): void {
-    this.#rejections.push({ record: event.record, reason, message });
   }
 }
 

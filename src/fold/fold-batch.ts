@@ -4,13 +4,15 @@ import type { LogBatch, LogRecord } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import { isLostRace } from '../platform/postgres/retry.ts';
 import { decide } from './decide.ts';
 import type { Decision, Emission } from './effects.ts';
 import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
 import { readPosition, readSnapshot } from './read-queries.ts';
+import { poisonRecord } from './rejections.ts';
 import { replay } from './replay.ts';
 import { requestFor } from './snapshot.ts';
-import { Overtaken, writeEffects } from './write-queries.ts';
+import { writeEffects } from './write-queries.ts';
 
 export interface FoldContext {
   sql: Db;
@@ -45,7 +47,7 @@ export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<
       };
     } catch (error) {
       context.positions.delete(batch.partition);
-      if (!isRetryable(error) || attempt === MAX_ATTEMPTS) throw error;
+      if (!isLostRace(error) || attempt === MAX_ATTEMPTS) throw error;
       context.logger.debug({ err: error, attempt }, 'fold transaction overtaken');
       await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
@@ -65,37 +67,45 @@ async function replayRecords(
   batch: LogBatch,
   records: readonly LogRecord[],
 ): Promise<Emission> {
-  if (records.length === 0) return { events: [], rejections: [] };
-  const { events, rejections } = parseAll(records);
-  const snapshot = await readSnapshot(context.sql, requestFor(events));
-  const emission = replay(events, snapshot, batch.partition);
-  return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
+  const work = async (part: readonly LogRecord[]) => {
+    const { events, rejections } = parseAll(part);
+    const snapshot = await readSnapshot(context.sql, requestFor(events));
+    const emission = replay(events, snapshot, batch.partition);
+    return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
+  };
+  return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
 }
 
-/** Applies records in one transaction; a record that Postgres refuses is found by halving and rejected alone. */
 async function applyRecords(
   context: FoldContext,
   batch: LogBatch,
   records: readonly LogRecord[],
 ): Promise<Emission> {
-  if (records.length === 0) return { events: [], rejections: [] };
-  const { events, rejections } = parseAll(records);
+  const work = async (part: readonly LogRecord[]) => {
+    const { events, rejections } = parseAll(part);
+    return applyInOneTransaction(context, batch, part, events, rejections);
+  };
+  return isolating(records, work, (rejection) =>
+    applyInOneTransaction(context, batch, [rejection.record], [], [rejection]),
+  );
+}
+
+/** Runs `work`; a record whose data Postgres refuses is found by halving and goes to `refused` alone. */
+async function isolating(
+  records: readonly LogRecord[],
+  work: (records: readonly LogRecord[]) => Promise<Emission>,
+  refused: (rejection: Rejection) => Promise<Emission>,
+): Promise<Emission> {
+  const [record] = records;
+  if (record === undefined) return { events: [], rejections: [] };
   try {
-    return await applyInOneTransaction(context, batch, records, events, rejections);
+    return await work(records);
   } catch (error) {
     if (!isDataError(error)) throw error;
-    const [record] = records;
-    if (records.length === 1 && record !== undefined) {
-      const poison: Rejection = {
-        record,
-        reason: 'POISON_RECORD',
-        message: `Postgres refused it: ${error.message}`,
-      };
-      return applyInOneTransaction(context, batch, records, [], [poison]);
-    }
+    if (records.length === 1) return refused(poisonRecord(record, error));
     const middle = Math.ceil(records.length / 2);
-    const first = await applyRecords(context, batch, records.slice(0, middle));
-    const second = await applyRecords(context, batch, records.slice(middle));
+    const first = await isolating(records.slice(0, middle), work, refused);
+    const second = await isolating(records.slice(middle), work, refused);
     return {
       events: [...first.events, ...second.events],
       rejections: [...first.rejections, ...second.rejections],
@@ -141,19 +151,8 @@ function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejecti
   return { events, rejections };
 }
 
-/** Deadlock, serialization failure, or rows that moved between reading and writing. */
-function isRetryable(error: unknown): boolean {
-  const code = codeOf(error);
-  return error instanceof Overtaken || code === '40P01' || code === '40001';
-}
-
 /** The data itself is refused (class 22: data exception, 23: integrity), so trying again cannot help. */
 function isDataError(error: unknown): error is Error {
-  const code = codeOf(error);
-  return error instanceof Error && code !== undefined && (code.startsWith('22') || code.startsWith('23'));
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
-  return typeof code === 'string' ? code : undefined;
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === 'string' && /^2[23]/.test(code) && !isLostRace(error);
 }

@@ -1,25 +1,36 @@
 import type { BetKind, LedgerRow, MoneyEvent } from '../money/ledger.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { betKey, referenceKey, type Snapshot, type SnapshotRequest } from './snapshot.ts';
+import { anonymousIdentityKey, betKey, playerIdentityKey, referenceKey } from './fold-event.ts';
+import type { ProjectOwner, Snapshot, SnapshotRequest } from './snapshot.ts';
 
-/** Reads everything a batch needs in one round trip. */
+/**
+ * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`: key by key through
+ * the index. As a plain join the planner may turn it round and compare the whole table with every key.
+ */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
-  const [baseCurrencies, , , ledger, betRevisions] = await Promise.all([
-    readBaseCurrencies(tx, request.tenants),
+  const [projects, , , ledger, betRevisions] = await Promise.all([
+    readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players),
     readPlayers(tx, request.players, players),
     readLedger(tx, request.references),
     readBetRevisions(tx, request.bets),
   ]);
-  return { players, ledger, betRevisions, baseCurrencies };
+  return { players, ledger, betRevisions, projects };
 }
 
-async function readBaseCurrencies(tx: Tx, tenants: string[]): Promise<Map<string, string>> {
-  const rows = await tx<{ tenant_id: string; base_currency: string }[]>`
-    select tenant_id, base_currency from tenants where tenant_id = any(${plainArray(tenants)}::text::uuid[])`;
-  return new Map(rows.map((row) => [row.tenant_id, row.base_currency]));
+async function readProjects(
+  tx: Tx,
+  projects: SnapshotRequest['projects'],
+): Promise<Map<string, ProjectOwner>> {
+  const rows = await tx<(ProjectOwner & { project_id: string })[]>`
+    select p.project_id, p.tenant_id, t.base_currency
+    from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
+      ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    join projects p using (tenant_id, project_id)
+    join tenants t using (tenant_id)`;
+  return new Map(rows.map((row) => [row.project_id, row]));
 }
 
 async function readAnonymous(
@@ -33,12 +44,10 @@ async function readAnonymous(
     from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
       ${textArray(ids.map((r) => r.id))}::text::text[]) as r (tenant_id, project_id, anonymous_id)
-    join player_identities i using (tenant_id, project_id, anonymous_id)`.values()) as unknown as [
-    string,
-    string,
-    string,
-  ][];
-  for (const [project_id, id, player_id] of rows) into.set(`${project_id}:a:${id}`, player_id);
+    cross join lateral (
+      select * from player_identities i where i.tenant_id = r.tenant_id and i.project_id = r.project_id
+        and i.anonymous_id = r.anonymous_id offset 0) i`.values()) as unknown as [string, string, string][];
+  for (const [project_id, id, player_id] of rows) into.set(anonymousIdentityKey(project_id, id), player_id);
 }
 
 async function readPlayers(
@@ -52,8 +61,10 @@ async function readPlayers(
     from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
-    join players p using (tenant_id, project_id, player_id)`.values()) as unknown as [string, string][];
-  for (const [project_id, player_id] of rows) into.set(`${project_id}:p:${player_id}`, player_id);
+    cross join lateral (
+      select * from players p where p.tenant_id = r.tenant_id and p.project_id = r.project_id
+        and p.player_id = r.player_id offset 0) p`.values()) as unknown as [string, string][];
+  for (const [project_id, player_id] of rows) into.set(playerIdentityKey(project_id, player_id), player_id);
 }
 
 type LedgerValues = [
@@ -87,7 +98,9 @@ async function readLedger(
     from unnest(${plainArray(references.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(references.map((r) => r.project_id))}::text::uuid[],
       ${textArray(references.map((r) => r.reference))}::text::text[]) as r (tenant_id, project_id, reference)
-    join ledger l using (tenant_id, project_id, reference)`.values()) as unknown as LedgerValues[];
+    cross join lateral (
+      select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
+        and l.reference = r.reference offset 0) l`.values()) as unknown as LedgerValues[];
   for (const values of rows) {
     const row = toLedgerRow(values);
     const key = referenceKey(row.project_id, row.reference);
@@ -125,9 +138,11 @@ async function readBetRevisions(tx: Tx, bets: SnapshotRequest['bets']): Promise<
     select b.project_id, b.kind, b.bet_id, b.revision
     from unnest(${plainArray(bets.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(bets.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(bets.map((r) => r.kind))}::text::text[],
+      ${plainArray(bets.map((r) => r.kind))}::text::bet_kind[],
       ${textArray(bets.map((r) => r.bet_id))}::text::text[]) as r (tenant_id, project_id, kind, bet_id)
-    join bets b using (tenant_id, project_id, kind, bet_id)`.values()) as unknown as [
+    cross join lateral (
+      select * from bets b where b.tenant_id = r.tenant_id and b.project_id = r.project_id
+        and b.kind = r.kind and b.bet_id = r.bet_id offset 0) b`.values()) as unknown as [
     string,
     BetKind,
     string,

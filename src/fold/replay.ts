@@ -1,8 +1,16 @@
-import { claimOf } from '../money/ledger.ts';
+import { exceeds64Bits } from '../money/conversion.ts';
+import { judgeClaim } from '../money/ledger.ts';
 import { toPlayerEvent } from './decide.ts';
 import type { Emission } from './effects.ts';
-import { identityOf, type FoldEvent } from './fold-event.ts';
-import { referenceKey, type Snapshot } from './snapshot.ts';
+import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
+import {
+  amountOutOfRange,
+  conflictingDuplicate,
+  poisonRecord,
+  unknownPlayer,
+  unknownProject,
+} from './rejections.ts';
+import type { Snapshot } from './snapshot.ts';
 
 /**
  * Says again what was said of events that were applied before a crash, without applying anything: the claims
@@ -11,27 +19,27 @@ import { referenceKey, type Snapshot } from './snapshot.ts';
 export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Emission {
   const emission: Emission = { events: [], rejections: [] };
   for (const event of events) {
-    const player_id = snapshot.players.get(identityOf(event).key);
-    const { project_id, event: body } = event.accepted;
-    const claim = claimOf(body.event, event.properties, event.occurred_at_ms);
-    const rows =
-      claim === undefined ? [] : (snapshot.ledger.get(referenceKey(project_id, claim.reference)) ?? []);
-    const own = rows.find((row) => row.log_partition === partition && row.log_offset === event.record.offset);
-    if (claim !== undefined && own === undefined) {
-      const same = rows.find((row) => row.event === claim.event && row.occurrence === claim.occurrence);
-      const duplicate =
-        same !== undefined &&
-        same.amount === claim.amount &&
-        same.payout === claim.payout &&
-        same.currency === claim.currency &&
-        same.player_id === player_id;
-      if (duplicate) continue;
-      emission.rejections.push({
-        record: event.record,
-        ...replayedReason(player_id, claim.event, claim.reference),
-      });
+    const { claim, record } = event;
+    const owner = snapshot.projects.get(event.accepted.project_id);
+    const player_id = snapshot.players.get(event.identity.key);
+    const rows = claim === undefined ? [] : (snapshot.ledger.get(claim.reference_key) ?? []);
+    const own = rows.find((row) => row.log_partition === partition && row.log_offset === record.offset);
+    if (owner?.tenant_id !== event.accepted.tenant_id) {
+      emission.rejections.push(unknownProject(event));
+    } else if (player_id === undefined && event.identity.kind === 'player') {
+      emission.rejections.push(unknownPlayer(event));
+    } else if (claim !== undefined && own === undefined) {
+      const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
+      const verdict = judgeClaim(claim, player_id, earlier);
+      if (verdict === 'duplicate') continue;
+      emission.rejections.push(
+        verdict === 'conflict'
+          ? conflictingDuplicate(event, claim)
+          : refusedAmount(event, claim, owner.base_currency),
+      );
     } else if (player_id === undefined) {
-      emission.rejections.push({ record: event.record, ...replayedReason(undefined, '', '') });
+      // Every event without a claim makes its player, unless Postgres would not have it.
+      emission.rejections.push(poisonRecord(record));
     } else {
       emission.events.push(toPlayerEvent(event, player_id, own));
     }
@@ -39,11 +47,7 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
   return emission;
 }
 
-function replayedReason(player_id: string | undefined, event: string, reference: string) {
-  return player_id === undefined
-    ? ({ reason: 'UNKNOWN_PLAYER', message: 'the player does not exist in this project' } as const)
-    : ({
-        reason: 'CONFLICTING_DUPLICATE',
-        message: `${event} ${reference} came before with another content`,
-      } as const);
+/** A new claim that left no row: too large by itself, or too large for the total. */
+function refusedAmount(event: FoldEvent, claim: FoldClaim, base_currency: string): Rejection {
+  return exceeds64Bits(claim, base_currency) ? amountOutOfRange(event) : poisonRecord(event.record);
 }

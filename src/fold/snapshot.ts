@@ -1,5 +1,5 @@
-import { betKindOf, claimOf, type BetKind, type LedgerRow } from '../money/ledger.ts';
-import { identityOf, type FoldEvent } from './fold-event.ts';
+import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { FoldEvent } from './fold-event.ts';
 
 /** What Postgres knew of a batch's players, claims and bets when the transaction read it. */
 export interface Snapshot {
@@ -9,8 +9,13 @@ export interface Snapshot {
   ledger: Map<string, LedgerRow[]>;
   /** bet key → revision, for the bets that exist. */
   betRevisions: Map<string, number>;
-  /** tenant_id → base currency. */
-  baseCurrencies: Map<string, string>;
+  /** project_id → whose it is, for the projects that exist. */
+  projects: Map<string, ProjectOwner>;
+}
+
+export interface ProjectOwner {
+  tenant_id: string;
+  base_currency: string;
 }
 
 /** What has to be read to decide a batch, each thing once. */
@@ -19,39 +24,35 @@ export interface SnapshotRequest {
   players: { tenant_id: string; project_id: string; id: string }[];
   references: { tenant_id: string; project_id: string; reference: string }[];
   bets: { tenant_id: string; project_id: string; kind: BetKind; bet_id: string }[];
-  tenants: string[];
+  projects: { tenant_id: string; project_id: string }[];
 }
 
-export function referenceKey(project_id: string, reference: string): string {
-  return `${project_id}:${reference}`;
-}
-
-export function betKey(project_id: string, kind: BetKind, bet_id: string): string {
-  return `${project_id}:${kind}:${bet_id}`;
-}
-
-/** Lists what a batch needs, sorted nowhere and repeated nowhere. */
+/** Lists what a batch needs, each thing once. */
 export function requestFor(events: readonly FoldEvent[]): SnapshotRequest {
-  const seen = new Set<string>();
-  const first = (key: string) => !seen.has(key) && seen.add(key) !== undefined;
-  const request: SnapshotRequest = { anonymous: [], players: [], references: [], bets: [], tenants: [] };
-  for (const event of events) {
-    const { tenant_id, project_id, event: body } = event.accepted;
-    const identity = identityOf(event);
-    if (first(`identity ${identity.key}`)) {
+  // Apart for each tenant: a record that names a wrong one must not speak for the others of its project.
+  const seenByTenant = new Map<string, { keys: Set<string>; references: Set<string> }>();
+  const request: SnapshotRequest = { anonymous: [], players: [], references: [], bets: [], projects: [] };
+  for (const { accepted, identity, claim } of events) {
+    const { tenant_id, project_id } = accepted;
+    let seen = seenByTenant.get(tenant_id);
+    if (seen === undefined) seenByTenant.set(tenant_id, (seen = { keys: new Set(), references: new Set() }));
+    if (isFirst(seen.keys, project_id)) request.projects.push({ tenant_id, project_id });
+    if (isFirst(seen.keys, identity.key)) {
       const list = identity.kind === 'player' ? request.players : request.anonymous;
       list.push({ tenant_id, project_id, id: identity.id });
     }
-    if (first(`tenant ${tenant_id}`)) request.tenants.push(tenant_id);
-    const claim = claimOf(body.event, event.properties, event.occurred_at_ms);
     if (claim === undefined) continue;
-    if (first(`reference ${referenceKey(project_id, claim.reference)}`)) {
-      request.references.push({ tenant_id, project_id, reference: claim.reference });
-    }
-    const kind = betKindOf(claim.event);
-    if (kind !== undefined && first(`bet ${betKey(project_id, kind, claim.reference)}`)) {
-      request.bets.push({ tenant_id, project_id, kind, bet_id: claim.reference });
+    const { reference, reference_key, bet } = claim;
+    if (isFirst(seen.references, reference_key))
+      request.references.push({ tenant_id, project_id, reference });
+    if (bet !== undefined && isFirst(seen.keys, bet.key)) {
+      request.bets.push({ tenant_id, project_id, kind: bet.kind, bet_id: reference });
     }
   }
   return request;
+}
+
+function isFirst(seen: Set<string>, key: string): boolean {
+  const before = seen.size;
+  return seen.add(key).size > before;
 }

@@ -1,12 +1,9 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { LostRace } from '../platform/postgres/retry.ts';
 import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
-
-/** Another transaction wrote what this one had read: read again and decide again. */
-export class Overtaken extends Error {
-  override readonly name = 'Overtaken';
-}
 
 interface Position {
   topic: string;
@@ -17,7 +14,7 @@ interface Position {
 }
 
 /**
- * Writes a batch's effects; the statements travel together. Rejects with {@link Overtaken} when the position
+ * Writes a batch's effects; the statements travel together. Rejects with {@link LostRace} when the position
  * or a row that was read has moved; the caller's transaction must then roll back.
  */
 export async function writeEffects(
@@ -28,11 +25,12 @@ export async function writeEffects(
 ): Promise<void> {
   await Promise.all([
     movePosition(tx, position),
-    insertIdentities(tx, effects.newPlayers, now_ms),
-    insertLedger(tx, effects.ledgerRows),
+    insertPlayers(tx, effects.newPlayers, now_ms),
+    insertLedger(tx, effects.ledgerRows, position.partition),
     writeBets(tx, effects.bets),
-    addToTotals(tx, effects.players, now_ms),
+    // Profile before totals, as everyone who writes both.
     changeStatuses(tx, effects.statuses, now_ms),
+    addToTotals(tx, effects.players, now_ms),
   ]);
 }
 
@@ -43,73 +41,83 @@ async function movePosition(tx: Tx, { topic, partition, read, next }: Position):
           on conflict do nothing`
       : await tx`update fold_positions set next_offset = ${next}
           where topic = ${topic} and partition = ${partition} and next_offset = ${read}`;
-  if (moved.count !== 1) throw new Overtaken(`another process moved the position of ${topic}/${partition}`);
+  if (moved.count !== 1) throw new LostRace(`another process moved the position of ${topic}/${partition}`);
 }
 
-/** The identity decides who makes a player; its profile follows in the same statement. */
-async function insertIdentities(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
+/** The identity decides who makes a player: a writer that comes second violates its key and starts over. */
+async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
   if (players.length === 0) return;
   const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
+  const tenants = plainArray(sorted.map((p) => p.tenant_id));
+  const projects = plainArray(sorted.map((p) => p.project_id));
+  const ids = plainArray(sorted.map((p) => p.player_id));
+  const anonymous = textArray(sorted.map((p) => p.anonymous_id));
   const now = new Date(now_ms);
-  const made = await tx`
-    with claimed as (
+  await Promise.all([
+    tx`
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
       select r.tenant_id, r.project_id, r.anonymous_id, r.player_id, ${now}
-      from unnest(${plainArray(sorted.map((p) => p.tenant_id))}::text::uuid[],
-        ${plainArray(sorted.map((p) => p.project_id))}::text::uuid[],
-        ${textArray(sorted.map((p) => p.anonymous_id))}::text::text[],
-        ${plainArray(sorted.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, anonymous_id, player_id)
-      on conflict do nothing
-      returning tenant_id, project_id, player_id
-    )
-    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
-    select c.tenant_id, c.project_id, c.player_id, t.base_currency, ${now}, ${now}
-    from claimed c join tenants t using (tenant_id)`;
-  if (made.count !== players.length) throw new Overtaken('another process made a player of this batch');
+      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[],
+        ${anonymous}::text::text[], ${ids}::text::uuid[])
+        as r (tenant_id, project_id, anonymous_id, player_id)`,
+    tx`
+      insert into players (tenant_id, project_id, player_id, anonymous_ids, default_currency_code, created_at, updated_at)
+      select r.tenant_id, r.project_id, r.player_id, array[r.anonymous_id], r.currency, ${now}, ${now}
+      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[], ${ids}::text::uuid[],
+        ${anonymous}::text::text[], ${textArray(sorted.map((p) => p.default_currency_code))}::text::text[])
+        as r (tenant_id, project_id, player_id, anonymous_id, currency)`,
+  ]);
 }
 
-async function insertLedger(tx: Tx, rows: LedgerRow[]): Promise<void> {
+/** The primary key is the claim: a writer that comes second violates it and starts over. */
+async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): Promise<void> {
   if (rows.length === 0) return;
-  const inserted = await tx`
+  await tx`
     insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
       amount, payout, base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset)
     select r.tenant_id, r.project_id, r.reference, r.event, r.occurrence, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
-      r.amount, r.payout, r.base_amount, r.base_payout, r.ingestion_id, r.event_index, r.log_partition, r.log_offset
+      r.amount, r.payout, r.base_amount, r.base_payout, r.ingestion_id, r.event_index, ${log_partition}::integer, r.log_offset
     from unnest(
       ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::text[],
+      ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
       ${plainArray(rows.map((r) => r.occurrence))}::text::bigint[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
       ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
       ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
       ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
       ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
-      ${plainArray(rows.map((r) => r.log_partition))}::text::integer[], ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]
+      ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]
     ) as r (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at_ms, currency,
-      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset)
-    on conflict do nothing`;
-  if (inserted.count !== rows.length) throw new Overtaken('another process claimed an id of this batch');
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset)`;
 }
 
-/** Sorted, so that two writers of the same bets wait for each other in the same order. */
+/** New bets are inserted (the key decides), known ones updated if still at the revision that was read. */
 async function writeBets(tx: Tx, bets: BetWrite[]): Promise<void> {
-  if (bets.length === 0) return;
+  // Sorted, so that two writers of the same bets wait for each other in the same order.
   const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+  const added = sorted.filter((bet) => bet.read_revision === undefined);
+  const known = sorted.filter((bet) => bet.read_revision !== undefined);
+  const whenKnown = tx`on conflict (tenant_id, project_id, kind, bet_id) do update
+    set status = excluded.status, revision = excluded.revision where bets.revision = excluded.revision - 1`;
+  await Promise.all([insertBets(tx, added, tx``), insertBets(tx, known, whenKnown)]);
+}
+
+async function insertBets(tx: Tx, bets: BetWrite[], onConflict: PendingQuery<Row[]>): Promise<void> {
+  if (bets.length === 0) return;
   const written = await tx`
     insert into bets (tenant_id, project_id, kind, bet_id, status, revision)
     select r.tenant_id, r.project_id, r.kind, r.bet_id, r.status, r.read_revision + 1
-    from unnest(${plainArray(sorted.map((b) => b.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((b) => b.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((b) => b.kind))}::text::text[], ${textArray(sorted.map((b) => b.bet_id))}::text::text[],
-      ${plainArray(sorted.map((b) => b.status))}::text::text[],
-      ${plainArray(sorted.map((b) => b.read_revision ?? 0))}::text::integer[]) as r (tenant_id, project_id, kind, bet_id, status, read_revision)
-    on conflict (tenant_id, project_id, kind, bet_id) do update
-      set status = excluded.status, revision = excluded.revision
-      where bets.revision = excluded.revision - 1`;
-  if (written.count !== bets.length) throw new Overtaken('another process wrote a bet of this batch');
+    from unnest(${plainArray(bets.map((b) => b.tenant_id))}::text::uuid[],
+      ${plainArray(bets.map((b) => b.project_id))}::text::uuid[],
+      ${plainArray(bets.map((b) => b.kind))}::text::bet_kind[], ${textArray(bets.map((b) => b.bet_id))}::text::text[],
+      ${plainArray(bets.map((b) => b.status))}::text::bet_status[],
+      ${plainArray(bets.map((b) => b.read_revision ?? 0))}::text::integer[])
+      as r (tenant_id, project_id, kind, bet_id, status, read_revision)
+    ${onConflict}`;
+  if (written.count !== bets.length) throw new LostRace('another process wrote a bet of this batch');
 }
 
-/** Sorted for the same reason; `changed_xid` tells player-mirror. */
+/** Sorted for the same reason as bets; `changed_xid` tells player-mirror. */
 async function addToTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
   if (players.length === 0) return;
   const p = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));

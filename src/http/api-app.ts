@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import { identityEndpoints } from '../identity/routes.ts';
 import { playerHistoryEndpoints } from '../player-history/routes.ts';
 import { playerEndpoints } from '../players/routes.ts';
+import { reconcileEndpoints } from '../reconcile/routes.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
@@ -36,6 +37,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...identityEndpoints(platform),
     ...playerEndpoints(platform),
     ...playerHistoryEndpoints(platform),
+    ...reconcileEndpoints(platform),
   ];
   let text = '';
   const all = [...endpoints, documentEndpoint(() => text)];

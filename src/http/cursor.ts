@@ -17,16 +17,20 @@ export function encodeCursor(scope: CursorScope, position: readonly string[]): s
 }
 
 /**
- * The position in a cursor, one text per pattern of `shape`. A cursor that is malformed or was made for another
+ * The position in a cursor, one text per check of `shape`. A cursor that is malformed or was made for another
  * list, project or filter throws VALIDATION_ERROR. It is no secret: positions only order rows that the caller may see.
  */
-export function decodeCursor(scope: CursorScope, text: string, shape: readonly RegExp[]): string[] {
+export function decodeCursor(
+  scope: CursorScope,
+  text: string,
+  shape: readonly ((part: string) => boolean)[],
+): string[] {
   const parts = text.length <= MAX_LENGTH ? parse(text) : undefined;
   const usable =
     parts !== undefined &&
     parts.length === shape.length + 1 &&
     parts[0] === binding(scope) &&
-    shape.every((pattern, i) => pattern.test(parts[i + 1] ?? ''));
+    shape.every((check, i) => check(parts[i + 1] ?? ''));
   if (!usable) {
     const message = 'is not a cursor of this list: repeat the filters it was given for, or leave it out';
     throw validationError([{ path: 'cursor', message }]);

@@ -69,5 +69,5 @@ export function endpoint<const A extends Access, Query = undefined, Body = undef
   declared: Endpoint<A, Query, Body>,
 ): AnyEndpoint {
   // Sound because `register` passes each handler what its own access and schemas produced.
-  return declared as unknown as AnyEndpoint;
+  return declared;
 }

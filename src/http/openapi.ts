@@ -92,16 +92,8 @@ function operation(endpoint: DocumentedEndpoint): Json {
 }
 
 function describeAccess(access: Access): string {
-  switch (access.mode) {
-    case 'public':
-      return 'No credential.';
-    case 'internal':
-      return 'Internal secret.';
-    case 'api_key':
-      return 'API key.';
-    case 'session':
-      return `Admin session, role ${access.role} or above.`;
-  }
+  if (access.mode === 'session') return `Admin session, role ${access.role} or above.`;
+  return { public: 'No credential.', internal: 'Internal secret.', api_key: 'API key.' }[access.mode];
 }
 
 function parameters({ path, query, access }: DocumentedEndpoint): Json[] {

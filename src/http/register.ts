@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
@@ -39,22 +40,22 @@ export function registerEndpoints(
     app.route({
       method: endpoint.method,
       url: endpoint.path,
-      onRequest: (request, _reply, done) => {
+      onRequest: (request, _reply, proceed) => {
         try {
           const caller = authorise(endpoint.access, request);
           if (caller instanceof Promise) {
             caller.then((value) => {
               request.caller = value;
-              done();
-            }, done);
+              proceed();
+            }, proceed);
             return;
           }
           request.caller = caller;
         } catch (error) {
-          done(error as Error);
+          proceed(error as Error);
           return;
         }
-        done();
+        proceed();
       },
       handler: (request, reply) => {
         const body = endpoint.handle(readCall(endpoint, request));
@@ -100,31 +101,29 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       if (!verdict.allowed) throw rateLimited(verdict);
       return caller;
     });
-  return (access, request) => {
-    const { headers } = request;
-    switch (access.mode) {
-      case 'public':
-        return undefined;
-      case 'internal':
-        checkInternalSecret(single(headers['x-internal-secret']), auth.internal_secret);
-        return undefined;
-      case 'api_key': {
-        const caller = auth.api_keys.authenticate(headers.authorization);
-        if (access.rate === 'none') return caller;
-        return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
-      }
-      case 'session': {
-        const caller = auth.sessions.authenticate(headers.authorization, single(headers['x-tenant-id']));
-        return andThen(caller, (session) =>
-          andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
-            requireRole(session, access);
-            if (access.scope === 'tenant') return session;
-            const project = auth.projects.resolve(session.tenant_id, single(headers['x-project-id']));
-            return andThen(project, (project_id) => ({ ...session, project_id }));
-          }),
-        );
-      }
+  const authoriseSession = (access: Access & { mode: 'session' }, headers: IncomingHttpHeaders) => {
+    const caller = auth.sessions.authenticate(headers.authorization, single(headers['x-tenant-id']));
+    return andThen(caller, (session) =>
+      andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
+        requireRole(session, access);
+        if (access.scope === 'tenant') return session;
+        const project = auth.projects.resolve(session.tenant_id, single(headers['x-project-id']));
+        return andThen(project, (project_id) => ({ ...session, project_id }));
+      }),
+    );
+  };
+  const authoriseKey = (access: Access & { mode: 'api_key' }, headers: IncomingHttpHeaders) => {
+    const caller = auth.api_keys.authenticate(headers.authorization);
+    if (access.rate === 'none') return caller;
+    return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
+  };
+  return (access, { headers }) => {
+    if (access.mode === 'session') return authoriseSession(access, headers);
+    if (access.mode === 'api_key') return authoriseKey(access, headers);
+    if (access.mode === 'internal') {
+      checkInternalSecret(single(headers['x-internal-secret']), auth.internal_secret);
     }
+    return undefined;
   };
 }
 

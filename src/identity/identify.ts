@@ -6,13 +6,10 @@ import { playerNotFound } from '../players/read.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
+import { LostRace, isLostRace, retryLostRaces } from '../platform/postgres/retry.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
 import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
-
-const ATTEMPTS = 8;
-/** Postgres: a unique key was taken, a deadlock was broken, a snapshot was too old. */
-const LOST_RACE_CODES = new Set(['23505', '40P01', '40001']);
 
 interface Deps {
   postgres: Postgres;
@@ -24,11 +21,6 @@ interface Scope {
   project_id: string;
 }
 
-/** Another writer bound one of the ids first: everything is decided anew. */
-class LostRace extends Error {
-  override readonly name = 'LostRace';
-}
-
 /**
  * Finds or makes the player that the ids stand for, links the ids and writes the traits, in one transaction
  * (design 5, "Identity"; the decisions are those of `decide`). Safe beside other identifies and the fold, which
@@ -36,18 +28,14 @@ class LostRace extends Error {
  * the order identities, players, player_totals. Rejects with PLAYER_NOT_FOUND or VALIDATION_ERROR.
  */
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await deps.postgres.asTenant(scope.tenant_id, (tx) =>
-        identifyOnce(tx, scope, body, deps.clock.now_ms()),
-      );
-    } catch (error) {
-      if (!isLostRace(error)) throw error;
-      if (attempt === ATTEMPTS) {
-        const message = 'these ids are being identified by others right now; try again';
-        throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
-      }
-    }
+  try {
+    return await retryLostRaces(() =>
+      deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(tx, scope, body, deps.clock.now_ms())),
+    );
+  } catch (error) {
+    if (!isLostRace(error)) throw error;
+    const message = 'these ids are being identified by others right now; try again';
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
   }
 }
 
@@ -115,9 +103,4 @@ function patchOf(traits: Traits): ProfilePatch {
     columns: { email, phone, telegram_id, timezone, default_currency_code },
     ...splitAttributes(others),
   };
-}
-
-function isLostRace(error: unknown): boolean {
-  if (error instanceof LostRace) return true;
-  return error instanceof Error && LOST_RACE_CODES.has((error as { code?: string }).code ?? '');
 }

@@ -50,9 +50,11 @@ export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promis
       returning player_id
     ), player as (
       insert into players (
-        tenant_id, project_id, player_id, external_id, status, default_currency_code, created_at, updated_at
+        tenant_id, project_id, player_id, external_id, anonymous_ids, status, default_currency_code,
+        created_at, updated_at
       )
-      select tenant_id, ${project_id}, ${player_id}, ${external_id}, ${status}, base_currency, ${now}, ${now}
+      select tenant_id, ${project_id}, ${player_id}, ${external_id},
+        array_remove(array[${anonymous_id}::text], null), ${status}, base_currency, ${now}, ${now}
       from tenants
       where tenant_id = ${tenant_id} and (${anonymous_id}::text is null or exists (select from identity))
       on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
@@ -77,10 +79,16 @@ export async function linkAnonymousId(
       values (${tenant_id}, ${project_id}, ${anonymous_id}, ${player_id}, ${now})
       on conflict do nothing
       returning tenant_id, project_id, player_id
+    ), listed as (
+      update players p
+      set anonymous_ids = p.anonymous_ids || ${anonymous_id}::text, updated_at = ${now}
+      from linked l
+      where p.tenant_id = l.tenant_id and p.project_id = l.project_id and p.player_id = l.player_id
+      returning p.tenant_id, p.project_id, p.player_id
     )
     update player_totals t
     set updated_at = ${now}, changed_xid = pg_current_xact_id()
-    from linked l
+    from listed l
     where t.tenant_id = l.tenant_id and t.project_id = l.project_id and t.player_id = l.player_id
     returning t.player_id`;
   return rows.length > 0;

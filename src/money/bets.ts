@@ -31,10 +31,19 @@ export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect 
   const deltas: TotalsDelta[] = [];
   const counted = stake ?? outcome;
   if (counted !== undefined) deltas.push({ player_id: counted.player_id, bet_count: 1n });
-  if (stake !== undefined) deltas.push(moneyDelta(stake.player_id, 'total_wagered', stake.base_amount));
-  if (outcome !== undefined && outcome.payout !== null) {
-    deltas.push(moneyDelta(outcome.player_id, 'total_won', outcome.base_payout));
+  // A row without a rate is pending once, also when both its stake and its payout would count.
+  const pending = new Set<LedgerRow>();
+  if (stake !== undefined) {
+    const { player_id, base_amount } = stake;
+    if (base_amount === null) pending.add(stake);
+    else deltas.push({ player_id, total_wagered: base_amount });
   }
+  if (outcome !== undefined && outcome.payout !== null) {
+    const { player_id, base_payout } = outcome;
+    if (base_payout === null) pending.add(outcome);
+    else deltas.push({ player_id, total_won: base_payout });
+  }
+  for (const { player_id } of pending) deltas.push({ player_id, pending_conversions: 1n });
   return { status: statusOf(outcome), deltas };
 }
 
@@ -62,15 +71,6 @@ function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
 function statusOf(outcome: LedgerRow | undefined): BetStatus {
   if (outcome === undefined) return 'placed';
   return outcome.event === 'sport_cashout' ? 'cashed_out' : 'settled';
-}
-
-/** An amount without a rate counts as pending until it has one. */
-function moneyDelta(
-  player_id: string,
-  total: 'total_wagered' | 'total_won',
-  base: bigint | null,
-): TotalsDelta {
-  return base === null ? { player_id, pending_conversions: 1n } : { player_id, [total]: base };
 }
 
 function bestBy(

@@ -1,4 +1,4 @@
-import type { EventName } from '../events/catalogue.ts';
+import { definitionOf, type EventName } from '../events/catalogue.ts';
 
 /** One distinct money event, as kept in the table `ledger` (design 5). Amounts are in the smallest unit. */
 export interface LedgerRow {
@@ -54,6 +54,9 @@ export type SportEvent = (typeof SPORT)[number];
 export type MoneyEvent = (typeof TRANSACTIONS)[number] | CasinoEvent | SportEvent;
 export type BetKind = 'casino' | 'sport';
 
+/** Every event that can have a ledger row. */
+export const MONEY_EVENTS: readonly MoneyEvent[] = [...TRANSACTIONS, ...CASINO, ...SPORT];
+
 const transactionEvents = new Set<string>(TRANSACTIONS);
 const casinoEvents = new Set<string>(CASINO);
 const sportEvents = new Set<string>(SPORT);
@@ -65,8 +68,9 @@ export function betKindOf(event: string): BetKind | undefined {
 }
 
 /**
- * The claim an event makes, or undefined for events without money or id (a failed deposit may carry none).
- * `properties` have passed the catalogue's schema.
+ * The claim an event makes, or undefined for events without money or id (a failed deposit may carry none). Only
+ * properties that the catalogue knows for the event are read: a caller may call anything else `amount`. Throws
+ * RangeError for an amount that the catalogue's schema would not have let through.
  */
 export function claimOf(
   event: string,
@@ -77,35 +81,49 @@ export function claimOf(
   if (!isBet && !transactionEvents.has(event)) return undefined;
   const reference = properties[isBet ? 'bet_id' : 'transaction_id'];
   if (typeof reference !== 'string') return undefined;
+  const known = definitionOf(event)?.properties ?? {};
+  const read = (name: string) => (Object.hasOwn(known, name) ? properties[name] : undefined);
+  const currency = read('currency');
   const repeatable = sportEvents.has(event) && event !== 'sport_bet_placed';
   return {
     reference,
     event: event as MoneyEvent,
     occurrence: repeatable ? occurred_at_ms : 0,
-    currency: typeof properties['currency'] === 'string' ? properties['currency'] : null,
-    amount: moneyOf(properties['amount']),
+    currency: typeof currency === 'string' ? currency : null,
+    amount: moneyOf(read('amount')),
     // A lost bet pays nothing, without saying so.
-    payout: event === 'bet_lost' ? 0n : moneyOf(properties['payout']),
+    payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
   };
 }
 
+const DIGITS = /^[0-9]{1,38}$/;
+
 function moneyOf(value: unknown): bigint | null {
-  return typeof value === 'number' || typeof value === 'string' ? BigInt(value) : null;
+  if (value === undefined) return null;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+  if (typeof value === 'string' && DIGITS.test(value)) return BigInt(value);
+  throw new RangeError('an amount is a whole number of the smallest unit');
 }
 
 export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';
 
 /**
- * Judges a claim against the rows of the same reference. The first one stands: same key and content is a
- * duplicate, same key with another content a conflict, and so is a second, different settlement of a casino bet.
+ * Judges a claim against the rows of the same reference, of whatever kind. The first one stands: same key and
+ * content is a duplicate, same key with another content a conflict, and so is a second, different settlement of a
+ * casino bet.
  */
-export function judgeClaim(claim: Claim, player_id: string, rows: readonly LedgerRow[]): ClaimVerdict {
+export function judgeClaim(
+  claim: Claim,
+  player_id: string | undefined,
+  rows: readonly LedgerRow[],
+): ClaimVerdict {
   for (const row of rows) {
     if (row.event === claim.event && row.occurrence === claim.occurrence) {
       return sameContent(row, claim) && row.player_id === player_id ? 'duplicate' : 'conflict';
     }
   }
   if (!isCasinoSettlement(claim.event)) return 'new';
+  // A transaction may have the same reference: only settlements can contradict a settlement.
   const contradicted = rows.some((row) => isCasinoSettlement(row.event) && !samePayout(row, claim));
   return contradicted ? 'conflict' : 'new';
 }

@@ -5,6 +5,7 @@ import { envelopeOfText } from '../http/envelope.ts';
 import { requirePlayer, requireUuid } from '../players/read.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Clock } from '../platform/clock.ts';
+import { isUuid } from '../platform/ids.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { lastDays } from './days.ts';
 import { findTimeline, sumDepositsByDay, type TimelinePosition, type TimelineRow } from './queries.ts';
@@ -17,7 +18,11 @@ interface Deps {
 }
 
 /** Milliseconds since the epoch, ingestion id, index in the batch. */
-const CURSOR_SHAPE = [/^-?\d{1,13}$/, /^[0-9a-f-]{36}$/, /^\d{1,4}$/];
+const CURSOR_SHAPE = [
+  (part: string) => /^-?\d{1,13}$/.test(part),
+  isUuid,
+  (part: string) => /^\d{1,4}$/.test(part),
+];
 
 /** What ClickHouse knows of one player (spec part 4). */
 export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {

@@ -1,6 +1,7 @@
 import { ApiError, validationError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
+import { retryLostRaces } from '../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import { findPlayer, lockPlayer, patchPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
@@ -13,7 +14,8 @@ interface Deps {
 }
 
 /**
- * Changes a player's profile. Setting the status changes nothing else. Rejects with PLAYER_NOT_FOUND, CONFLICT
+ * Changes a player's profile. Setting the status changes nothing else; lifting a ban from a player whose events say
+ * self-excluded leads back to self_excluded. Rejects with PLAYER_NOT_FOUND, CONFLICT
  * (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
@@ -23,7 +25,7 @@ export async function changePlayer(
 ): Promise<PlayerRow> {
   requireUuid(ref);
   const patch = { columns, ...splitAttributes(custom_attributes) };
-  return postgres.asTenant(ref.tenant_id, async (tx) => {
+  const change = async (tx: Tx) => {
     const [locked, , player] = await Promise.all([
       lockPlayer(tx, ref),
       applyPatch(tx, ref, patch, clock.now_ms()),
@@ -32,15 +34,18 @@ export async function changePlayer(
     if (player === undefined || locked === undefined) throw playerNotFound(ref.player_id);
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
     return player;
-  });
+  };
+  return retryLostRaces(() => postgres.asTenant(ref.tenant_id, change));
 }
 
 /** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
 export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
   requireUuid(ref);
   const now = new Date(clock.now_ms());
-  const [, player] = await postgres.asTenant(ref.tenant_id, (tx) =>
-    Promise.all([softDeletePlayer(tx, ref, now), findPlayer(tx, ref)]),
+  const [, player] = await retryLostRaces(() =>
+    postgres.asTenant(ref.tenant_id, (tx) =>
+      Promise.all([softDeletePlayer(tx, ref, now), findPlayer(tx, ref)]),
+    ),
   );
   if (player === undefined) throw playerNotFound(ref.player_id);
   return player;

@@ -101,7 +101,14 @@ export async function patchPlayer(
       select
         ${wantedColumn(tx, 'external_id')}, ${wantedColumn(tx, 'email')}, ${wantedColumn(tx, 'phone')},
         ${wantedColumn(tx, 'telegram_id')}, ${wantedColumn(tx, 'timezone')},
-        ${wantedColumn(tx, 'default_currency_code')}, ${wantedColumn(tx, 'status')},
+        ${wantedColumn(tx, 'default_currency_code')},
+        case
+          when not columns ? 'status' then p.status
+          -- A ban that ends reveals the exclusion it hid.
+          when p.status = 'banned' and p.self_excluded and columns ->> 'status' in ('active', 'conflict')
+            then 'self_excluded'
+          else columns ->> 'status'
+        end as status,
         (p.custom_attributes || ${JSON.stringify(patch.attributes)}::text::jsonb)
           - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
       from players p, given
@@ -157,8 +164,5 @@ function playerColumns(tx: Tx) {
     greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
     t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
     t.pending_conversions,
-    (select coalesce(json_agg(i.anonymous_id order by i.linked_at, i.anonymous_id), '[]')::text
-      from player_identities i
-      where i.tenant_id = p.tenant_id and i.project_id = p.project_id and i.player_id = p.player_id
-    ) as anonymous_ids`;
+    array_to_json(p.anonymous_ids)::text as anonymous_ids`;
 }

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts'
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelopeOfText } from '../http/envelope.ts';
 import type { Clock } from '../platform/clock.ts';
+import { isUuid } from '../platform/ids.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
@@ -17,7 +18,7 @@ interface Deps {
 }
 
 /** Microseconds since the epoch, then the player's id. */
-const CURSOR_SHAPE = [/^-?\d{1,17}$/, /^[0-9a-f-]{36}$/];
+const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
 
 /** Players (spec part 4). */
 export function playerEndpoints(deps: Deps): AnyEndpoint[] {

@@ -292,7 +292,8 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           handle: async ({ records }) => void (other.count += records.length),
         });
         await until(() => other.count >= 60_000);
-        expect(usedBytes() - before_bytes).toBeLessThan(30 * 1024 * 1024);
+        // All 60,000 would be over 100 MB. Buffers are freed a little later than they are let go.
+        await until(() => usedBytes() - before_bytes < 30 * 1024 * 1024);
         release();
         await until(() => count >= 60_000);
         expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
@@ -350,20 +351,23 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
       );
       await until(() => seen.records().length >= 100);
       await fixture.setAvailable(false);
-      const started_ms = Date.now();
-      const flood = range(0, 300).map(() =>
-        log.append(
-          topic,
-          range(0, 1_000).map((i) => record('flood', i)),
-        ),
-      );
-      const outcomes = await Promise.allSettled(flood);
-      expect(Date.now() - started_ms).toBeLessThan(BOUND_MS);
-      for (const outcome of outcomes) {
-        expect(outcome.status === 'rejected' ? outcome.reason : undefined).toBeInstanceOf(LogUnavailable);
+      try {
+        const started_ms = Date.now();
+        const flood = range(0, 300).map(() =>
+          log.append(
+            topic,
+            range(0, 1_000).map((i) => record('flood', i)),
+          ),
+        );
+        const outcomes = await Promise.allSettled(flood);
+        expect(Date.now() - started_ms).toBeLessThan(BOUND_MS);
+        for (const outcome of outcomes) {
+          expect(outcome.status === 'rejected' ? outcome.reason : undefined).toBeInstanceOf(LogUnavailable);
+        }
+        await expect(log.ping()).rejects.toThrow();
+      } finally {
+        await fixture.setAvailable(true);
       }
-      await expect(log.ping()).rejects.toThrow();
-      await fixture.setAvailable(true);
       await until(() =>
         log.append(topic, [record('one', 100)]).then(
           () => true,
@@ -416,8 +420,8 @@ async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[strin
 function usedBytes(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 }
 
 /** A process that handles one batch, says so, and is killed before it can commit. */

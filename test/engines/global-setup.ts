@@ -1,1 +1,61 @@
-export default function setup(): void {}
+import type { ProvidedContext } from 'vitest';
+import type { TestProject } from 'vitest/node';
+import { clickHouseAnswers, startClickHouse } from './clickhouse.ts';
+import { answers, startKafka } from './kafka.ts';
+import { postgresAnswers, startPostgres } from './postgres.ts';
+import { redisAnswers, startRedis } from './redis.ts';
+
+/** Where the servers are that all files of the distributed suite share; `installation.ts` takes a part of them. */
+export interface TestServers {
+  kafka_brokers: string[];
+  redis_url: string;
+  postgres_url: string;
+  clickhouse_url: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    servers: TestServers;
+  }
+}
+
+interface Stoppable {
+  stop(): Promise<void>;
+}
+
+/** Takes the servers named in the environment, and starts those that are not. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const started: Stoppable[] = [];
+  const stop = async () => {
+    await Promise.all(started.map((engine) => engine.stop()));
+  };
+  const keep = <T extends Stoppable>(engine: T): T => {
+    started.push(engine);
+    return engine;
+  };
+  const { TEST_KAFKA_BROKERS, TEST_REDIS_URL, TEST_POSTGRES_URL, TEST_CLICKHOUSE_URL } = process.env;
+  try {
+    const kafka_brokers = TEST_KAFKA_BROKERS?.split(',') ?? keep(await startKafka()).brokers;
+    const redis_url = TEST_REDIS_URL ?? keep(await startRedis()).url;
+    const postgres_url = TEST_POSTGRES_URL ?? keep(await startPostgres()).url;
+    const clickhouse_url = TEST_CLICKHOUSE_URL ?? keep(await startClickHouse()).url;
+    await named('TEST_KAFKA_BROKERS', answers(kafka_brokers));
+    await named('TEST_REDIS_URL', redisAnswers(redis_url));
+    await named('TEST_POSTGRES_URL', postgresAnswers(postgres_url));
+    await named('TEST_CLICKHOUSE_URL', clickHouseAnswers(clickhouse_url));
+    const servers: ProvidedContext['servers'] = { kafka_brokers, redis_url, postgres_url, clickhouse_url };
+    project.provide('servers', servers);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
+}
+
+async function named(variable: string, answer: Promise<void>): Promise<void> {
+  try {
+    await answer;
+  } catch (cause) {
+    throw new Error(`the server of ${variable} does not answer`, { cause });
+  }
+}

@@ -61,15 +61,15 @@ export class ServerProcess {
     });
     const deadline_ms = Date.now() + READY_TIMEOUT_MS;
     for (;;) {
-      const answer = await this.#options.ready().then(
+      const silence = await this.#options.ready().then(
         () => undefined,
-        (error: unknown) => error,
+        (error: unknown) => (error instanceof Error ? error.message : 'no answer'),
       );
-      if (answer === undefined) return;
+      if (silence === undefined) return;
       if (failed !== undefined || Date.now() > deadline_ms) {
         await this.signal('SIGKILL');
         const tail = (await readFile(log_file, 'utf8')).slice(-2_000);
-        throw new Error(`${name} did not start (${failed?.message ?? String(answer)}):\n${tail}`);
+        throw new Error(`${name} did not start (${failed?.message ?? silence}):\n${tail}`);
       }
       await sleep(POLL_MS);
     }

@@ -107,7 +107,10 @@ export async function openFixture(environment: Record<string, string> = {}): Pro
       const { body } = await internal('/v1/internal/tenants', request);
       const { tenant_id, project_id } = body.data as { tenant_id: string; project_id: string };
       const token = auth.dev_issuer === undefined ? '' : await session(admin_user_id);
-      const key = await as(token, `/v1/projects/${project_id}/api-keys`, { method: 'POST', body: { name: 'k' } });
+      const key = await as(token, `/v1/projects/${project_id}/api-keys`, {
+        method: 'POST',
+        body: { name: 'k' },
+      });
       return { tenant_id, project_id, session: token, api_key: String(key.body.data?.['key']) };
     },
     async member(tenant_id, role) {

@@ -7,7 +7,12 @@ import type { ClickHouse } from './port.ts';
 export function wrapClient(client: ClickHouseClient): ClickHouse {
   return {
     async query<Row>(sql: string, params: Record<string, unknown> = {}): Promise<Row[]> {
-      const result = await client.query({ query: sql, query_params: params, format: 'JSONEachRow' });
+      const result = await client.query({
+        query: sql,
+        query_params: params,
+        format: 'JSONEachRow',
+        clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
+      });
       return result.json<Row>();
     },
     async command(sql, params = {}) {

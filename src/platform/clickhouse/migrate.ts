@@ -3,8 +3,8 @@ import type { ClickHouse } from './port.ts';
 
 /**
  * Applies the files of `clickhouse/` that are missing. ClickHouse has no transactions, so every statement is
- * made repeatable and a file's record is written after its last statement. The caller holds a lock: see
- * `withMigrationLock`. Rejects with SchemaTooNew.
+ * made repeatable and a file's record is written after its last statement. The caller sees to it that
+ * no other process migrates at the same time. Rejects with SchemaTooNew.
  */
 export async function migrateClickHouse(clickhouse: ClickHouse): Promise<void> {
   const migrations = await readMigrations('clickhouse');

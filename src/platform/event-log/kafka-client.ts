@@ -6,6 +6,7 @@ import { LogUnavailable } from './port.ts';
 export const REQUEST_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const ADMIN_TIMEOUT_MS = 10_000;
+const PASSING_PAUSE_MS = 100;
 
 /** Complete, because kafkajs takes other defaults when NODE_ENV is "test". In total about 2.5 s of pauses. */
 export const RETRY = { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2, factor: 0.2 };
@@ -69,15 +70,24 @@ export class KafkaAdmin {
     this.#connection = connection;
   }
 
-  /** Runs `work`; rejects with LogUnavailable when Kafka fails or does not answer in time. */
+  /**
+   * Runs `work`, again for as long as Kafka names a passing state (a leader or coordinator is being elected);
+   * rejects with LogUnavailable when Kafka fails or does not answer in time.
+   */
   async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-    const admin = (this.#admin ??= this.#connect());
-    try {
-      return await withDeadline(admin.then(work), ADMIN_TIMEOUT_MS, what);
-    } catch (cause) {
-      if (this.#admin === admin) this.#admin = undefined;
-      disconnectLater(admin);
-      throw new LogUnavailable(`Kafka did not ${what}`, { cause });
+    const expired = AbortSignal.timeout(ADMIN_TIMEOUT_MS);
+    for (;;) {
+      const admin = (this.#admin ??= this.#connect());
+      try {
+        return await withDeadline(admin.then(work), ADMIN_TIMEOUT_MS, what);
+      } catch (cause) {
+        // The next attempt starts with a connection and metadata of its own.
+        if (this.#admin === admin) this.#admin = undefined;
+        disconnectLater(admin);
+        if (expired.aborted || !isPassing(cause))
+          throw new LogUnavailable(`Kafka did not ${what}`, { cause });
+        await sleep(PASSING_PAUSE_MS);
+      }
     }
   }
 
@@ -97,6 +107,11 @@ export class KafkaAdmin {
     await admin.connect();
     return admin;
   }
+}
+
+function isPassing(error: unknown): boolean {
+  const { name, retriable } = error as { name?: string; retriable?: boolean };
+  return name === 'KafkaJSProtocolError' && retriable === true;
 }
 
 function disconnectLater(admin: Promise<Admin>): void {

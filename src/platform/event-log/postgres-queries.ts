@@ -44,11 +44,20 @@ export async function insertRecords(
   records: readonly NewRecord[],
 ): Promise<void> {
   const keys = textArray(records.map((record) => record.key));
-  const values = textArray(records.map((record) => record.value));
   await sql`
     insert into event_log.records (topic_id, partition, log_offset, key, value)
     select ${topic_id}, ${partition}, ${first}::bigint + ordinality - 1, key, value
-    from unnest(${keys}::text::text[], ${values}::text::text[]) with ordinality as r (key, value, ordinality)`;
+    from unnest(${keys}::text::text[], ${valuesOf(sql, records)}) with ordinality as r (key, value, ordinality)`;
+}
+
+/** JSON text has no raw control characters but white space, so this one separates values without escapes. */
+const SEPARATOR = '\u001e';
+
+function valuesOf(sql: Db, records: readonly NewRecord[]) {
+  const values = records.map((record) => record.value);
+  return values.some((value) => value.includes(SEPARATOR))
+    ? sql`${textArray(values)}::text::text[]`
+    : sql`string_to_array(${values.join(SEPARATOR)}, ${SEPARATOR})`;
 }
 
 /** Up to `limit` records of `[from, to)`, in order. */

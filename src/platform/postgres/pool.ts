@@ -6,11 +6,21 @@ const POOL_SIZE = 10;
 const CONNECT_TIMEOUT_S = 10;
 const IDLE_TIMEOUT_S = 300;
 
+interface PoolOptions {
+  /** Taken on at connection start; it must have been granted to the URL's user (migration 001 does). */
+  role?: string;
+  max?: number;
+  /**
+   * For processors, whose statements look up keys by the thousand: they go by the index, also where a plan was
+   * made while the table was empty and a scan seemed as good.
+   */
+  for_key_batches?: boolean;
+}
+
 /**
- * A pool of connections on which every 64-bit integer arrives as `bigint`. `role` is taken on at connection
- * start; it must have been granted to the URL's user (migration 001 does).
+ * A pool of connections on which every 64-bit integer arrives as `bigint`.
  */
-export function connectPool(url: string, options: { role?: string; max?: number } = {}): Db {
+export function connectPool(url: string, options: PoolOptions = {}): Db {
   return postgres(url, {
     max: options.max ?? POOL_SIZE,
     connect_timeout: CONNECT_TIMEOUT_S,
@@ -20,7 +30,7 @@ export function connectPool(url: string, options: { role?: string; max?: number 
     connection: {
       application_name: `engagement ${options.role ?? 'owner'}`,
       TimeZone: 'UTC',
-      ...(options.role === undefined ? {} : { options: `-c role=${options.role}` }),
+      ...settingsOf(options),
     },
   });
 }
@@ -28,7 +38,7 @@ export function connectPool(url: string, options: { role?: string; max?: number 
 /** Opens the two pools behind {@link Postgres}; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
   const api = connectPool(url, { role: 'engagement_api' });
-  const service = connectPool(url, { role: 'engagement_service' });
+  const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
   return {
     service,
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -43,4 +53,12 @@ export function openPostgres(url: string): Postgres {
       await Promise.all([api.end({ timeout: 5 }), service.end({ timeout: 5 })]);
     },
   };
+}
+
+function settingsOf({ role, for_key_batches }: PoolOptions): { options?: string } {
+  const settings = [
+    ...(role === undefined ? [] : [`-c role=${role}`]),
+    ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
+  ];
+  return settings.length === 0 ? {} : { options: settings.join(' ') };
 }

@@ -1,0 +1,55 @@
+import { encodeAccepted, identityKey } from '../src/events/envelope.ts';
+import type { EventBody } from '../src/events/validate.ts';
+import type { NewRecord } from '../src/platform/event-log/port.ts';
+import { newId } from '../src/platform/ids.ts';
+
+/** A mix like an operator's evening: mostly bets and their settlements, some deposits and sessions. */
+export function mixedEvents(count: number, players: number, label: string): EventBody[] {
+  const events: EventBody[] = [];
+  const timestamp = '2026-03-01T20:15:00.000Z';
+  for (let i = 0; events.length < count; i++) {
+    const anonymous_id = `player-${(i * 7919) % players}`;
+    const bet = {
+      amount: 100 + (i % 900),
+      currency: 'EUR',
+      bet_id: `${label}-bet-${i}`,
+      game_id: `game-${i % 50}`,
+      game_category: 'slots',
+    };
+    events.push({ event: 'bet_placed', anonymous_id, timestamp, properties: bet });
+    const settled = { ...bet, payout: i % 3 === 0 ? 250 : 0, outcome: i % 3 === 0 ? 'won' : 'lost' };
+    events.push({ event: 'bet_settled', anonymous_id, timestamp, properties: settled });
+    if (i % 5 === 0) {
+      const properties = {
+        amount: 5000,
+        currency: 'EUR',
+        transaction_id: `${label}-tx-${i}`,
+        payment_method: 'card',
+      };
+      events.push({ event: 'deposit_confirmed', anonymous_id, timestamp, properties });
+    }
+    if (i % 10 === 0)
+      events.push({ event: 'session_start', anonymous_id, timestamp, properties: { device: 'ios' } });
+  }
+  return events.slice(0, count);
+}
+
+/** The events as intake puts them on the log. */
+export function acceptedRecords(
+  events: readonly EventBody[],
+  tenant_id: string,
+  project_id: string,
+): NewRecord[] {
+  const received_at_ms = Date.now();
+  return events.map((event) => {
+    const stamp = { ingestion_id: newId(), tenant_id, project_id, environment: 'dev', received_at_ms };
+    return { key: identityKey(project_id, event), value: encodeAccepted(stamp, 0, JSON.stringify(event)) };
+  });
+}
+
+/** Splits into parts of `size`. */
+export function chunks<T>(values: readonly T[], size: number): T[][] {
+  const parts: T[][] = [];
+  for (let i = 0; i < values.length; i += size) parts.push(values.slice(i, i + size));
+  return parts;
+}

@@ -1,0 +1,112 @@
+import { startPlayerFold } from '../processors/player-fold/index.ts';
+import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/fold/fold-event.ts';
+import { decide } from '../src/fold/decide.ts';
+import { requestFor } from '../src/fold/snapshot.ts';
+import { readPosition, readSnapshot } from '../src/fold/read-queries.ts';
+import { writeEffects } from '../src/fold/write-queries.ts';
+import { newId } from '../src/platform/ids.ts';
+import { TOPICS } from '../src/platform/event-log/topics.ts';
+import type { LogRecord } from '../src/platform/event-log/port.ts';
+import { folded, type TestService } from '../test/engines/embedded.ts';
+import { acceptedRecords, chunks, mixedEvents } from './events.ts';
+import { alternate, median, perSecond, ratios, result, timed, type Result } from './measure.ts';
+
+const EVENTS = 50_000;
+const PLAYERS = 5_000;
+const BATCH = 2_000;
+const ROUNDS = 5;
+const BARE_TOPIC = 'bench-bare';
+
+/**
+ * The fold end to end (read, parse, resolve, claim, ledger, totals, emit) against its bare Postgres
+ * transactions: the same statements on the same kind of rows, decided beforehand.
+ */
+export async function benchFold(service: TestService): Promise<Result[]> {
+  let round = 0;
+  const pairs = await alternate(
+    ROUNDS,
+    () => foldEndToEnd(service, `a${round++}`),
+    () => bareTransactions(service, `b${round}`),
+  );
+  const speeds = pairs.map(({ a }) => perSecond(a));
+  const cpu_us = median(pairs.map(({ a }) => (a.cpu_ms * 1000) / a.items));
+  const bare = median(pairs.map(({ b }) => perSecond(b)));
+  return [
+    result(
+      'fold end to end ÷ bare Postgres transaction',
+      ratios(pairs, perSecond),
+      { at_least: 0.5 },
+      `bare ${bare.toFixed(0)}/s; fold ${cpu_us.toFixed(1)} µs of CPU per event in this process`,
+    ),
+    result('fold, events/s', speeds, { at_least: 25_000 }, `${EVENTS} events of ${PLAYERS} players per run`),
+    ...(await bytesOnDisk(service)),
+  ];
+}
+
+async function foldEndToEnd(service: TestService, label: string) {
+  const { platform, tenant_id, project_id } = service;
+  for (const part of chunks(mixedEvents(EVENTS, PLAYERS, label), 2_000)) {
+    await platform.eventLog.append(TOPICS.events, acceptedRecords(part, tenant_id, project_id));
+  }
+  return timed(async () => {
+    const fold = await startPlayerFold(platform);
+    await folded(platform);
+    await fold.close();
+    return EVENTS;
+  });
+}
+
+async function bareTransactions(service: TestService, label: string) {
+  const { platform, tenant_id, project_id } = service;
+  const { service: sql } = platform.postgres;
+  const records = acceptedRecords(mixedEvents(EVENTS, PLAYERS, label), tenant_id, project_id);
+  const start = (await readPosition(sql, BARE_TOPIC, 0)) ?? 0n;
+  const events = records.map((record, i) => toEvent({ ...record, offset: start + BigInt(i) }));
+  // One snapshot carried through all batches: what a batch decided is what the next one would have read.
+  const snapshot = await readSnapshot(sql, requestFor(events));
+  let read: bigint | undefined = start === 0n ? undefined : start;
+  const prepared = chunks(events, BATCH).map((part) => {
+    const { effects } = decide(part, snapshot, { newId, partition: 1 });
+    for (const player of effects.newPlayers)
+      snapshot.players.set(anonymousIdentityKey(project_id, player.anonymous_id), player.player_id);
+    for (const bet of effects.bets)
+      snapshot.betRevisions.set(betKey(project_id, bet.kind, bet.bet_id), (bet.read_revision ?? 0) + 1);
+    const position = { topic: BARE_TOPIC, partition: 0, read, next: (part.at(-1)?.record.offset ?? 0n) + 1n };
+    read = position.next;
+    return { effects, request: requestFor(part), position };
+  });
+  return timed(async () => {
+    for (const { effects, request, position } of prepared) {
+      await sql.begin(async (tx) => {
+        await readSnapshot(tx, request);
+        await writeEffects(tx, effects, position, Date.now());
+      });
+    }
+    return EVENTS;
+  });
+}
+
+function toEvent(record: LogRecord): FoldEvent {
+  const parsed = parseRecord(record);
+  if (!('event' in parsed)) throw new Error(parsed.rejection.message);
+  return parsed.event;
+}
+
+/** What one claim (with its ledger row) and one bet cost, indexes included. */
+async function bytesOnDisk(service: TestService): Promise<Result[]> {
+  const sql = service.platform.postgres.service;
+  const results: Result[] = [];
+  for (const table of ['ledger', 'bets']) {
+    const [row] = await sql<{ bytes: number }[]>`
+      select (pg_total_relation_size(${table}::regclass) / greatest(1, (select count(*) from ${sql(table)})))::float8 as bytes`;
+    results.push(
+      result(
+        `bytes on disk per row of ${table}`,
+        [row?.bytes ?? 0],
+        { at_most: 1_000 },
+        'heap and indexes after the runs above',
+      ),
+    );
+  }
+  return results;
+}

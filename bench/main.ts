@@ -1,0 +1,42 @@
+import { ROLES } from '../src/config.ts';
+import { startTestService } from '../test/engines/embedded.ts';
+import { benchFold } from './fold.ts';
+import { formatResult, type Result } from './measure.ts';
+
+type Bench = () => Promise<Result[]>;
+
+/** Runs `bench` on a service whose processors stand still, so that it can drive them itself. */
+async function withIdleService(
+  bench: (service: Awaited<ReturnType<typeof startTestService>>) => Promise<Result[]>,
+): Promise<Result[]> {
+  const service = await startTestService({
+    log_level: process.env['BENCH_LOG'] ?? 'error',
+    roles: new Set(ROLES.filter((role) => role === 'api' || role === 'intake')),
+  });
+  try {
+    return await bench(service);
+  } finally {
+    await service.close();
+  }
+}
+
+const BENCHES: Record<string, Bench> = {
+  fold: () => withIdleService(benchFold),
+};
+
+async function main(): Promise<void> {
+  const wanted = process.argv.slice(2);
+  let missed = 0;
+  for (const [name, bench] of Object.entries(BENCHES)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    process.stdout.write(`\n${name}\n`);
+    for (const line of await bench()) {
+      if (!line.met) missed++;
+      process.stdout.write(`${formatResult(line)}\n`);
+    }
+  }
+  process.stdout.write(`\n${missed} targets missed\n`);
+}
+
+await main();
+process.exit(0);

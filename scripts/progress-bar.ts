@@ -1,0 +1,45 @@
+const WIDTH = 40;
+const REDRAW_MS = 50;
+/** Without a terminal, a line is written per this share of the way. */
+const STEP = 0.25;
+
+/** Shows how far something has come: in place on a terminal, else in a few lines. */
+export class ProgressBar {
+  #label: string;
+  #total: number;
+  #done = 0;
+  #started_ms = performance.now();
+  #drawn_ms = 0;
+  #written_share = 0;
+
+  constructor(label: string, total: number) {
+    this.#label = label;
+    this.#total = total;
+  }
+
+  advance(count: number): void {
+    this.#done += count;
+    const finished = this.#done >= this.#total;
+    if (process.stdout.isTTY) {
+      const now_ms = performance.now();
+      if (!finished && now_ms - this.#drawn_ms < REDRAW_MS) return;
+      this.#drawn_ms = now_ms;
+      process.stdout.write(`\r${this.#line()}${finished ? '\n' : ''}`);
+      return;
+    }
+    const share = Math.floor(this.#done / this.#total / STEP) * STEP;
+    if (share <= this.#written_share) return;
+    this.#written_share = share;
+    process.stdout.write(`${this.#line()}\n`);
+  }
+
+  #line(): string {
+    const share = this.#total === 0 ? 1 : this.#done / this.#total;
+    const filled = Math.round(share * WIDTH);
+    const seconds = (performance.now() - this.#started_ms) / 1000;
+    const rate = seconds > 0 ? Math.round(this.#done / seconds) : 0;
+    const bar = '█'.repeat(filled) + '░'.repeat(WIDTH - filled);
+    const count = `${this.#done.toLocaleString('en')}/${this.#total.toLocaleString('en')}`;
+    return `${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${count}  ${rate.toLocaleString('en')}/s`;
+  }
+}

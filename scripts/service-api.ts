@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import { join } from 'node:path';
+import { readConfig } from '../src/config.ts';
+import type { DevCredentials } from '../src/greeting.ts';
+
+/** Where the internal API of a running service is, and the secret it asks for. */
+export interface InternalApi {
+  base_url: string;
+  internal_secret: string;
+}
+
+/** An answer of the service that is not a success; `message` is for a person. */
+export class CallFailed extends Error {
+  override readonly name = 'CallFailed';
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(`${code}: ${message}`);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+interface Call {
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/**
+ * Calls the service and returns the whole envelope of a success. Waits as long as it takes: a reconciliation of a
+ * large installation may run for minutes. Rejects with {@link CallFailed}, or the connection's error.
+ */
+export async function call<Answer>(url: string, { method = 'GET', headers = {}, body }: Call): Promise<Answer> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const open = url.startsWith('https:') ? requestSecure : request;
+    const sent: ClientRequest = open(url, {
+      method,
+      headers: { ...headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
+    });
+    sent.once('response', resolve);
+    sent.once('error', reject);
+    sent.end(text);
+  });
+  const answer = parse(await readAll(response)) as Answer & { error?: { code: string; message: string } };
+  const status = response.statusCode ?? 0;
+  if (status < 200 || status > 299) {
+    throw new CallFailed(status, answer.error?.code ?? String(status), answer.error?.message ?? 'no answer');
+  }
+  return answer;
+}
+
+/** Calls `/v1/internal/<path>` and returns the envelope. */
+export function callInternal<Answer>(api: InternalApi, path: string, options: Call = {}): Promise<Answer> {
+  return call<Answer>(`${api.base_url}/v1/internal/${path}`, {
+    ...options,
+    headers: { 'x-internal-secret': api.internal_secret },
+  });
+}
+
+/**
+ * The internal API that flags, the environment or DATA_DIR/dev-credentials.json name, in this order. Throws when
+ * no secret is known.
+ */
+export async function findInternalApi(flags: {
+  'base-url'?: string | undefined;
+  'internal-secret'?: string | undefined;
+}): Promise<InternalApi> {
+  const config = readConfig();
+  const kept = await readDevCredentials(config.data_dir);
+  const base_url = flags['base-url'] ?? kept?.base_url ?? `http://${config.host}:${config.port}`;
+  const internal_secret = flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret;
+  if (internal_secret === undefined) {
+    throw new Error(
+      `no internal secret: start the service, or give --internal-secret (looked for ${join(config.data_dir, 'dev-credentials.json')})`,
+    );
+  }
+  return { base_url: base_url.replace(/\/$/, ''), internal_secret };
+}
+
+/** What the service wrote down for its user at its last start; undefined when it never started here. */
+export async function readDevCredentials(data_dir: string): Promise<DevCredentials | undefined> {
+  try {
+    return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A tenant of one's own on a development service, with an owner's session and an API key. */
+export interface ProvisionedTenant {
+  tenant_id: string;
+  project_id: string;
+  session_token: string;
+  api_key: string;
+}
+
+/** Makes a tenant, a session of its owner and an API key of its project. */
+export async function provisionTenant(
+  api: InternalApi,
+  tenant: { name: string; base_currency: string; project_name: string; admin_user_id: string },
+): Promise<ProvisionedTenant> {
+  const place = await callInternal<{ data: { tenant_id: string; project_id: string } }>(api, 'tenants', {
+    method: 'POST',
+    body: tenant,
+  });
+  const session = await callInternal<{ data: { session_token: string } }>(api, 'dev-sessions', {
+    method: 'POST',
+    body: { user_id: tenant.admin_user_id },
+  });
+  const { session_token } = session.data;
+  const key = await call<{ data: { key: string } }>(
+    `${api.base_url}/v1/projects/${place.data.project_id}/api-keys`,
+    { method: 'POST', headers: { authorization: `Bearer ${session_token}` }, body: { name: tenant.name } },
+  );
+  return { ...place.data, session_token, api_key: key.data.key };
+}
+
+async function readAll(stream: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,28 @@
+/** Postgres: a unique key was taken, a deadlock was broken, a snapshot was too old. */
+const LOST_RACE_CODES = new Set(['23505', '40P01', '40001']);
+const ATTEMPTS = 8;
+
+/** Somebody else changed what a transaction had read: it must be rolled back and done again. */
+export class LostRace extends Error {
+  override readonly name = 'LostRace';
+}
+
+/**
+ * Runs a whole transaction again when it lost against another one; after {@link ATTEMPTS} losses it rejects with the
+ * last error. Another transaction has made progress each time, so no pause is needed.
+ */
+export async function retryLostRaces<T>(transaction: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transaction();
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
+    }
+  }
+}
+
+/** Whether doing the transaction again may succeed. */
+export function isLostRace(error: unknown): boolean {
+  if (error instanceof LostRace) return true;
+  return error instanceof Error && LOST_RACE_CODES.has((error as { code?: string }).code ?? '');
+}

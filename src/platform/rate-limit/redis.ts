@@ -1,0 +1,191 @@
+import { LRUCache } from 'lru-cache';
+import { Redis } from 'ioredis';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { Lease, type Grant } from './lease.ts';
+import { createMemoryRateLimiter } from './memory.ts';
+import type { RateLimiter, RatePolicy, RateVerdict } from './port.ts';
+
+const MAX_BUCKETS = 100_000;
+const COMMAND_TIMEOUT_MS = 250;
+const CONNECT_TIMEOUT_MS = 2_000;
+const LONGEST_RECONNECT_MS = 1_000;
+/** How often unspent blocks are given back, and a lost Redis is asked whether it is back. */
+const TICK_MS = 250;
+
+/**
+ * Refills the bucket by Redis's clock, adds what is given back, and takes up to the wanted permits. Answers the
+ * permits taken and what is left, as text because Redis cuts numbers to integers. rate-limiter-flexible does not
+ * fit here: its limiters count points in windows, one Redis call each, and know neither refill nor blocks.
+ */
+const LEASE_SCRIPT = `
+local per_ms, burst, wanted, returned = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + time[2] / 1000
+local bucket = redis.call('HMGET', KEYS[1], 'permits', 'at_ms')
+local permits, at_ms = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now_ms
+permits = math.min(burst, permits + math.max(0, now_ms - at_ms) * per_ms + returned)
+local granted = math.min(wanted, math.floor(permits))
+permits = permits - granted
+redis.call('HSET', KEYS[1], 'permits', string.format('%.6f', permits), 'at_ms', string.format('%.3f', math.max(now_ms, at_ms)))
+redis.call('PEXPIRE', KEYS[1], math.ceil((burst - permits) / per_ms) + 1000)
+return { string.format('%d', granted), string.format('%.6f', permits) }
+`;
+
+interface LeasingRedis extends Redis {
+  leasePermits(key: string, ...args: number[]): Promise<[granted: string, left: string]>;
+}
+
+export interface RedisRateLimiterOptions {
+  redis_url: string;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'rateLimiterDegraded'>;
+}
+
+interface Bucket {
+  key: string;
+  lease: Lease;
+  asking: Promise<void> | undefined;
+  /** Callers that wait for the answer. */
+  waiting: number;
+}
+
+/**
+ * Limits shared by all processes: token buckets in Redis, of which each process leases a block of permits and
+ * spends it locally. While Redis does not answer, each process limits by buckets of its own, which start full.
+ */
+export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
+  return new RedisRateLimiter(options);
+}
+
+class RedisRateLimiter implements RateLimiter {
+  #options: RedisRateLimiterOptions;
+  #redis: LeasingRedis;
+  #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  /** Decides while Redis does not answer; undefined while it does. */
+  #local: RateLimiter | undefined;
+  #timer: NodeJS.Timeout;
+
+  constructor(options: RedisRateLimiterOptions) {
+    this.#options = options;
+    this.#redis = new Redis(options.redis_url, {
+      scripts: { leasePermits: { lua: LEASE_SCRIPT, numberOfKeys: 1 } },
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      // A caller is answered by the local buckets rather than late.
+      maxRetriesPerRequest: 0,
+      retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
+    }) as LeasingRedis;
+    // Every failure also reaches the command that suffers from it.
+    this.#redis.on('error', () => undefined);
+    options.metrics.rateLimiterDegraded.set(0);
+    this.#timer = setInterval(() => void this.#tick(), TICK_MS);
+    this.#timer.unref();
+  }
+
+  take(policy: RatePolicy, key: string): RateVerdict | Promise<RateVerdict> {
+    if (this.#local !== undefined) return this.#local.take(policy, key);
+    const now_ms = this.#options.clock.now_ms();
+    const bucket = this.#bucketOf(policy, key);
+    const verdict = bucket.lease.take(now_ms);
+    if (verdict === undefined) return this.#takeLater(bucket, policy, key);
+    if (verdict.allowed && bucket.asking === undefined && bucket.lease.isLow(now_ms)) void this.#ask(bucket);
+    return verdict;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    if (this.#local === undefined) await this.#giveBack((lease) => lease.release());
+    this.#redis.disconnect();
+  }
+
+  #bucketOf(policy: RatePolicy, key: string): Bucket {
+    const name = `${policy.name}:${key}`;
+    let bucket = this.#buckets.get(name);
+    const known = bucket?.lease.policy;
+    if (bucket === undefined || known?.per_second !== policy.per_second || known.burst !== policy.burst) {
+      bucket = { key: `rate:{${name}}`, lease: new Lease(policy), asking: undefined, waiting: 0 };
+      this.#buckets.set(name, bucket);
+    }
+    return bucket;
+  }
+
+  async #takeLater(bucket: Bucket, policy: RatePolicy, key: string): Promise<RateVerdict> {
+    for (;;) {
+      bucket.waiting += 1;
+      await (bucket.asking ?? this.#ask(bucket));
+      bucket.waiting -= 1;
+      if (this.#local !== undefined) return this.#local.take(policy, key);
+      // Undefined when others who waited were faster and the store has more to give.
+      const verdict = bucket.lease.take(this.#options.clock.now_ms());
+      if (verdict !== undefined) return verdict;
+    }
+  }
+
+  /** Asks the store for a block, or for as many permits as callers wait for. Never rejects. */
+  #ask(bucket: Bucket): Promise<void> {
+    const { lease } = bucket;
+    const now_ms = this.#options.clock.now_ms();
+    const wanted = Math.max(lease.block, bucket.waiting);
+    const asking = this.#call(bucket, wanted, lease.expire(now_ms))
+      .then((grant) => lease.add(grant, wanted, this.#options.clock.now_ms()))
+      .catch((error: unknown) => this.#degrade(error))
+      .finally(() => {
+        bucket.asking = undefined;
+      });
+    bucket.asking = asking;
+    return asking;
+  }
+
+  async #call(bucket: Bucket, wanted: number, returned: number): Promise<Grant> {
+    const { per_second, burst } = bucket.lease.policy;
+    const [granted, left] = await this.#redis.leasePermits(
+      bucket.key,
+      per_second / 1000,
+      burst,
+      wanted,
+      returned,
+    );
+    return { granted: Number(granted), permits_left: Number(left) };
+  }
+
+  async #giveBack(release: (lease: Lease) => number): Promise<void> {
+    const calls: Promise<Grant>[] = [];
+    for (const bucket of this.#buckets.values()) {
+      const returned = release(bucket.lease);
+      if (returned > 0) calls.push(this.#call(bucket, 0, returned));
+    }
+    const failed = (await Promise.allSettled(calls)).find((result) => result.status === 'rejected');
+    if (failed !== undefined) this.#degrade(failed.reason);
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#local === undefined) {
+      const now_ms = this.#options.clock.now_ms();
+      await this.#giveBack((lease) => lease.expire(now_ms));
+      return;
+    }
+    const answered = await this.#redis.ping().then(
+      () => true,
+      () => false,
+    );
+    if (answered) this.#recover();
+  }
+
+  #degrade(error: unknown): void {
+    if (this.#local !== undefined) return;
+    this.#local = createMemoryRateLimiter({ clock: this.#options.clock });
+    // What was leased before belongs to buckets that Redis may have forgotten.
+    this.#buckets.clear();
+    this.#options.metrics.rateLimiterDegraded.set(1);
+    this.#options.logger.error({ err: error }, 'Redis does not answer; rate limits are decided locally');
+  }
+
+  #recover(): void {
+    this.#local = undefined;
+    this.#options.metrics.rateLimiterDegraded.set(0);
+    this.#options.logger.info('Redis answers again; rate limits are shared');
+  }
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SINK_GROUP } from '../../processors/analytics-sink/index.ts';
+import { FOLD_GROUP } from '../../processors/player-fold/index.ts';
+import { PLAYERS_MIRROR } from '../../processors/player-mirror/index.ts';
+import { readMirrorPosition } from '../analytics/mirror-queries.ts';
+import { ApiError } from '../errors.ts';
+import { TOPICS } from '../platform/event-log/topics.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { isMirrorBehind, newestChange } from './queries.ts';
+
+const POLL_MS = 50;
+const RETRY_AFTER_S = 5;
+
+type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
+
+/**
+ * Resolves when everything that was on the log when it was called has gone all the way: folded, in ClickHouse, and
+ * its players mirrored. Rejects with SERVICE_UNAVAILABLE when that takes longer than `wait_ms`.
+ */
+export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
+  const deadline_ms = engines.clock.now_ms() + wait_ms;
+  await groupReaches(engines, TOPICS.events, FOLD_GROUP, deadline_ms);
+  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, deadline_ms);
+  const { service } = engines.postgres;
+  const until_xid = await newestChange(service);
+  await poll(engines, deadline_ms, async () => {
+    const position = await readMirrorPosition(service, PLAYERS_MIRROR);
+    return (await isMirrorBehind(service, position, until_xid))
+      ? 'player-mirror has changed players to copy'
+      : undefined;
+  });
+}
+
+/** Waits for the group to pass what is the end of the topic now. */
+async function groupReaches(
+  engines: Engines,
+  topic: string,
+  group: string,
+  deadline_ms: number,
+): Promise<void> {
+  const ends = await engines.eventLog.endOffsets(topic);
+  await poll(engines, deadline_ms, async () => {
+    const lag = await engines.eventLog.lag(topic, group);
+    const behind = lag.reduce((sum, { partition, next_offset }) => {
+      const missing = (ends.get(partition) ?? 0n) - next_offset;
+      return missing > 0n ? sum + missing : sum;
+    }, 0n);
+    return behind > 0n ? `${group} is ${behind} records behind` : undefined;
+  });
+}
+
+/** `probe` says what is still to be waited for. */
+async function poll(
+  { clock }: Engines,
+  deadline_ms: number,
+  probe: () => Promise<string | undefined>,
+): Promise<void> {
+  for (;;) {
+    const missing = await probe();
+    if (missing === undefined) return;
+    if (clock.now_ms() >= deadline_ms) {
+      const message = `nothing was compared, the processors did not catch up in time: ${missing}`;
+      throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+    }
+    await sleep(POLL_MS);
+  }
+}

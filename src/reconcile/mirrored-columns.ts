@@ -1,0 +1,37 @@
+/** How a mirrored value is written as text on both sides, so that equal values are equal texts. */
+export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
+
+/** The columns of ClickHouse's `players`, with where Postgres keeps them: `p` is players, `t` player_totals. */
+export const MIRRORED = [
+  { name: 'external_id', source: 'p.external_id', kind: 'text' },
+  { name: 'email', source: 'p.email', kind: 'text' },
+  { name: 'phone', source: 'p.phone', kind: 'text' },
+  { name: 'telegram_id', source: 'p.telegram_id', kind: 'text' },
+  { name: 'status', source: 'p.status', kind: 'text' },
+  { name: 'timezone', source: 'p.timezone', kind: 'text' },
+  { name: 'default_currency_code', source: 'p.default_currency_code', kind: 'text' },
+  { name: 'current_tier_code', source: 'p.current_tier_code', kind: 'text' },
+  { name: 'tier_promoted_at', source: 'p.tier_promoted_at', kind: 'time' },
+  { name: 'kyc_status', source: 'p.kyc_status', kind: 'text' },
+  { name: 'kyc_level', source: 'p.kyc_level', kind: 'integer' },
+  { name: 'churn_score', source: 'p.churn_score', kind: 'float' },
+  { name: 'ltv_predicted', source: 'p.ltv_predicted', kind: 'float' },
+  { name: 'custom_attributes', source: 'p.custom_attributes', kind: 'text' },
+  { name: 'first_seen_at', source: 't.first_seen_at', kind: 'time' },
+  { name: 'last_seen_at', source: 't.last_seen_at', kind: 'time' },
+  { name: 'total_deposited', source: 't.total_deposited', kind: 'integer' },
+  { name: 'total_withdrawn', source: 't.total_withdrawn', kind: 'integer' },
+  { name: 'total_wagered', source: 't.total_wagered', kind: 'integer' },
+  { name: 'total_won', source: 't.total_won', kind: 'integer' },
+  { name: 'ggr', source: 't.total_wagered - t.total_won', kind: 'integer' },
+  { name: 'bet_count', source: 't.bet_count', kind: 'integer' },
+  { name: 'session_count', source: 't.session_count', kind: 'integer' },
+  { name: 'created_at', source: 'p.created_at', kind: 'time' },
+  { name: 'deleted_at', source: 'p.deleted_at', kind: 'time' },
+  { name: 'revision', source: 't.changed_xid', kind: 'integer' },
+] as const satisfies readonly { name: string; source: string; kind: ColumnKind }[];
+
+export type MirroredColumn = (typeof MIRRORED)[number]['name'];
+
+/** A player's mirrored values as texts, null where there is none. */
+export type MirroredValues = Record<MirroredColumn, string | null>;

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+
+export const MAX_LISTED = 1_000;
+
+/** `POST /v1/internal/reconcile`. */
+export const reconcileBody = z.strictObject({
+  tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),
+  wait_ms: z
+    .int()
+    .min(0)
+    .max(300_000)
+    .default(30_000)
+    .describe('How long to wait for the processors to catch up with what was accepted before the call'),
+});
+export type ReconcileBody = z.infer<typeof reconcileBody>;
+
+/** One value of one player that two stores disagree on. */
+export const difference = z.object({
+  check: z
+    .enum(['ledger', 'events', 'mirror'])
+    .describe(
+      'Totals against the ledger, ClickHouse events against Postgres, or ClickHouse players against Postgres',
+    ),
+  tenant_id: z.string(),
+  project_id: z.string(),
+  player_id: z.string(),
+  field: z.string(),
+  expected: z.string().nullable(),
+  actual: z.string().nullable(),
+  cause: z.string(),
+});
+export type Difference = z.infer<typeof difference>;
+
+/** What was compared; counts of whole rows. */
+export const reconcileReport = z.object({
+  differences: z.int().describe('How many there are'),
+  listed: z.array(difference).describe(`The first ${MAX_LISTED} of them`),
+  tenants: z.int(),
+  projects: z.int(),
+  players: z.int(),
+  ledger_rows: z.int(),
+  event_rows: z.int().describe('Rows of money events and session starts in ClickHouse, each event once'),
+  waited_ms: z.int(),
+  duration_ms: z.int(),
+});
+export type ReconcileReport = z.infer<typeof reconcileReport>;

@@ -1,0 +1,70 @@
+import type { Config, Servers } from '../config.ts';
+import { connectClickHouse } from '../platform/clickhouse/http.ts';
+import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { systemClock } from '../platform/clock.ts';
+import { openKafkaLog } from '../platform/event-log/kafka-log.ts';
+import { ALL_TOPICS } from '../platform/event-log/topics.ts';
+import { createLogger } from '../platform/logger.ts';
+import { createMetrics } from '../platform/metrics.ts';
+import { migratePostgres } from '../platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
+import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
+import { Closers } from './closers.ts';
+import type { Platform } from './platform.ts';
+
+/** Taken by the process that changes ClickHouse's schema, which has no locks of its own. */
+const CLICKHOUSE_LOCK_KEY = 7_022_003;
+
+/** Connects to Kafka, ClickHouse, Postgres and Redis (design 3). Rejects when one of the first three does not answer. */
+export async function openDistributedPlatform(config: Config, servers: Servers): Promise<Platform> {
+  const clock = systemClock;
+  const logger = createLogger(config.log_level);
+  const metrics = createMetrics();
+  const closers = new Closers(logger);
+  try {
+    const clickhouse = connectClickHouse(servers.clickhouse_url);
+    closers.add('clickhouse', () => clickhouse.close());
+    await migrate(servers.postgres_url, clickhouse);
+    const postgres = openPostgres(servers.postgres_url);
+    closers.add('postgres', () => postgres.close());
+    const eventLog = openKafkaLog({
+      brokers: servers.kafka_brokers,
+      topic_prefix: servers.kafka_topic_prefix,
+      partitions: servers.kafka_partitions,
+      clock,
+      logger,
+    });
+    closers.add('event log', () => eventLog.close());
+    await eventLog.ensureTopics(ALL_TOPICS);
+    const rateLimiter = createRedisRateLimiter({ redis_url: servers.redis_url, clock, logger, metrics });
+    closers.add('rate limiter', () => rateLimiter.close());
+    return {
+      clock,
+      logger,
+      metrics,
+      postgres,
+      clickhouse,
+      eventLog,
+      rateLimiter,
+      close: () => closers.close(),
+    };
+  } catch (error) {
+    await closers.close();
+    throw error;
+  }
+}
+
+/** Brings both schemas up to date; of processes that start together, one works and the others wait. */
+async function migrate(postgres_url: string, clickhouse: ClickHouse): Promise<void> {
+  const owner = connectPool(postgres_url, { max: 2 });
+  try {
+    await migratePostgres(owner);
+    await owner.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${CLICKHOUSE_LOCK_KEY})`;
+      await migrateClickHouse(clickhouse);
+    });
+  } finally {
+    await owner.end({ timeout: 5 });
+  }
+}

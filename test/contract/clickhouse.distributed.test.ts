@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
+import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
+import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import { newInstallation } from '../engines/installation.ts';
+
+let clickhouse: ClickHouse;
+beforeAll(async () => {
+  const { clickhouse_url } = await newInstallation(inject('servers'));
+  clickhouse = connectClickHouse(clickhouse_url);
+});
+afterAll(async () => clickhouse?.close());
+
+test('parameters arrive as they were given', async () => {
+  const params = {
+    text: "it's\ta \\ 'quote'\nü🎰",
+    list: ["a'b", 'c\\d'],
+    id: '9007199254740993',
+    none: null,
+  };
+  const rows = await clickhouse.query(
+    'select {text:String} as text, {list:Array(String)} as list, toString({id:UInt64}) as id, {none:Nullable(String)} as none',
+    params,
+  );
+  expect(rows).toEqual([params]);
+});
+
+test('the schema applies, twice', async () => {
+  await migrateClickHouse(clickhouse);
+  await migrateClickHouse(clickhouse);
+  const rows = await clickhouse.query<{ name: string }>('show tables');
+  expect(rows.map((row) => row.name)).toContain('events');
+});
+
+test('a block counts once per token', async () => {
+  await clickhouse.command(
+    'create table counted (n UInt64) engine = MergeTree order by n settings non_replicated_deduplication_window = 100',
+  );
+  const lines = ['{"n":1}', '{"n":2,"unknown":true}'];
+  await clickhouse.insertLines('counted', lines, 'block-1');
+  await clickhouse.insertLines('counted', lines, 'block-1');
+  await clickhouse.insertLines('counted', lines, 'block-2');
+  await clickhouse.insertLines('counted', [], 'block-3');
+  const [row] = await clickhouse.query<{ n: string }>('select toString(count()) as n from counted');
+  expect(row?.n).toBe('4');
+});
+
+test('a wrong statement is refused with its code, and the next one works', async () => {
+  await expect(clickhouse.query('select * from nowhere')).rejects.toMatchObject({ code: '60' });
+  await expect(clickhouse.query('selec 1')).rejects.toMatchObject({ code: '62' });
+  await clickhouse.ping();
+  expect(await clickhouse.query('select 1 as one')).toEqual([{ one: 1 }]);
+});

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RateLimiter, RatePolicy } from '../../src/platform/rate-limit/port.ts';
+import { until } from './until.ts';
+
+export interface LimiterFixture {
+  /** Opens a limiter on the shared store, as one process would. */
+  open(): RateLimiter;
+  stop(): Promise<void>;
+}
+
+/** What every rate limiter promises (port.ts), by the wall clock. */
+export function rateLimitContract(name: string, start: () => Promise<LimiterFixture>): void {
+  describe(`rate limiter: ${name}`, () => {
+    let fixture: LimiterFixture;
+    let limiter: RateLimiter;
+    beforeAll(async () => {
+      fixture = await start();
+      limiter = fixture.open();
+    });
+    afterAll(async () => {
+      await limiter?.close();
+      await fixture?.stop();
+    });
+
+    test('a full bucket gives its burst and then refuses', async () => {
+      // So slow that nothing is refilled during the test.
+      const policy: RatePolicy = { name: 'burst', per_second: 0.001, burst: 25 };
+      const key = randomUUID();
+      for (let i = 0; i < 25; i++) {
+        const verdict = await limiter.take(policy, key);
+        expect(verdict).toMatchObject({ allowed: true, remaining: 24 - i, retry_after_ms: 0 });
+        expect(verdict.reset_ms).toBeGreaterThan(0);
+      }
+      const refused = await limiter.take(policy, key);
+      expect(refused).toMatchObject({ allowed: false, remaining: 0 });
+      expect(refused.retry_after_ms).toBeGreaterThan(900_000);
+      expect(refused.reset_ms).toBeGreaterThan(24_000_000);
+    });
+
+    test('concurrent calls get exactly the burst', async () => {
+      const policy: RatePolicy = { name: 'burst', per_second: 0.001, burst: 250 };
+      const key = randomUUID();
+      const verdicts = await Promise.all(Array.from({ length: 400 }, async () => limiter.take(policy, key)));
+      expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(250);
+    });
+
+    test('keys and policies have buckets of their own', async () => {
+      const key = randomUUID();
+      const one: RatePolicy = { name: 'one', per_second: 0.001, burst: 1 };
+      expect((await limiter.take(one, key)).allowed).toBe(true);
+      expect((await limiter.take(one, key)).allowed).toBe(false);
+      expect((await limiter.take(one, randomUUID())).allowed).toBe(true);
+      expect((await limiter.take({ ...one, name: 'two' }, key)).allowed).toBe(true);
+    });
+
+    test('a refused caller that waits as told is allowed', async () => {
+      const policy: RatePolicy = { name: 'refill', per_second: 20, burst: 2 };
+      const key = randomUUID();
+      let refused = await limiter.take(policy, key);
+      while (refused.allowed) refused = await limiter.take(policy, key);
+      expect(refused.retry_after_ms).toBeLessThanOrEqual(51);
+      const again_ms = Date.now() + refused.retry_after_ms;
+      await until(() => Date.now() > again_ms);
+      expect((await limiter.take(policy, key)).allowed).toBe(true);
+    });
+  });
+}

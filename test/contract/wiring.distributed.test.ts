@@ -1,0 +1,28 @@
+import { expect, inject, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import { newInstallation } from '../engines/installation.ts';
+
+test('processes that start together on empty servers share one installation', async () => {
+  const servers = await newInstallation(inject('servers'));
+  const config = readConfig({ LOG_LEVEL: 'silent' });
+  const platforms = await Promise.all([1, 2, 3].map(() => openDistributedPlatform(config, servers)));
+  const [first, second] = platforms;
+  await first?.eventLog.append('events', [{ key: 'player', value: '{}' }]);
+  const ends = await second?.eventLog.endOffsets('events');
+  expect(ends?.size).toBe(servers.kafka_partitions);
+  expect([...(ends ?? [])].reduce((sum, [, end]) => sum + end, 0n)).toBe(1n);
+  const policy = { name: 'start', per_second: 0.001, burst: 3 };
+  const verdicts = await Promise.all(
+    platforms.flatMap(({ rateLimiter }) =>
+      [1, 2].map(async () => rateLimiter.take(policy, servers.postgres_url)),
+    ),
+  );
+  expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(3);
+  for (const platform of platforms) {
+    await platform.clickhouse.ping();
+    await platform.eventLog.ping();
+    await platform.close();
+    await platform.close();
+  }
+});

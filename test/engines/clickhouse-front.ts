@@ -1,0 +1,102 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Session } from 'chdb';
+
+/**
+ * ClickHouse's HTTP interface over the embedded engine, as far as the official client uses it, for machines
+ * without a ClickHouse server. Run as `node clickhouse-front.js <folder> <port>`.
+ */
+const [folder = '', port = ''] = process.argv.slice(2);
+const session = new Session(folder);
+
+/** Parameters of the HTTP interface that are no settings of the engine. */
+const NOT_SETTINGS = new Set([
+  'query',
+  'database',
+  'default_format',
+  'query_id',
+  'session_id',
+  'session_timeout',
+  'role',
+  'user',
+  'password',
+  'wait_end_of_query',
+  'send_progress_in_http_headers',
+  'enable_http_compression',
+  'http_headers_progress_interval_ms',
+]);
+
+/** The engine has one session for everybody, so requests run one after the other and leave no setting behind. */
+let last: Promise<unknown> = Promise.resolve();
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const turn = last.then(work);
+  last = turn.catch(() => undefined);
+  return turn;
+}
+
+async function run(url: URL, body: string): Promise<Uint8Array> {
+  const before = [`USE ${identifier(url.searchParams.get('database') ?? 'default')}`];
+  const after: string[] = [];
+  for (const [name, value] of url.searchParams) {
+    if (NOT_SETTINGS.has(name)) continue;
+    before.push(`SET ${identifier(name)} = ${literal(value)}`);
+    if (!name.startsWith('param_')) after.push(`SET ${identifier(name)} = DEFAULT`);
+  }
+  const query = [url.searchParams.get('query') ?? '', body].filter((part) => part !== '').join('\n');
+  // A block without rows inserts nothing, which the engine's parser calls an error.
+  if (body.trim() === '' && /\bFORMAT\s+\w+\s*$/i.test(query) && /^\s*INSERT\b/i.test(query)) {
+    return new Uint8Array();
+  }
+  const format = url.searchParams.get('default_format') ?? 'TabSeparated';
+  try {
+    const result = await session.queryAsync(`${before.join('; ')}; ${query}`, { format });
+    return result.bytes();
+  } finally {
+    if (after.length > 0) await session.queryAsync(after.join('; '));
+  }
+}
+
+function identifier(name: string): string {
+  if (!/^\w+$/.test(name)) throw new Error(`not a name: ${name}`);
+  return name;
+}
+
+function literal(value: string): string {
+  return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  if (url.pathname === '/ping') {
+    response.end('Ok.\n');
+    return;
+  }
+  const body = await text(request);
+  const query_id = url.searchParams.get('query_id') ?? '';
+  try {
+    const result = await inTurn(() => run(url, body));
+    response.writeHead(200, { 'X-ClickHouse-Query-Id': query_id, 'X-ClickHouse-Summary': '{}' });
+    response.end(result);
+  } catch (error) {
+    const { message, clickhouseCode = 1002 } = error as Error & { clickhouseCode?: number };
+    const line = message.startsWith('Code:') ? message : `Code: ${clickhouseCode}. DB::Exception: ${message}`;
+    response.writeHead(500, { 'X-ClickHouse-Exception-Code': String(clickhouseCode) });
+    response.end(`${line}\n`);
+  }
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch((error: unknown) => {
+    console.error(error);
+    response.destroy();
+  });
+});
+// Longer than the client keeps a silent connection.
+server.keepAliveTimeout = 10_000;
+server.listen(Number(port), '127.0.0.1');
+process.on('SIGTERM', () => {
+  server.close();
+  session.close();
+  process.exit(0);
+});

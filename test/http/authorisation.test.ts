@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiEndpoints } from '../../src/http/api-app.ts';
+import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from './api-fixture.ts';
+
+/** Who may call what, written by hand: an endpoint that is not here fails the first test. */
+const CASES: Record<string, 'public' | 'internal' | 'api_key' | 'viewer' | 'editor' | 'admin'> = {
+  'GET /healthz': 'public',
+  'GET /readyz': 'public',
+  'GET /metrics': 'public',
+  'GET /openapi.json': 'public',
+  'POST /v1/internal/tenants': 'internal',
+  'POST /v1/internal/projects': 'internal',
+  'POST /v1/internal/memberships': 'internal',
+  'POST /v1/internal/dev-sessions': 'internal',
+  'POST /v1/internal/reconcile': 'internal',
+  'GET /v1/me': 'api_key',
+  'POST /v1/players/identify': 'api_key',
+  'POST /v1/projects/:projectId/api-keys': 'admin',
+  'DELETE /v1/projects/:projectId/api-keys/:id': 'admin',
+  'GET /v1/players': 'viewer',
+  'GET /v1/players/:id': 'viewer',
+  'PATCH /v1/players/:id': 'editor',
+  'DELETE /v1/players/:id': 'editor',
+  'GET /v1/players/:id/timeline': 'viewer',
+  'GET /v1/players/:id/deposits-daily': 'viewer',
+};
+const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
+const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
+
+let fixture: Fixture;
+let tenant: Tenant;
+const sessions: Record<string, string> = {};
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  tenant = await fixture.makeTenant();
+  for (const role of ROLES) sessions[role] = await fixture.member(tenant.tenant_id, role);
+});
+afterAll(() => fixture.close());
+
+async function status(name: string, headers: Record<string, string>): Promise<number> {
+  const [method = '', path = ''] = name.split(' ');
+  const url = path.replace(/:\w+/g, UNKNOWN_ID);
+  const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} };
+  return (await fixture.call(url, { method, headers, ...body })).status;
+}
+
+test('every endpoint of the app has an authorisation case', () => {
+  const declared = apiEndpoints(fixture.platform, fixture.config, fixture.deps);
+  expect(declared.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(CASES).sort());
+  // The app serves nothing beside the declared endpoints.
+  const served = fixture.app.printRoutes({ commonPrefix: false }).match(/\(([A-Z, ]+)\)/g) ?? [];
+  const methods = served.flatMap((group) => group.slice(1, -1).split(', '));
+  expect(methods.length).toBe(declared.length);
+});
+
+describe.each(Object.entries(CASES))('%s', (name, needed) => {
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+  test('refuses every credential but its own', async () => {
+    const wrong: Record<string, string>[] = [{}, bearer('nonsense'), { authorization: 'Basic YTpi' }];
+    if (needed !== 'internal') wrong.push({ 'x-internal-secret': INTERNAL_SECRET });
+    else wrong.push({ 'x-internal-secret': `${INTERNAL_SECRET}x` }, { 'x-internal-secret': '' });
+    if (needed !== 'api_key') wrong.push(bearer(tenant.api_key));
+    if (needed === 'api_key' || needed === 'internal') wrong.push(bearer(tenant.session));
+    for (const headers of wrong) {
+      const got = await status(name, headers);
+      if (needed === 'public') expect(got).toBe(200);
+      else expect(got, JSON.stringify(headers)).toBe(401);
+    }
+  });
+
+  test('lets in whom it should', async () => {
+    if (needed === 'public') return;
+    if (needed === 'internal') expect(await status(name, { 'x-internal-secret': INTERNAL_SECRET })).toBe(422);
+    else if (needed === 'api_key') expect([200, 422]).toContain(await status(name, bearer(tenant.api_key)));
+    else {
+      for (const role of ROLES) {
+        const allowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
+        const got = await status(name, bearer(sessions[role] ?? ''));
+        if (allowed) expect([200, 404, 422], role).toContain(got);
+        else expect(got, role).toBe(403);
+      }
+    }
+  });
+});

@@ -1,0 +1,150 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
+
+let fixture: Fixture;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  tenant = await fixture.makeTenant();
+});
+afterAll(() => fixture.close());
+
+const identify = (raw: string | Buffer, headers: Record<string, string> = {}) =>
+  fixture.as(tenant.api_key, '/v1/players/identify', { method: 'POST', raw, headers });
+
+function expectError(answer: Answer, status: number, code: string): void {
+  expect([answer.status, answer.body.error?.code], answer.text.slice(0, 300)).toEqual([status, code]);
+  expect(Object.keys(answer.body)).toEqual(['error']);
+  expect(answer.body.error.message).not.toBe('');
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+}
+
+describe('paths and methods', () => {
+  test('an unknown path is 404, whatever was sent to it', async () => {
+    expectError(await fixture.call('/nope'), 404, 'NOT_FOUND');
+    expectError(await fixture.call('/v1'), 404, 'NOT_FOUND');
+    expectError(await fixture.call('/%E0%A4%A'), 404, 'NOT_FOUND');
+    expectError(await fixture.call(`/v1/players/${'a'.repeat(500)}`), 404, 'NOT_FOUND');
+    for (const path of ['/v1/events', '/v1/events/batch']) {
+      expectError(
+        await fixture.as(tenant.api_key, path, { method: 'POST', body: { event: 'x' } }),
+        404,
+        'NOT_FOUND',
+      );
+      const odd = { method: 'POST', raw: '{', headers: { 'content-type': 'text/csv' } };
+      expectError(await fixture.call(path, odd), 404, 'NOT_FOUND');
+    }
+  });
+
+  test('a known path with another method is 405 and says which are allowed', async () => {
+    const answer = await fixture.call('/v1/players/x', { method: 'PUT', body: {} });
+    expectError(answer, 405, 'METHOD_NOT_ALLOWED');
+    expect(answer.headers['allow']).toBe('DELETE, GET, PATCH');
+    expect((await fixture.call('/v1/players', { method: 'DELETE' })).headers['allow']).toBe('GET');
+    expectError(await fixture.call('/v1/me?x=1', { method: 'POST', body: {} }), 405, 'METHOD_NOT_ALLOWED');
+    const identifyByGet = await fixture.as(tenant.session, '/v1/players/identify');
+    expectError(identifyByGet, 404, 'PLAYER_NOT_FOUND');
+  });
+});
+
+describe('bodies', () => {
+  test('invalid JSON is 400', async () => {
+    for (const raw of ['{', '', 'nul', '{"a":1,}', '{"a":01}', '\ufeff{', "{'a':1}"]) {
+      expectError(await identify(raw), 400, 'BODY_MALFORMED');
+    }
+    expectError(await identify(Buffer.from([0x22, 0xff, 0x22])), 400, 'BODY_MALFORMED');
+    expectError(await identify('null'), 400, 'BODY_MALFORMED');
+  });
+
+  test('nesting over 64 levels is 400, also when it is enormous', async () => {
+    const nested = (levels: number) =>
+      `{"external_id":"e","traits":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}`;
+    expect((await identify(nested(62))).status).toBe(200);
+    expectError(await identify(nested(63)), 400, 'BODY_MALFORMED');
+    expectError(await identify(nested(400_000)), 400, 'BODY_MALFORMED');
+    const deep = '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000);
+    expectError(await identify(deep), 400, 'BODY_MALFORMED');
+  });
+
+  test('keys that poison prototypes are 400', async () => {
+    for (const raw of [
+      '{"external_id":"e","traits":{"__proto__":{"a":1}}}',
+      '{"external_id":"e","traits":{"\\u005f_proto__":{"a":1}}}',
+      '{"external_id":"e","traits":{"constructor":{"prototype":{"a":1}}}}',
+    ]) {
+      expectError(await identify(raw), 400, 'BODY_MALFORMED');
+    }
+  });
+
+  test('numbers beyond a double are 422', async () => {
+    expectError(await identify('{"external_id":"e","traits":{"n":1e400}}'), 422, 'VALIDATION_ERROR');
+  });
+
+  test('another content type is 415, a large body 413', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'nonsense']) {
+      expectError(await identify('{}', { 'content-type': type }), 415, 'UNSUPPORTED_MEDIA_TYPE');
+    }
+    expectError(await identify(`{"external_id":"${'x'.repeat(1_100_000)}"}`), 413, 'PAYLOAD_TOO_LARGE');
+    const charset = { 'content-type': 'application/json; charset=utf-8' };
+    expect((await identify('{"external_id":"e"}', charset)).status).toBe(200);
+  });
+
+  test('whoever may not call is told so before the body is looked at', async () => {
+    const request = { method: 'POST', raw: '{', headers: { 'content-type': 'text/csv' } };
+    expectError(await fixture.call('/v1/players/identify', request), 401, 'UNAUTHORIZED');
+  });
+
+  test('a DELETE may carry an empty body', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const path = '/v1/players/00000000-0000-4000-8000-000000000000';
+    expectError(
+      await fixture.as(tenant.session, path, { method: 'DELETE', headers }),
+      404,
+      'PLAYER_NOT_FOUND',
+    );
+  });
+});
+
+test('broken HTTP gets the envelope too', async () => {
+  await fixture.app.listen({ host: '127.0.0.1', port: 0 });
+  const address = fixture.app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const answer = await new Promise<string>((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('NOT HTTP AT ALL\r\n\r\n'));
+    let text = '';
+    socket.on('data', (chunk) => (text += chunk.toString()));
+    socket.on('close', () => resolve(text));
+    socket.on('error', reject);
+  });
+  expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  expect(answer).toContain('{"error":{"code":"BODY_MALFORMED"');
+});
+
+describe('when an engine is gone', () => {
+  test('requests are 503 with Retry-After, and readiness names it', async () => {
+    const { postgres, clickhouse } = fixture.platform;
+    const player = await identify('{"external_id":"lost"}');
+    const path = `/v1/players/${String(player.body.data['player_id'])}`;
+    expect((await fixture.call('/readyz')).status).toBe(200);
+    const realQuery = clickhouse.query.bind(clickhouse);
+    const realPing = clickhouse.ping.bind(clickhouse);
+    const gone = () => Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));
+    Object.assign(clickhouse, { query: gone, ping: gone });
+    const timeline = await fixture.as(tenant.session, `${path}/timeline`);
+    expectError(timeline, 503, 'SERVICE_UNAVAILABLE');
+    expect(timeline.headers['retry-after']).toBe('1');
+    const readiness = await fixture.call('/readyz');
+    expectError(readiness, 503, 'SERVICE_UNAVAILABLE');
+    expect(readiness.body.error.details).toEqual({ postgres: 'ok', clickhouse: 'failed', event_log: 'ok' });
+    expect((await fixture.as(tenant.session, path)).status).toBe(200);
+    Object.assign(clickhouse, { query: realQuery, ping: realPing });
+
+    await postgres.close();
+    expectError(await fixture.as(tenant.session, path), 503, 'SERVICE_UNAVAILABLE');
+    expect((await fixture.call('/readyz')).body.error.details).toMatchObject({ postgres: 'failed' });
+    expect((await fixture.call('/healthz')).status).toBe(200);
+  });
+});

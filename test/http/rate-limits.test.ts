@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openFixture, type Fixture } from './api-fixture.ts';
+
+let fixture: Fixture;
+
+beforeAll(async () => {
+  fixture = await openFixture({ RATE_IDENTIFY_PER_SECOND: '2', RATE_ADMIN_PER_SECOND: '3' });
+});
+afterAll(() => fixture.close());
+
+test('identify has a rate per API key', async () => {
+  const [tenant, other] = [await fixture.makeTenant(), await fixture.makeTenant()];
+  const send = (key: string) =>
+    fixture.as(key, '/v1/players/identify', { method: 'POST', body: { external_id: 'e' } });
+  const answers = [];
+  for (let i = 0; i < 5; i++) answers.push(await send(tenant.api_key));
+  expect(answers.slice(0, 2).map(({ status }) => status)).toEqual([200, 200]);
+  const refused = answers.find(({ status }) => status === 429);
+  expect(refused?.body.error.code).toBe('RATE_LIMITED');
+  expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+  expect((await send(other.api_key)).status).toBe(200);
+  expect((await fixture.as(tenant.api_key, '/v1/me')).status).toBe(200);
+});
+
+test('admin endpoints have a rate per session', async () => {
+  const tenant = await fixture.makeTenant();
+  const other = await fixture.member(tenant.tenant_id, 'viewer');
+  const answers = [];
+  for (let i = 0; i < 6; i++) answers.push(await fixture.as(tenant.session, '/v1/players'));
+  const refused = answers.find(({ status }) => status === 429);
+  expect(refused?.body.error.code).toBe('RATE_LIMITED');
+  expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+  expect((await fixture.as(other, '/v1/players')).status).toBe(200);
+});

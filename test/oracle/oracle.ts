@@ -1,0 +1,314 @@
+/**
+ * An independent recomputation of what the service should know of every player, written from the rules of the
+ * design and from nothing else: it imports no code of the service. It keeps every distinct money event and sums at
+ * the end, where the service keeps running totals.
+ */
+
+/** An event as it was sent. */
+export interface SentEvent {
+  event: string;
+  anonymous_id?: string;
+  player_id?: string;
+  timestamp: string;
+  properties: Readonly<Record<string, unknown>>;
+}
+
+/** What becomes of an event behind the 202. */
+export type Verdict =
+  'counted' | 'duplicate' | 'CONFLICTING_DUPLICATE' | 'UNKNOWN_PLAYER' | 'AMOUNT_OUT_OF_RANGE';
+
+/** One player as the service should show it. Money in the base currency. */
+export interface ExpectedPlayer {
+  total_deposited: bigint;
+  total_withdrawn: bigint;
+  total_wagered: bigint;
+  total_won: bigint;
+  ggr: bigint;
+  bet_count: bigint;
+  session_count: bigint;
+  pending_conversions: bigint;
+  status: string;
+  kyc_status: string;
+  kyc_level: bigint;
+}
+
+/** A distinct money event of one player. */
+interface Entry {
+  player: OraclePlayer;
+  event: string;
+  at_ms: number;
+  amount: bigint | undefined;
+  payout: bigint | undefined;
+  currency: string | undefined;
+}
+
+interface Said<T> {
+  value: T;
+  at_ms: number;
+}
+
+/** A player under all its names. */
+interface OraclePlayer {
+  player_id: string | undefined;
+  sessions: bigint;
+  excluded: Said<boolean> | undefined;
+  kyc_status: Said<string> | undefined;
+  kyc_level: Said<bigint> | undefined;
+}
+
+const LARGEST_TOTAL = 2n ** 63n - 1n;
+const TRANSACTION = /^(deposit|withdrawal)_(initiated|requested|confirmed|failed)$/;
+const CASINO = /^bet_/;
+const SPORT = /^sport_(bet_|cashout)/;
+const KYC_STATUS = new Map([
+  ['kyc_submitted', 'pending'],
+  ['kyc_approved', 'approved'],
+  ['kyc_rejected', 'rejected'],
+  ['kyc_expired', 'expired'],
+]);
+/** Of sport outcomes at the same moment the later one in this list holds. */
+const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
+
+export class Oracle {
+  #base_currency: string;
+  #by_anonymous_id = new Map<string, OraclePlayer>();
+  #by_player_id = new Map<string, OraclePlayer>();
+  #transactions = new Map<string, Entry>();
+  #casino = new Map<string, Entry[]>();
+  #sport = new Map<string, Entry[]>();
+
+  constructor(base_currency: string) {
+    this.#base_currency = base_currency;
+  }
+
+  /** What identify answered: the anonymous_id names the player of this player_id from now on. */
+  identified(anonymous_id: string, player_id: string): void {
+    const player =
+      this.#by_anonymous_id.get(anonymous_id) ?? this.#by_player_id.get(player_id) ?? unknownPlayer();
+    player.player_id = player_id;
+    this.#by_anonymous_id.set(anonymous_id, player);
+    this.#by_player_id.set(player_id, player);
+  }
+
+  /** Takes the next accepted event, in the order of arrival. */
+  take(sent: SentEvent): Verdict {
+    const player = this.#playerOf(sent);
+    if (player === undefined) return 'UNKNOWN_PLAYER';
+    const verdict = this.#claim(sent, player);
+    if (verdict !== 'counted') return verdict;
+    // Only an event that counts makes its sender a player.
+    if (sent.player_id === undefined) this.#by_anonymous_id.set(sent.anonymous_id ?? '', player);
+    if (sent.event === 'session_start') player.sessions += 1n;
+    changeStatus(player, sent);
+    return 'counted';
+  }
+
+  /** Every known player, by one of its anonymous ids, or by its player_id when it has none. */
+  players(): Map<string, ExpectedPlayer> {
+    const sums = new Map<OraclePlayer, ExpectedPlayer>();
+    for (const player of [...this.#by_anonymous_id.values(), ...this.#by_player_id.values()]) {
+      if (!sums.has(player)) sums.set(player, emptySums(player));
+    }
+    const book = new Book(sums, this.#base_currency);
+    for (const entry of this.#transactions.values()) {
+      if (entry.event === 'deposit_confirmed') book.add('total_deposited', entry, entry.amount);
+      if (entry.event === 'withdrawal_confirmed') book.add('total_withdrawn', entry, entry.amount);
+    }
+    for (const entries of this.#casino.values()) book.addCasinoBet(entries);
+    for (const entries of this.#sport.values()) book.addSportBet(entries);
+    const named = new Map<string, ExpectedPlayer>();
+    for (const [anonymous_id, player] of this.#by_anonymous_id) {
+      named.set(anonymous_id, book.close(player));
+    }
+    for (const [player_id, player] of this.#by_player_id) named.set(player_id, book.close(player));
+    return named;
+  }
+
+  /** player_id decides where both ids are given. */
+  #playerOf({ anonymous_id, player_id }: SentEvent): OraclePlayer | undefined {
+    if (player_id !== undefined) return this.#by_player_id.get(player_id.toLowerCase());
+    return this.#by_anonymous_id.get(anonymous_id ?? '') ?? unknownPlayer();
+  }
+
+  /** Enters a money event unless its id was there before; the first one stands. */
+  #claim(sent: SentEvent, player: OraclePlayer): Verdict {
+    const entry = toEntry(sent, player);
+    if (TRANSACTION.test(sent.event)) {
+      const id = sent.properties['transaction_id'];
+      if (typeof id !== 'string') return 'counted';
+      const key = JSON.stringify([sent.event, id]);
+      const first = this.#transactions.get(key);
+      if (first !== undefined) return sameMoney(first, entry) ? 'duplicate' : 'CONFLICTING_DUPLICATE';
+      if (this.#isTooLarge(entry)) return 'AMOUNT_OUT_OF_RANGE';
+      this.#transactions.set(key, entry);
+    } else if (CASINO.test(sent.event)) {
+      return this.#claimBet(this.#casino, sent, entry, isOtherSettlement);
+    } else if (SPORT.test(sent.event)) {
+      return this.#claimBet(this.#sport, sent, entry, () => false);
+    }
+    return 'counted';
+  }
+
+  #claimBet(
+    bets: Map<string, Entry[]>,
+    sent: SentEvent,
+    entry: Entry,
+    contradicts: (a: Entry, b: Entry) => boolean,
+  ): Verdict {
+    const id = String(sent.properties['bet_id']);
+    const entries = bets.get(id) ?? [];
+    // Each outcome of a sport bet at a time of its own is a correction, not a repetition.
+    const repeatable = OUTCOMES.includes(sent.event);
+    const first = entries.find(
+      (other) => other.event === entry.event && (!repeatable || other.at_ms === entry.at_ms),
+    );
+    if (first !== undefined) return sameMoney(first, entry) ? 'duplicate' : 'CONFLICTING_DUPLICATE';
+    if (entries.some((other) => contradicts(other, entry))) return 'CONFLICTING_DUPLICATE';
+    if (this.#isTooLarge(entry)) return 'AMOUNT_OUT_OF_RANGE';
+    bets.set(id, [...entries, entry]);
+    return 'counted';
+  }
+
+  #isTooLarge({ amount = 0n, payout = 0n, currency }: Entry): boolean {
+    return currency === this.#base_currency && (amount > LARGEST_TOTAL || payout > LARGEST_TOTAL);
+  }
+}
+
+/** Sums entries per player. */
+class Book {
+  #sums: Map<OraclePlayer, ExpectedPlayer>;
+  #base_currency: string;
+  #pending = new Map<OraclePlayer, Set<Entry>>();
+
+  constructor(sums: Map<OraclePlayer, ExpectedPlayer>, base_currency: string) {
+    this.#sums = sums;
+    this.#base_currency = base_currency;
+  }
+
+  /** Adds an amount of the entry to its player; without a rate the event is pending, once. */
+  add(
+    total: 'total_deposited' | 'total_withdrawn' | 'total_wagered' | 'total_won',
+    entry: Entry,
+    amount: bigint | undefined,
+  ): void {
+    if (amount === undefined || amount === 0n) return;
+    if (entry.currency === this.#base_currency) {
+      this.#of(entry.player)[total] += amount;
+      return;
+    }
+    const pending = this.#pending.get(entry.player) ?? new Set();
+    this.#pending.set(entry.player, pending.add(entry));
+  }
+
+  addCasinoBet(entries: readonly Entry[]): void {
+    const stake = entries.find(is('bet_placed')) ?? entries.find(is('bet_settled'));
+    const settlement =
+      entries.find(is('bet_settled')) ?? entries.find(is('bet_won')) ?? entries.find(is('bet_lost'));
+    this.#addBet(stake, settlement);
+  }
+
+  addSportBet(entries: readonly Entry[]): void {
+    const inOrder = [...entries].sort(
+      (a, b) => a.at_ms - b.at_ms || OUTCOMES.indexOf(a.event) - OUTCOMES.indexOf(b.event),
+    );
+    const outcome = inOrder.filter((entry) => OUTCOMES.includes(entry.event)).at(-1);
+    if (outcome?.event === 'sport_bet_voided') return;
+    const settled = inOrder.filter(
+      (entry) => entry.event === 'sport_bet_settled' && entry.amount !== undefined,
+    );
+    this.#addBet(entries.find(is('sport_bet_placed')) ?? settled.at(-1), outcome);
+  }
+
+  #addBet(stake: Entry | undefined, outcome: Entry | undefined): void {
+    const any = stake ?? outcome;
+    if (any === undefined) return;
+    this.#of(any.player).bet_count += 1n;
+    if (stake !== undefined) this.add('total_wagered', stake, stake.amount);
+    if (outcome !== undefined) this.add('total_won', outcome, outcome.payout);
+  }
+
+  /** The player's sums with what follows from them. */
+  close(player: OraclePlayer): ExpectedPlayer {
+    const sums = this.#of(player);
+    const pending_conversions = BigInt(this.#pending.get(player)?.size ?? 0);
+    return { ...sums, ggr: sums.total_wagered - sums.total_won, pending_conversions };
+  }
+
+  #of(player: OraclePlayer): ExpectedPlayer {
+    const sums = this.#sums.get(player);
+    if (sums === undefined) throw new Error('an entry of nobody');
+    return sums;
+  }
+}
+
+function unknownPlayer(): OraclePlayer {
+  return {
+    player_id: undefined,
+    sessions: 0n,
+    excluded: undefined,
+    kyc_status: undefined,
+    kyc_level: undefined,
+  };
+}
+
+function emptySums(player: OraclePlayer): ExpectedPlayer {
+  return {
+    total_deposited: 0n,
+    total_withdrawn: 0n,
+    total_wagered: 0n,
+    total_won: 0n,
+    ggr: 0n,
+    bet_count: 0n,
+    session_count: player.sessions,
+    pending_conversions: 0n,
+    status: player.excluded?.value === true ? 'self_excluded' : 'active',
+    kyc_status: player.kyc_status?.value ?? 'none',
+    kyc_level: player.kyc_level?.value ?? 0n,
+  };
+}
+
+function toEntry({ event, timestamp, properties }: SentEvent, player: OraclePlayer): Entry {
+  const { amount, payout, currency } = properties;
+  return {
+    player,
+    event,
+    at_ms: Date.parse(timestamp),
+    amount: digits(amount),
+    payout: event === 'bet_lost' ? 0n : digits(payout),
+    currency: typeof currency === 'string' ? currency : undefined,
+  };
+}
+
+function digits(value: unknown): bigint | undefined {
+  return typeof value === 'number' || typeof value === 'string' ? BigInt(value) : undefined;
+}
+
+function sameMoney(a: Entry, b: Entry): boolean {
+  return a.player === b.player && a.amount === b.amount && a.payout === b.payout && a.currency === b.currency;
+}
+
+/** A second, different settlement of a casino bet. Nothing is nothing in every currency. */
+function isOtherSettlement(a: Entry, b: Entry): boolean {
+  if (a.event === 'bet_placed' || b.event === 'bet_placed') return false;
+  return a.payout !== b.payout || (a.payout !== 0n && a.currency !== b.currency);
+}
+
+function is(event: string): (entry: Entry) => boolean {
+  return (entry) => entry.event === event;
+}
+
+/** The latest by event time holds; at equal times what came later, but an exclusion is not lifted. */
+function changeStatus(player: OraclePlayer, { event, timestamp, properties }: SentEvent): void {
+  const at_ms = Date.parse(timestamp);
+  const isLater = (said: Said<unknown> | undefined) => said === undefined || at_ms >= said.at_ms;
+  if (event === 'self_exclusion_set' && isLater(player.excluded)) player.excluded = { value: true, at_ms };
+  if (event === 'self_exclusion_lifted' && (player.excluded === undefined || at_ms > player.excluded.at_ms)) {
+    player.excluded = { value: false, at_ms };
+  }
+  if (!event.startsWith('kyc_')) return;
+  const status = KYC_STATUS.get(event);
+  if (status !== undefined && isLater(player.kyc_status)) player.kyc_status = { value: status, at_ms };
+  const { level } = properties;
+  if (typeof level === 'number' && isLater(player.kyc_level))
+    player.kyc_level = { value: BigInt(level), at_ms };
+}

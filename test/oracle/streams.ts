@@ -1,0 +1,212 @@
+import * as fc from 'fast-check';
+import type { SentEvent } from './oracle.ts';
+
+/** Who sends events: `anonymous_id` always, `player_id` once identify has answered. */
+export interface Sender {
+  anonymous_id: string;
+  player_id: string | undefined;
+}
+
+/** One step of a stream, independent of the ids that the service gives out. */
+export interface Step {
+  /** Index of the sender; bets and transactions override it with their own. */
+  player: number;
+  /** How the event names its player, where a player_id is known. */
+  via: 'anonymous' | 'player' | 'both' | 'upper case' | 'nobody';
+  kind: 'transaction' | 'casino' | 'sport' | 'session' | 'status' | 'other';
+  /** Which event of the kind. */
+  event: number;
+  /** Which transaction or bet. */
+  reference: number;
+  /** Which moment: few, so that events meet at the same one. */
+  moment: number;
+  /** 0: the content every event of this id has; others contradict it. */
+  salt: number;
+  /** Send again, unchanged, the event this many steps back instead; 0: none. */
+  retry: number;
+}
+
+const NAMES = {
+  transaction: [
+    'deposit_confirmed',
+    'deposit_confirmed',
+    'withdrawal_confirmed',
+    'deposit_initiated',
+    'deposit_failed',
+    'withdrawal_requested',
+    'withdrawal_failed',
+  ],
+  casino: ['bet_placed', 'bet_settled', 'bet_won', 'bet_lost'],
+  sport: ['sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided'],
+  session: ['session_start'],
+  status: [
+    'self_exclusion_set',
+    'self_exclusion_lifted',
+    'kyc_submitted',
+    'kyc_approved',
+    'kyc_rejected',
+    'kyc_expired',
+    'kyc_level_upgraded',
+  ],
+  other: ['login', 'page_view', 'deposit_limit_set', 'bonus_claimed', 'custom_wheel_spun'],
+} as const;
+
+/** Nothing, everything a JSON number can say exactly, and more: 2^53 and beyond come as digits. */
+const AMOUNTS = [0, 1, 99, 2_500, 1_000_000, 2 ** 53 - 1, '9007199254740992', '9007199254740993', '12'];
+/** Mostly the base currency; others wait for a rate, as do amounts that no 64-bit integer holds. */
+const CURRENCIES = ['EUR', 'EUR', 'EUR', 'EUR', 'USD', 'ETH', 'JPY'];
+const TOO_LARGE = '9223372036854775808';
+const BEYOND_64_BITS = '99999999999999999999999999999999999999';
+
+const FOOTBALL = { sport: 'football', bet_type: 'single', odds: '2.10', event_ref: 'final' };
+
+const FIRST_MS = Date.UTC(2026, 0, 15, 12);
+
+/** A stream over `players` senders. Without `contradictions` every id always carries the same content. */
+export function streamOf(players: number, length: number, contradictions: boolean): fc.Arbitrary<Step[]> {
+  const step = fc.record({
+    player: fc.nat(players - 1),
+    via: fc.oneof(
+      { weight: 30, arbitrary: fc.constantFrom<Step['via']>('anonymous', 'player', 'both') },
+      { weight: 1, arbitrary: fc.constantFrom<Step['via']>('upper case', 'nobody') },
+    ),
+    kind: fc.oneof(
+      { weight: 4, arbitrary: fc.constant('transaction' as const) },
+      { weight: 6, arbitrary: fc.constantFrom('casino' as const, 'sport' as const) },
+      { weight: 2, arbitrary: fc.constantFrom('session' as const, 'status' as const, 'other' as const) },
+    ),
+    event: fc.nat(1000),
+    reference: fc.nat(Math.ceil(length / 5)),
+    moment: fc.nat(12),
+    salt: contradictions
+      ? fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) })
+      : fc.constant(0),
+    retry: fc.oneof(
+      { weight: 8, arbitrary: fc.constant(0) },
+      { weight: 2, arbitrary: fc.nat(Math.ceil(length / 4)) },
+    ),
+  });
+  // Shrinking thousands of steps over HTTP would take hours, and nobody reads them: the seed says enough.
+  const steps = fc.noShrink(fc.array(step, { minLength: length, maxLength: length }));
+  return steps.map((all) => Object.assign(all, { [fc.toStringMethod]: () => `${length} steps` }));
+}
+
+/** The name of an id; hostile on purpose, and shared by transactions and both kinds of bets. */
+export function referenceText(reference: number): string {
+  return `ref"${reference}\\{},NULL'é😀`;
+}
+
+/** What is sent for the steps, given who the senders are now. */
+export function toEvents(
+  steps: readonly Step[],
+  senders: readonly Sender[],
+  before: readonly SentEvent[] = [],
+): SentEvent[] {
+  const events: SentEvent[] = [];
+  const all = [...before];
+  for (const step of steps) {
+    const again = step.retry === 0 ? undefined : all.at(-step.retry);
+    const event = again ?? toEvent(step, senders);
+    events.push(event);
+    all.push(event);
+  }
+  return events;
+}
+
+function toEvent(step: Step, senders: readonly Sender[]): SentEvent {
+  const names = NAMES[step.kind];
+  const drawn = names[step.event % names.length] ?? 'login';
+  // A bet that was won is lost only where the stream contradicts itself.
+  const event = drawn === 'bet_lost' && step.salt === 0 && !isLost(step.reference) ? 'bet_won' : drawn;
+  const moment = step.kind === 'status' ? step.event % 997 : step.moment;
+  return {
+    event,
+    ...identityOf(step, senders),
+    timestamp: new Date(FIRST_MS + moment * 3_600_000 + (moment % 3)).toISOString(),
+    properties: propertiesOf(step, event),
+  };
+}
+
+function identityOf(step: Step, senders: readonly Sender[]): { anonymous_id?: string; player_id?: string } {
+  const hasId = step.kind === 'transaction' || step.kind === 'casino' || step.kind === 'sport';
+  const contradicts = step.salt === 3;
+  // An id belongs to one player, unless it contradicts itself.
+  const index = hasId && !contradicts ? step.reference % senders.length : step.player;
+  const sender = senders[index];
+  if (sender === undefined) throw new Error('no such sender');
+  const { anonymous_id, player_id } = sender;
+  if (step.via === 'nobody')
+    return { player_id: `00000000-0000-7000-8000-${String(step.player).padStart(12, '0')}` };
+  if (player_id === undefined || step.via === 'anonymous') return { anonymous_id };
+  if (step.via === 'player') return { player_id };
+  if (step.via === 'upper case') return { player_id: player_id.toUpperCase() };
+  // player_id decides: the other id may be somebody else's, or new, and must not be bound by an event.
+  const other = step.moment % 2 === 0 ? senders[(index + 1) % senders.length]?.anonymous_id : undefined;
+  return { anonymous_id: other ?? `ghost-${step.player}`, player_id };
+}
+
+/** Properties follow from the id, the event and the salt, so that one id says the same however often it comes. */
+function propertiesOf(step: Step, event: string): Record<string, unknown> {
+  const { kind, reference, moment, salt } = step;
+  if (kind === 'status') return event.startsWith('kyc_') ? { level: step.event % 4 } : {};
+  if (kind === 'session' || kind === 'other') return { note: 'nothing that counts', amount: 77 };
+  const currency = pick(CURRENCIES, mix(reference, kind.length, salt === 2 ? 1 : 0));
+  const amount = amountOf(mix(reference, event.length, salt), currency);
+  if (kind === 'transaction') return transactionOf(event, reference, { amount, currency });
+  const bet_id = referenceText(reference);
+  if (event === 'bet_lost' || event === 'sport_bet_voided') return { bet_id };
+  // All settlements of one casino bet agree; a sport bet's outcomes differ from moment to moment.
+  const lost = kind === 'casino' && isLost(reference);
+  const seed = kind === 'casino' ? mix(reference, 7, salt) : mix(reference, event.length, moment, salt);
+  const payout = lost ? salt : amountOf(seed, currency);
+  const game = { game_id: 'book-of-tests', game_category: 'slots' };
+  switch (event) {
+    case 'bet_placed':
+      return { amount, currency, bet_id, ...game };
+    case 'bet_settled':
+      return { amount, currency, bet_id, payout, outcome: lost ? 'lost' : 'won', ...game };
+    case 'sport_bet_placed':
+      return { amount, currency, bet_id, ...FOOTBALL };
+    case 'sport_bet_settled':
+      return { bet_id, payout, currency, ...(reference % 2 === 0 ? { amount } : {}) };
+    default:
+      return { bet_id, payout, currency };
+  }
+}
+
+/** Whether the casino bet of this id pays nothing. */
+function isLost(reference: number): boolean {
+  return reference % 3 === 0;
+}
+
+function transactionOf(
+  event: string,
+  reference: number,
+  money: { amount: number | string; currency: string },
+): Record<string, unknown> {
+  // A failed transaction may say nothing of itself.
+  if (event.endsWith('_failed') && reference % 2 === 0) return {};
+  return {
+    ...money,
+    transaction_id: referenceText(reference),
+    ...(event.startsWith('deposit') ? { payment_method: 'card' } : {}),
+  };
+}
+
+function amountOf(hash: number, currency: string): number | string {
+  if (hash % 61 === 0) return currency === 'EUR' ? TOO_LARGE : BEYOND_64_BITS;
+  return pick(AMOUNTS, hash);
+}
+
+function pick<T>(values: readonly T[], hash: number): T {
+  const value = values[hash % values.length];
+  if (value === undefined) throw new Error('an empty list');
+  return value;
+}
+
+/** A number that depends on all of `parts`. */
+function mix(...parts: number[]): number {
+  let hash = 17;
+  for (const part of parts) hash = (Math.imul(hash, 0x01000193) ^ (part + 0x9e37)) >>> 0;
+  return hash >>> 3;
+}
