@@ -67,7 +67,9 @@ async function main(): Promise<void> {
     say(`sum of the file   ${dollars(expected)}`);
     say(`sum of totals     ${dollars(total)}`);
     say(`accepted          ${rate(purchases.length, accepted_ms)} (durable, answered 202)`);
-    say(`totals visible    ${rate(purchases.length, visible_ms)}, ${(visible_ms / 1000).toFixed(2)} s after the first request`);
+    say(
+      `totals visible    ${rate(purchases.length, visible_ms)}, ${(visible_ms / 1000).toFixed(2)} s after the first request`,
+    );
     await showExample(target, tenant, players);
     if (total !== expected || players.length !== customers) {
       throw new Error(`the totals are off by ${dollars(total - expected)}`);
@@ -147,7 +149,8 @@ async function untilVisible(
   const deadline_ms = Date.now() + VISIBLE_TIMEOUT_MS;
   for (;;) {
     const players = await readPlayers(target, tenant);
-    if ((players.length === customers && sumOf(players) === expected) || Date.now() > deadline_ms) return players;
+    if ((players.length === customers && sumOf(players) === expected) || Date.now() > deadline_ms)
+      return players;
     await sleep(POLL_MS);
   }
 }
@@ -168,14 +171,22 @@ async function readPlayers(target: Target, tenant: ProvisionedTenant): Promise<P
 }
 
 /** Shows the customer who spent most, from the totals and from the history. */
-async function showExample(target: Target, tenant: ProvisionedTenant, players: readonly Player[]): Promise<void> {
+async function showExample(
+  target: Target,
+  tenant: ProvisionedTenant,
+  players: readonly Player[],
+): Promise<void> {
   const [best] = players.toSorted((a, b) => b.total_deposited - a.total_deposited);
   if (best === undefined) return;
   say(`\nThe customer who spent most: ${best.anonymous_ids.join(', ')} (player ${best.id})`);
-  say(`  total_deposited ${dollars(BigInt(best.total_deposited))}, ${best.first_seen_at.slice(0, 10)} to ${best.last_seen_at.slice(0, 10)}`);
+  say(
+    `  total_deposited ${dollars(BigInt(best.total_deposited))}, ${best.first_seen_at.slice(0, 10)} to ${best.last_seen_at.slice(0, 10)}`,
+  );
   for (const entry of await readTimeline(target, tenant, best.id)) {
     const { amount, cds, transaction_id } = entry.properties;
-    say(`  ${entry.timestamp.slice(0, 10)}  ${entry.event}  ${dollars(BigInt(amount)).padStart(10)}  ${String(cds).padStart(2)} CDs  ${transaction_id}`);
+    say(
+      `  ${entry.timestamp.slice(0, 10)}  ${entry.event}  ${dollars(BigInt(amount)).padStart(10)}  ${String(cds).padStart(2)} CDs  ${transaction_id}`,
+    );
   }
 }
 

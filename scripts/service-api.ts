@@ -34,7 +34,10 @@ interface Call {
  * Calls the service and returns the whole envelope of a success. Waits as long as it takes: a reconciliation of a
  * large installation may run for minutes. Rejects with {@link CallFailed}, or the connection's error.
  */
-export async function call<Answer>(url: string, { method = 'GET', headers = {}, body }: Call): Promise<Answer> {
+export async function call<Answer>(
+  url: string,
+  { method = 'GET', headers = {}, body }: Call,
+): Promise<Answer> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const open = url.startsWith('https:') ? requestSecure : request;

@@ -81,7 +81,9 @@ export class ServiceProcess {
     const deadline_ms = Date.now() + READY_TIMEOUT_MS;
     while (!(await isReady(this.base_url))) {
       if (!isRunning(child)) {
-        throw new Error(`the service ended with ${child.exitCode ?? child.signalCode}:\n${await this.logTail()}`);
+        throw new Error(
+          `the service ended with ${child.exitCode ?? child.signalCode}:\n${await this.logTail()}`,
+        );
       }
       if (Date.now() > deadline_ms) {
         await this.signal('SIGKILL');

@@ -65,8 +65,14 @@ export function playerKey(project_id: string, player_id: string): string {
 }
 
 /** Why the fold could not take an event. */
-export type DeadLetterReason =
-  'MALFORMED_RECORD' | 'UNKNOWN_PLAYER' | 'CONFLICTING_DUPLICATE' | 'AMOUNT_OUT_OF_RANGE' | 'POISON_RECORD';
+export const DEAD_LETTER_REASONS = [
+  'MALFORMED_RECORD',
+  'UNKNOWN_PLAYER',
+  'CONFLICTING_DUPLICATE',
+  'AMOUNT_OUT_OF_RANGE',
+  'POISON_RECORD',
+] as const;
+export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
 /** What the fold puts on the topic `dead-letters`. */
 export interface DeadLetter {

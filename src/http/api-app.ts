@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { apiKeyEndpoints } from '../api-keys/routes.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
 import type { Config } from '../config.ts';
+import { deadLetterEndpoints } from '../dead-letters/routes.ts';
 import { identityEndpoints } from '../identity/routes.ts';
 import { playerHistoryEndpoints } from '../player-history/routes.ts';
 import { playerEndpoints } from '../players/routes.ts';
@@ -38,6 +39,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...playerEndpoints(platform),
     ...playerHistoryEndpoints(platform),
     ...reconcileEndpoints(platform),
+    ...deadLetterEndpoints(platform),
   ];
   let text = '';
   const all = [...endpoints, documentEndpoint(() => text)];

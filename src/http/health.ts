@@ -44,7 +44,7 @@ export function healthEndpoints(platform: Platform): AnyEndpoint[] {
 /** Rejects with SERVICE_UNAVAILABLE whose details say of each engine whether it answered. */
 async function pingEngines(platform: Platform): Promise<Record<string, 'ok'>> {
   const pings = {
-    postgres: async () => void (await platform.postgres.service`select 1`),
+    postgres: () => platform.postgres.ping(),
     clickhouse: () => platform.clickhouse.ping(),
     event_log: () => platform.eventLog.ping(),
   };

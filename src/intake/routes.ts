@@ -50,7 +50,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
       const stamp = stampFor(key, now_ms);
-      const record = acceptEvent(request.body as JsonBody, stamp, context);
+      const record = acceptEvent(bodyOf(request), stamp, context);
       const answer =
         `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
@@ -62,11 +62,19 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
-      const { records, result } = acceptBatch(request.body as JsonBody, stampFor(key, now_ms), context);
+      const { records, result } = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
       for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
       append(batcher, records, reply, JSON.stringify({ data: result }), metrics);
     });
   });
+}
+
+/** The parsed body. A request without body and content type comes past the parser. */
+function bodyOf(request: FastifyRequest): JsonBody {
+  if (request.body === undefined) {
+    throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
+  }
+  return request.body as JsonBody;
 }
 
 /** Knows the caller and takes one permit of its key; sets the X-RateLimit-* headers. */

@@ -7,14 +7,11 @@ import { openKafkaLog } from '../platform/event-log/kafka-log.ts';
 import { ALL_TOPICS } from '../platform/event-log/topics.ts';
 import { createLogger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { migratePostgres } from '../platform/postgres/migrate.ts';
+import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
 import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
 import { Closers } from './closers.ts';
 import type { Platform } from './platform.ts';
-
-/** Taken by the process that changes ClickHouse's schema, which has no locks of its own. */
-const CLICKHOUSE_LOCK_KEY = 7_022_003;
 
 /** Connects to Kafka, ClickHouse, Postgres and Redis (design 3). Rejects when one of the first three does not answer. */
 export async function openDistributedPlatform(config: Config, servers: Servers): Promise<Platform> {
@@ -60,10 +57,7 @@ async function migrate(postgres_url: string, clickhouse: ClickHouse): Promise<vo
   const owner = connectPool(postgres_url, { max: 2 });
   try {
     await migratePostgres(owner);
-    await owner.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(${CLICKHOUSE_LOCK_KEY})`;
-      await migrateClickHouse(clickhouse);
-    });
+    await withMigrationLock(owner, () => migrateClickHouse(clickhouse));
   } finally {
     await owner.end({ timeout: 5 });
   }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, folded, startTestService, sunk, type TestService } from '../engines/embedded.ts';
-import { acceptedSoFar, expectEnvelope, expectError, send, type IntakeAnswer } from './intake-client.ts';
+import { startTestService, type TestService } from '../engines/embedded.ts';
+import { acceptedSoFar, expectError, send } from './intake-client.ts';
+import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from './sound-events.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -15,14 +16,6 @@ const oneRaw = (raw: string | Uint8Array<ArrayBuffer>) =>
   send(`${service.ingest_url}/v1/events`, service.api_key, { raw });
 const many = (body: unknown) => send(`${service.ingest_url}/v1/events/batch`, service.api_key, { body });
 const manyRaw = (raw: string) => send(`${service.ingest_url}/v1/events/batch`, service.api_key, { raw });
-const login = (more: Body = {}): Body => ({ event: 'login', anonymous_id: 'somebody', ...more });
-const custom = (properties: unknown): Body => login({ event: 'custom_thing', properties });
-const deposit = (more: Body = {}): Body =>
-  login({
-    event: 'deposit_confirmed',
-    properties: { amount: 100, currency: 'EUR', transaction_id: 't', payment_method: 'card', ...more },
-  });
-const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
 describe('a refused request', () => {
   let before: bigint;
@@ -59,8 +52,7 @@ describe('a refused request', () => {
       const url = service.ingest_url + path;
       for (const type of ['application/json', undefined]) {
         const answer = await send(url, service.api_key, { headers: { 'content-type': type } });
-        expectEnvelope(answer);
-        expect([400, 415]).toContain(answer.status);
+        expectError(answer, 400, 'BODY_MALFORMED');
       }
     }
   });
@@ -147,24 +139,29 @@ describe('a refused request', () => {
     await expectRejected(body, 'VALIDATION_ERROR', new RegExp(field));
   });
 
-  it.each([
-    undefined,
-    null,
-    7,
+  it.each([undefined, null, 7, {}, []])('whose event is %j names the field', async (event) => {
+    expectError(await one(login({ event })), 422, 'VALIDATION_ERROR', /event/);
+    await expectRejected(login({ event }), 'VALIDATION_ERROR', /event/);
+  });
+
+  const strangeNames = [
     '',
     'Login',
     'login ',
     'unheard_of',
     'customthing',
+    'custom',
     '__proto__',
     'constructor',
-  ])('whose event is %j is told of the prefix custom_', async (event) => {
-    expectError(await one(login({ event })), 422, 'PROPERTIES_INVALID', /event|custom_/);
-    if (typeof event === 'string') {
+  ];
+  const unusableNames = ['custom_nul \0', 'custom_lone \ud800', `custom_${'x'.repeat(10_000)}`];
+  it.each([...strangeNames, ...unusableNames])(
+    'whose event is %j is told of the prefix custom_',
+    async (event) => {
       expectError(await one(login({ event })), 422, 'PROPERTIES_INVALID', /custom_/);
       await expectRejected(login({ event }), 'PROPERTIES_INVALID', /custom_/);
-    }
-  });
+    },
+  );
 
   it.each([
     ['null', 'null'],
@@ -186,24 +183,9 @@ describe('a refused request', () => {
     expect(answer).toMatchObject({ status: 202, body: { data: { accepted: 0 } } });
   });
 
-  it.each([
-    ...[-1, 1.5, 2 ** 53, 1e300, -0.1, true, null, {}, [], ['1']],
-    ...[
-      '',
-      '01',
-      '-1',
-      '+1',
-      '1.0',
-      '1e3',
-      ' 1',
-      '1 ',
-      '0x10',
-      '１',
-      'NaN',
-      '9'.repeat(39),
-      '9'.repeat(5_000),
-    ],
-  ])('whose amount is %j names it', async (amount) => {
+  const noNumbers = [-1, 1.5, 2 ** 53, 1e300, -0.1, true, null, {}, [], ['1']];
+  const noDigits = ['', '01', '-1', '+1', '1.0', '1e3', ' 1', '1 ', '0x10', '１', 'NaN', '9'.repeat(39)];
+  it.each([...noNumbers, ...noDigits, '9'.repeat(5_000)])('whose amount is %j names it', async (amount) => {
     expectError(await one(deposit({ amount })), 422, 'PROPERTIES_INVALID', /amount/);
     await expectRejected(deposit({ amount }), 'PROPERTIES_INVALID', /amount/);
   });
@@ -243,8 +225,8 @@ async function expectRejected(event: Body, code: string, reason?: RegExp): Promi
     status: 202,
     body: { data: { accepted: 0, rejected: [{ index: 0, code }] } },
   });
-  const [rejected] = answer.body.data?.['rejected'] as { reason: string }[];
-  if (reason !== undefined) expect(rejected?.reason).toMatch(reason);
+  const rejected = answer.body.data?.['rejected'] as { reason: string }[];
+  if (reason !== undefined) expect(rejected[0]?.reason).toMatch(reason);
 }
 
 describe('a batch', () => {
@@ -271,8 +253,15 @@ describe('a batch', () => {
   it('takes its good events and says of each bad one where it stands and why', async () => {
     const before = await acceptedSoFar(service);
     const events = [
-      ...[login(), null, login({ more: 1 }), login()],
-      ...[{ event: 'login' }, deposit({ amount: -1 }), 'login', [login()], login({ timestamp: 'x' })],
+      login(),
+      null,
+      login({ more: 1 }),
+      login(),
+      { event: 'login' },
+      deposit({ amount: -1 }),
+      'login',
+      [login()],
+      login({ timestamp: 'x' }),
     ];
     const answer = await many({ events });
     expect(answer.status).toBe(202);
@@ -297,32 +286,6 @@ describe('a batch', () => {
   });
 });
 
-/** The table of the specification, with a value that passes for each property. */
-const REQUIRED: [string[], Body][] = [
-  [
-    ['deposit_confirmed', 'deposit_initiated'],
-    { amount: 1, currency: 'EUR', transaction_id: 't', payment_method: 'crypto' },
-  ],
-  [['withdrawal_confirmed', 'withdrawal_requested'], { amount: 1, currency: 'EUR', transaction_id: 't' }],
-  [['bet_placed'], { amount: 1, currency: 'EUR', bet_id: 'b', game_id: 'g', game_category: 'crash' }],
-  [
-    ['bet_settled'],
-    {
-      ...{ amount: 1, payout: 0, currency: 'EUR', bet_id: 'b' },
-      ...{ game_id: 'g', game_category: 'dice', outcome: 'lost' },
-    },
-  ],
-  [
-    ['sport_bet_placed'],
-    {
-      ...{ amount: 1, currency: 'EUR', bet_id: 's', sport: 'tennis' },
-      ...{ bet_type: 'system', odds: '1.05', event_ref: 'match-1' },
-    },
-  ],
-  // Design 8.
-  [['sport_bet_settled', 'sport_cashout', 'bet_won'], { bet_id: 'c', payout: 0, currency: 'EUR' }],
-  [['sport_bet_voided', 'bet_lost'], { bet_id: 'd' }],
-];
 const EACH_REQUIRED = REQUIRED.flatMap(([events, properties]) =>
   events.flatMap((event) => Object.keys(properties).map((field) => [event, field, properties] as const)),
 );
@@ -332,11 +295,9 @@ const ENUMS = [
   ['sport_bet_placed', 'bet_type', ['single', 'accumulator', 'system']],
 ] as const;
 
-const propertiesOf = (event: string): Body => REQUIRED.find(([events]) => events.includes(event))?.[1] ?? {};
-
 describe('required properties', () => {
   it.each(EACH_REQUIRED)('%s without %s is refused by name', async (event, field, properties) => {
-    const { [field]: _, ...others } = properties;
+    const others = Object.fromEntries(Object.entries(properties).filter(([name]) => name !== field));
     const message = new RegExp(`\\b${field}\\b`);
     expectError(await one(login({ event, properties: others })), 422, 'PROPERTIES_INVALID', message);
     const nulled = login({ event, properties: { ...properties, [field]: null } });
@@ -354,206 +315,5 @@ describe('required properties', () => {
       const answer = await one(login({ event, properties: { ...properties, [field]: value } }));
       expectError(answer, 422, 'PROPERTIES_INVALID', new RegExp(field));
     }
-  });
-});
-
-/** Written by hand from the specification. */
-const CANONICAL = [
-  ...['signup', 'login', 'logout', 'session_start', 'session_end', 'page_view', 'click'],
-  ...['kyc_submitted', 'kyc_approved', 'kyc_rejected', 'kyc_expired', 'kyc_level_upgraded'],
-  ...['self_exclusion_set', 'self_exclusion_lifted', 'deposit_limit_set', 'deposit_limit_reached'],
-  ...['loss_limit_set', 'loss_limit_reached', 'session_limit_warning', 'session_limit_exceeded'],
-  ...['reality_check', 'cooldown_entered'],
-  ...['deposit_initiated', 'deposit_confirmed', 'deposit_failed'],
-  ...['withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed'],
-  ...['bet_placed', 'bet_won', 'bet_lost', 'bet_settled'],
-  ...['sport_bet_placed', 'sport_bet_settled', 'sport_bet_voided', 'sport_cashout'],
-  ...['bonus_claimed', 'bonus_wagered', 'bonus_completed', 'bonus_expired'],
-  ...['email_sent', 'email_opened', 'email_clicked', 'email_bounced', 'sms_sent', 'sms_clicked'],
-  ...['push_sent', 'push_opened', 'push_clicked'],
-];
-
-describe('what the specification allows', () => {
-  it.each([...CANONICAL, 'custom_wheel_spun'])('the event %s is accepted', async (event) => {
-    const answer = await one(login({ event, properties: propertiesOf(event) }));
-    expect(answer, answer.text).toMatchObject({
-      status: 202,
-      body: {
-        data: {
-          ingestion_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
-          accepted: true,
-          tenant_id: service.tenant_id,
-          project_id: service.project_id,
-        },
-      },
-    });
-  });
-
-  it.each([
-    ['no properties', login()],
-    ['no timestamp and all three ids', login({ external_id: 'x' })],
-    ['a timestamp with an offset', login({ timestamp: '2026-01-15T12:00:00+02:00' })],
-    ['a timestamp to the microsecond', login({ timestamp: '2026-01-15T12:00:00.123456Z' })],
-    ['a leap day', login({ timestamp: '2024-02-29T23:59:59Z' })],
-    ['a time long past', login({ timestamp: '1970-01-01T00:00:00Z' })],
-    ['a clock that is ahead', login({ timestamp: inHours(23) })],
-    ['an amount of nothing', deposit({ amount: 0, transaction_id: 'zero' })],
-    ['the largest exact amount', deposit({ amount: 2 ** 53 - 1, transaction_id: 'large' })],
-    ['a larger amount as digits', deposit({ amount: '9007199254740993', transaction_id: 'larger' })],
-    ['10 ETH in wei', deposit({ amount: '10000000000000000000', currency: 'ETH', transaction_id: 'wei' })],
-    ['free properties beside the known ones', deposit({ transaction_id: 'free', campaign: { id: [1, 2] } })],
-    ['any script and emoji', login({ anonymous_id: 'نص 文字 😀 \u2028', external_id: '"\\{}' })],
-    ['an empty properties object', custom({})],
-    ['numbers of every kind', custom({ a: -0.1, b: 1e21, c: 1e-9, d: Number.MAX_VALUE })],
-    ['deep but bounded nesting', custom({ a: { b: { c: { d: [[[1]]] } } } })],
-  ])('%s is accepted', async (_what, body) => {
-    const answer = await one(body);
-    expect(answer.status, answer.text).toBe(202);
-  });
-
-  it('a content type with a charset is accepted', async () => {
-    const headers = { 'content-type': 'application/json; charset=utf-8' };
-    const answer = await send(`${service.ingest_url}/v1/events`, service.api_key, { body: login(), headers });
-    expect(answer.status).toBe(202);
-  });
-});
-
-describe('who may send', () => {
-  const wrong = (text: string) => text.slice(0, -1) + (text.endsWith('A') ? 'B' : 'A');
-
-  it.each<[string, (key: string) => string | undefined]>([
-    ['no Authorization header', () => undefined],
-    ['an empty one', () => ''],
-    ['no scheme', (key) => key],
-    ['another scheme', (key) => `Basic ${key}`],
-    ['an empty token', () => 'Bearer '],
-    ['nonsense', () => 'Bearer nonsense'],
-    ['half a key', (key) => `Bearer ${key.slice(0, 30)}`],
-    ['a key and more', (key) => `Bearer ${key}x`],
-    ['a wrong secret', (key) => `Bearer ${wrong(key)}`],
-    ['an unknown key', (key) => `Bearer ${key.replace(/_dev_.{8}_/, '_dev_zzzzzzzz_')}`],
-    ['a key of another environment', (key) => `Bearer ${key.replace('_dev_', '_prod_')}`],
-    ['an admin session', () => `Bearer ${service.session_token}`],
-  ])('a request with %s is not authorised', async (_what, header) => {
-    const before = await acceptedSoFar(service);
-    for (const path of ['/v1/events', '/v1/events/batch']) {
-      const headers = { authorization: header(service.api_key) };
-      const answer = await send(service.ingest_url + path, '', { body: login(), headers });
-      expectError(answer, 401, 'UNAUTHORIZED');
-      expect(answer.text).not.toContain(service.api_key.slice(-20));
-    }
-    expect(await acceptedSoFar(service)).toBe(before);
-  });
-
-  it('a revoked key is refused at once', async () => {
-    const keys = `${service.base_url}/v1/projects/${service.project_id}/api-keys`;
-    const made = await send(keys, service.session_token, { body: { name: 'short-lived' } });
-    const { id, key } = made.body.data as { id: string; key: string };
-    const url = `${service.ingest_url}/v1/events`;
-    expect((await send(url, key, { body: login() })).status).toBe(202);
-    const headers = { 'content-type': undefined };
-    const revoked = await send(`${keys}/${id}`, service.session_token, { method: 'DELETE', headers });
-    expect(revoked.status).toBe(200);
-    expectError(await send(url, key, { body: login() }), 401, 'UNAUTHORIZED');
-  });
-
-  it('the base host takes no events, and the ingestion host nothing else', async () => {
-    for (const path of ['/v1/events', '/v1/events/batch']) {
-      expectError(await send(service.base_url + path, service.api_key, { body: login() }), 404, 'NOT_FOUND');
-    }
-    for (const path of ['/v1/players/identify', '/v1/players', '/v1/me', '/', '/v1/events/', '/v1/EVENTS']) {
-      const answer = await send(service.ingest_url + path, service.api_key, { body: login() });
-      expectError(answer, 404, 'NOT_FOUND');
-    }
-    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
-      const headers = { 'content-type': undefined };
-      const url = `${service.ingest_url}/v1/events`;
-      expectError(await send(url, service.api_key, { method, headers }), 405, 'METHOD_NOT_ALLOWED');
-    }
-  });
-});
-
-describe('behind the 202', () => {
-  async function identify(anonymous_id: string): Promise<string> {
-    const url = `${service.base_url}/v1/players/identify`;
-    const answer = await send(url, service.api_key, { body: { anonymous_id } });
-    return String(answer.body.data?.['player_id']);
-  }
-  const read = async (path: string, method = 'GET'): Promise<IntakeAnswer> =>
-    send(service.base_url + path, service.session_token, { method, headers: { 'content-type': undefined } });
-
-  it('events of a deleted player are kept and counted, and never revive the player', async () => {
-    const player_id = await identify('to be deleted');
-    await read(`/v1/players/${player_id}`, 'DELETE');
-    const events = [
-      { ...deposit({ amount: 700, transaction_id: 'of the deleted' }), anonymous_id: undefined, player_id },
-      login({ anonymous_id: 'to be deleted', event: 'session_start' }),
-      { event: 'self_exclusion_set', player_id },
-      { event: 'self_exclusion_lifted', player_id },
-    ];
-    expect((await many({ events })).body.data).toMatchObject({ accepted: 4, rejected: [] });
-    await sunk(service.platform);
-    const player = await read(`/v1/players/${player_id}`);
-    expect(player.body.data).toMatchObject({ status: 'deleted', total_deposited: 700, session_count: 1 });
-    expect(player.body.data?.['deleted_at']).not.toBeNull();
-    const timeline = await read(`/v1/players/${player_id}/timeline`);
-    expect(timeline.body.data).toHaveLength(4);
-    const listed = await read('/v1/players?limit=200');
-    expect(listed.text).not.toContain(player_id);
-  });
-
-  it('lifting an exclusion never lifts a ban', async () => {
-    const player_id = await identify('banned');
-    const patch = { method: 'PATCH', body: { status: 'banned' } };
-    const banned = await send(`${service.base_url}/v1/players/${player_id}`, service.session_token, patch);
-    expect(banned.status).toBe(200);
-    const events = ['self_exclusion_set', 'self_exclusion_lifted'].map((event) => ({ event, player_id }));
-    await many({ events });
-    await folded(service.platform);
-    expect((await read(`/v1/players/${player_id}`)).body.data).toMatchObject({ status: 'banned' });
-  });
-
-  it('an event that cannot be folded becomes a dead letter with its reason, its place and its text', async () => {
-    const { eventLog } = service.platform;
-    const from = (await eventLog.endOffsets('dead-letters')).get(0) ?? 0n;
-    const player_id = '01900000-0000-7000-8000-000000000000';
-    const at = (await eventLog.endOffsets('events')).get(0) ?? 0n;
-    expect((await one({ event: 'login', player_id })).status).toBe(202);
-    await eventLog.append('events', [{ key: 'foreign', value: 'not even JSON' }]);
-    expect((await one(login())).status).toBe(202);
-    await folded(service.platform);
-    const to = await eventually('two dead letters', async () => {
-      const end = (await eventLog.endOffsets('dead-letters')).get(0) ?? 0n;
-      return end >= from + 2n ? end : undefined;
-    });
-    const letters: unknown[] = [];
-    for await (const { records } of eventLog.read('dead-letters', 0, from, to)) {
-      letters.push(
-        ...records.map(({ key, value }) => ({ ...(JSON.parse(value) as object), record_key: key })),
-      );
-    }
-    const key = `${service.project_id}:${player_id}`;
-    // A batch's unreadable records come before those that were refused for what they say.
-    expect(letters).toHaveLength(2);
-    expect(letters).toContainEqual({
-      reason: 'UNKNOWN_PLAYER',
-      message: expect.stringContaining(player_id) as string,
-      partition: 0,
-      offset: String(at),
-      key,
-      record_key: key,
-      value: expect.stringContaining(`"event":{"event":"login","player_id":"${player_id}"}`) as string,
-      at_ms: expect.any(Number) as number,
-    });
-    expect(letters).toContainEqual({
-      reason: 'MALFORMED_RECORD',
-      message: expect.stringMatching(/JSON/) as string,
-      partition: 0,
-      offset: String(at + 1n),
-      key: 'foreign',
-      record_key: 'foreign',
-      value: 'not even JSON',
-      at_ms: expect.any(Number) as number,
-    });
   });
 });

@@ -5,6 +5,8 @@ import { LogUnavailable, type NewRecord } from './port.ts';
 const MAX_STATEMENT_RECORDS = 2_000;
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 const MAX_WAITING_RECORDS = 200_000;
+/** After this long without an answer an append counts as failed, whatever becomes of it. */
+const APPEND_DEADLINE_MS = 8_000;
 
 interface Waiting {
   records: readonly NewRecord[];
@@ -88,24 +90,33 @@ export class PartitionAppender {
       const records =
         group.length === 1 ? (group[0]?.records ?? []) : group.flatMap((entry) => entry.records);
       try {
-        await this.#insert(records);
+        this.#end = await within(APPEND_DEADLINE_MS, this.#insert(records));
+        this.#end_known = true;
         for (const entry of group) entry.resolve();
       } catch (cause) {
         const error = new LogUnavailable('the event log did not confirm the append', { cause });
-        for (const entry of group) entry.reject(error);
+        // What waited meanwhile has waited long enough too.
+        for (const entry of [...group, ...this.#takeAll()]) entry.reject(error);
       }
       for (const check of [...this.#listeners]) check();
     }
     this.#flushing = undefined;
   }
 
-  async #insert(records: readonly NewRecord[]): Promise<void> {
-    // After a failure nobody knows whether the statement was committed: ask before giving offsets again.
-    if (!this.#end_known) await this.open();
+  /**
+   * Writes at the end; resolves with the new end. After a failure nobody knows whether the statement was (or still will be) committed, so
+   * the end is asked for before offsets are given again; the primary key refuses an offset given twice.
+   */
+  async #insert(records: readonly NewRecord[]): Promise<bigint> {
+    const first = this.#end_known ? this.#end : await endOffset(this.#sql, this.#topic_id, this.partition);
     this.#end_known = false;
-    await insertRecords(this.#sql, this.#topic_id, this.partition, this.#end, records);
-    this.#end += BigInt(records.length);
-    this.#end_known = true;
+    await insertRecords(this.#sql, this.#topic_id, this.partition, first, records);
+    return first + BigInt(records.length);
+  }
+
+  #takeAll(): Waiting[] {
+    this.#waiting_records = 0;
+    return this.#waiting.splice(0);
   }
 
   /** The next entries that fit one statement; a large append goes alone. */
@@ -126,5 +137,18 @@ export class PartitionAppender {
     }
     this.#waiting_records -= records;
     return this.#waiting.splice(0, count);
+  }
+}
+
+/** The promise's outcome, or a rejection after `limit_ms`; a late outcome is ignored. */
+async function within<T>(limit_ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${limit_ms} ms`)), limit_ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -40,6 +40,18 @@ export function refuseNewer(applied: number, migrations: readonly Migration[], d
 }
 
 const LOCK_KEY = 7_022_001;
+const OTHER_LOCK_KEY = 7_022_003;
+
+/**
+ * Runs `work` while no other process does: for databases that have no locks of their own. Holds a connection of
+ * `sql` until `work` is done.
+ */
+export async function withMigrationLock(sql: Db, work: () => Promise<void>): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${OTHER_LOCK_KEY})`;
+    await work();
+  });
+}
 
 /**
  * Applies the migrations of `folder` that are missing, under a lock, each in one transaction with its record:

@@ -49,6 +49,9 @@ export function openPostgres(url: string): Postgres {
         return work(tx);
       }) as Promise<T>;
     },
+    async ping() {
+      await service`select 1`;
+    },
     async close() {
       await Promise.all([api.end({ timeout: 5 }), service.end({ timeout: 5 })]);
     },

@@ -18,5 +18,7 @@ export interface Postgres {
   asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T>;
   /** The service role of processors, sign-in and provisioning: sees every tenant, so every query names one. */
   service: Db;
+  /** Rejects when Postgres does not answer now. */
+  ping(): Promise<void>;
   close(): Promise<void>;
 }

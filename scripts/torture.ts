@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util';
+import { torture, type Kill, type TortureResult } from '../test/crash/harness.ts';
+
+const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>]
+
+Runs the real service under load on an empty folder, kills it with SIGKILL (200 times by default) and compares
+every event and every total with what was accepted. Exit 0 means nothing was lost and nothing doubled.`;
+
+const MAX_SHOWN = 50;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { kills: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } },
+  });
+  if (values.help === true) return say(USAGE);
+  const kills = Number(values.kills ?? '200');
+  const seed = Number(values.seed ?? Date.now() % 1_000_000);
+  if (!Number.isSafeInteger(kills) || kills < 1 || !Number.isSafeInteger(seed)) throw new Error(USAGE);
+  say(`torture: ${kills} kills, seed ${seed}`);
+  const result = await torture({ kills, seed, onKill: (kill) => showKill(kill, kills) });
+  showResult(result);
+  if (result.differences.length > 0) process.exitCode = 1;
+}
+
+function showKill({ number, moment, after_ms, restart_ms }: Kill, kills: number): void {
+  const what = { load: 'under load', postgres: 'Postgres and service', start: 'while starting' }[moment];
+  const line = `kill ${number}/${kills}  ${what} after ${after_ms} ms, back in ${Math.round(restart_ms)} ms`;
+  if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}${number === kills ? '\n' : ''}`);
+  else if (number % 10 === 0 || number === kills) say(line);
+}
+
+function showResult(result: TortureResult): void {
+  const { differences } = result;
+  say(`kills          ${result.kills} (longest way back ${Math.round(result.longest_restart_ms)} ms)`);
+  say(
+    `events         ${result.events} in ${result.requests} requests, ${result.ambiguous} once without an answer`,
+  );
+  say(
+    `duplicates     ${result.repeated} events sent again; ${result.repeated_rows} repeated rows for ClickHouse to merge`,
+  );
+  say(`answers 500    ${result.faults}`);
+  say(`time           ${(result.duration_ms / 1000).toFixed(1)} s`);
+  for (const difference of differences.slice(0, MAX_SHOWN)) say(`  ${difference}`);
+  if (differences.length > MAX_SHOWN) say(`  … and ${differences.length - MAX_SHOWN} more`);
+  say(`${differences.length} differences${differences.length > 0 ? `; see ${result.data_dir}` : ''}`);
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

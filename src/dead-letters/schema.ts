@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { DEAD_LETTER_REASONS } from '../events/envelope.ts';
+
+export const MAX_OFFSETS = 1_000;
+/** Letters listed one by one in an answer; the counts say how many there are. */
+export const MAX_LISTED = 1_000;
+
+const reason = z.enum(DEAD_LETTER_REASONS);
+const offset = z.string().regex(/^\d{1,18}$/, 'must be an offset in digits');
+const partition = z.int().min(0).max(100_000);
+
+/** `GET /v1/internal/dead-letters`. */
+export const listLettersQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  after: z.string().max(4_096).optional().describe('The `next_cursor` of the page before'),
+  reason: reason.optional(),
+});
+export type ListLettersQuery = z.infer<typeof listLettersQuery>;
+
+/** What became of a letter since: `unknown` when the process died between start and end of its replay. */
+export const replayState = z.enum(['none', 'replayed', 'unknown']);
+export type ReplayState = z.infer<typeof replayState>;
+
+/** A dead letter; partition and offset are the record's place on `events`, and its name. */
+export const letterResource = z.object({
+  partition: z.int(),
+  offset: z.string(),
+  reason,
+  message: z.string(),
+  key: z.string(),
+  value: z.string().describe('The record as it was'),
+  at: z.iso.datetime(),
+  replay: replayState,
+});
+export type LetterResource = z.infer<typeof letterResource>;
+
+/** `POST /v1/internal/dead-letters/replay`: named letters of one partition, or all. */
+export const replayBody = z.union([
+  z.strictObject({
+    partition,
+    offsets: z.array(offset).min(1).max(MAX_OFFSETS),
+    reason: reason.optional(),
+    force: z.boolean().default(false).describe('Also letters replayed before, or with an unknown outcome'),
+  }),
+  z.strictObject({
+    all: z.literal(true),
+    partition: partition.optional(),
+    reason: reason.optional(),
+    force: z.boolean().default(false),
+  }),
+]);
+export type ReplayBody = z.infer<typeof replayBody>;
+
+const place = z.object({ partition: z.int(), offset: z.string() });
+export type Place = z.infer<typeof place>;
+
+export const replayReport = z.object({
+  replayed: z.int().describe('Records appended to `events` again'),
+  replayed_before: z.int().describe('Left alone: replayed before'),
+  unknown_outcome: z
+    .array(place)
+    .describe('Left alone: nobody knows whether their replay went out; use `force`'),
+  unknown_outcomes: z.int(),
+  not_found: z.array(place).describe('No letter of this name (and reason)'),
+});
+export type ReplayReport = z.infer<typeof replayReport>;

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { provisionTenant, type InternalApi } from '../../scripts/service-api.ts';
+import { ServiceProcess } from '../../scripts/service-process.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { Load } from './load.ts';
+import { Model } from './model.ts';
+import { Random } from './random.ts';
+import { verifyEngines, verifyService } from './verify.ts';
+
+export interface TortureOptions {
+  kills: number;
+  seed: number;
+  /** Told how far it has come. */
+  onKill?: (kill: Kill) => void;
+}
+
+/** One SIGKILL, and what it took to come back. */
+export interface Kill {
+  number: number;
+  /** When it struck: under load, the database first, or while the service was starting. */
+  moment: 'load' | 'postgres' | 'start';
+  after_ms: number;
+  restart_ms: number;
+}
+
+/** What a run found; `differences` is empty when nothing was lost and nothing doubled. */
+export interface TortureResult {
+  kills: number;
+  events: number;
+  requests: number;
+  /** Times an event was sent that may have been accepted before. */
+  repeated: number;
+  /** Events that at least one request left without an answer. */
+  ambiguous: number;
+  /** Answers 500 while an engine was gone. */
+  faults: number;
+  /** Rows in ClickHouse beyond one per event, before its engine merged them away. */
+  repeated_rows: number;
+  /** Times ClickHouse has more than one row of an event, and everything else that is not as it must be. */
+  differences: string[];
+  longest_restart_ms: number;
+  duration_ms: number;
+  /** Kept when there are differences. */
+  data_dir: string;
+}
+
+const PLAYERS = 40;
+const UNDER_LOAD_MS = { min: 50, max: 800 };
+const WHILE_STARTING_MS = { min: 10, max: 2_500 };
+const FIRST_KILLS_AT_START = 2;
+const POSTGRES_SHARE = 0.2;
+const START_SHARE = 0.1;
+const STOP_POSTGRES_TIMEOUT_MS = 20_000;
+
+/**
+ * Runs the real service on an empty folder, loads it over HTTP, kills it with SIGKILL again and again, and then
+ * compares what it has with what it accepted. Rejects when the service does not come back.
+ */
+export async function torture(options: TortureOptions): Promise<TortureResult> {
+  const started_ms = performance.now();
+  const random = new Random(options.seed);
+  const data_dir = await mkdtemp(join(tmpdir(), 'engagement-torture-'));
+  const internal_secret = randomUUID() + randomUUID();
+  const service = new ServiceProcess({
+    data_dir,
+    port: await freePort(),
+    ingest_port: await freePort(),
+    environment: {
+      INTERNAL_SECRET: internal_secret,
+      LOG_LEVEL: 'warn',
+      RATE_INGEST_PER_SECOND: '1000000',
+      RATE_INGEST_BURST: '1000000',
+    },
+  });
+  const api: InternalApi = { base_url: service.base_url, internal_secret };
+  let done = false;
+  try {
+    const kills: Kill[] = [];
+    const strike = async (moment: Kill['moment'], load?: Load) => {
+      const kill = await killAndRestart(service, random, moment, load);
+      kills.push({ ...kill, number: kills.length + 1 });
+      options.onKill?.({ ...kill, number: kills.length });
+    };
+    // The first ones while it makes its folder.
+    for (let i = 0; i < Math.min(FIRST_KILLS_AT_START, options.kills); i++) await strike('start');
+    if (!service.running) await service.start();
+    const tenant = await provisionTenant(api, {
+      name: 'Torture',
+      base_currency: 'EUR',
+      project_name: 'Torture',
+      admin_user_id: 'torture',
+    });
+    const model = new Model(random, PLAYERS);
+    const load = new Load({ model, random, ingest_url: service.ingest_url, api_key: tenant.api_key });
+    load.up = true;
+    while (kills.length < options.kills) await strike(pickMoment(random), load);
+    await load.finish();
+    const differences = await verifyService(api, tenant, model);
+    await service.stop();
+    const engines = await verifyEngines(join(data_dir, 'clickhouse'), tenant, model);
+    differences.push(...engines.differences);
+    done = differences.length === 0;
+    return {
+      kills: kills.length,
+      events: model.events.length,
+      requests: load.requests,
+      repeated: load.repeated,
+      ambiguous: model.events.filter(({ ambiguous }) => ambiguous > 0).length,
+      faults: load.faults,
+      repeated_rows: engines.repeated_rows,
+      differences,
+      longest_restart_ms: Math.max(0, ...kills.map(({ restart_ms }) => restart_ms)),
+      duration_ms: performance.now() - started_ms,
+      data_dir,
+    };
+  } finally {
+    await service.signal('SIGKILL');
+    await stopPostgres(data_dir);
+    if (done) await rm(data_dir, { recursive: true, force: true });
+  }
+}
+
+function pickMoment(random: Random): Kill['moment'] {
+  if (random.chance(POSTGRES_SHARE)) return 'postgres';
+  return random.chance(START_SHARE) ? 'start' : 'load';
+}
+
+async function killAndRestart(
+  service: ServiceProcess,
+  random: Random,
+  moment: Kill['moment'],
+  load: Load | undefined,
+): Promise<Omit<Kill, 'number'>> {
+  let after_ms: number;
+  if (moment === 'start') {
+    if (load !== undefined) load.up = false;
+    await service.signal('SIGKILL');
+    after_ms = random.integer(WHILE_STARTING_MS.min, WHILE_STARTING_MS.max);
+    const starting = service.start().then(
+      () => undefined,
+      () => undefined,
+    );
+    await Promise.race([starting, sleep(after_ms)]);
+    await service.signal('SIGKILL');
+    await starting;
+  } else {
+    after_ms = random.integer(UNDER_LOAD_MS.min, UNDER_LOAD_MS.max);
+    await sleep(after_ms);
+    if (moment === 'postgres') {
+      await killPostgres(service.data_dir);
+      await sleep(random.integer(0, 100));
+    }
+    await service.signal('SIGKILL');
+    if (load !== undefined) load.up = false;
+  }
+  const started_ms = performance.now();
+  await service.start();
+  if (load !== undefined) load.up = true;
+  return { moment, after_ms, restart_ms: performance.now() - started_ms };
+}
+
+/** The process id of the service's Postgres; undefined when none was left behind. */
+async function postmasterOf(data_dir: string): Promise<number | undefined> {
+  const file = join(data_dir, 'postgres', 'cluster', 'postmaster.pid');
+  const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
+  return pid > 1 && signalIfThere(pid, 0) ? pid : undefined;
+}
+
+async function killPostgres(data_dir: string): Promise<void> {
+  const pid = await postmasterOf(data_dir);
+  if (pid !== undefined) signalIfThere(pid, 'SIGKILL');
+}
+
+/** Fast shutdown of a Postgres that outlived its service. */
+async function stopPostgres(data_dir: string): Promise<void> {
+  const pid = await postmasterOf(data_dir);
+  if (pid === undefined) return;
+  const deadline_ms = Date.now() + STOP_POSTGRES_TIMEOUT_MS;
+  for (
+    let there = signalIfThere(pid, 'SIGINT');
+    there && Date.now() < deadline_ms;
+    there = signalIfThere(pid, 0)
+  ) {
+    await sleep(50);
+  }
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}

