@@ -23,10 +23,6 @@ RUN mkdir data && chown node:node data
 USER node
 VOLUME /app/data
 EXPOSE 8080 8081
-# Processors serve no HTTP: such a container is well while its process runs.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["node", "-e", "\
-const { ROLES = 'all', PORT = 8080, INGEST_PORT = 8081 } = process.env; \
-const roles = ROLES.split(','); \
-const port = roles.includes('all') || roles.includes('api') ? PORT : roles.includes('intake') ? INGEST_PORT : undefined; \
-if (port !== undefined) fetch(`http://127.0.0.1:${port}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
-CMD ["node", "dist/src/main.js"]
+fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
+CMD ["node", "--max-semi-space-size=32", "dist/src/main.js"]

@@ -8,6 +8,10 @@ const shared = {
   teardownTimeout: 30_000,
 };
 
+/** The properties themselves are searched by the embedded suite; here they meet the servers. */
+const { FUZZ_RUNS = '60', ORACLE_RUNS = '2' } = process.env;
+const FEWER_RUNS = { FUZZ_RUNS, ORACLE_RUNS };
+
 export default defineConfig({
   test: {
     // Each file starts a Postgres and a ClickHouse; more than two at once starve each other.
@@ -25,7 +29,14 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'distributed',
-          include: ['test/**/*.distributed.test.ts'],
+          include: [
+            'test/**/*.distributed.test.ts',
+            'test/http/**/*.test.ts',
+            'test/oracle/**/*.test.ts',
+            // Of this folder the other file computes and needs no engine.
+            'test/fold/fold-batch.test.ts',
+          ],
+          env: { TEST_WIRING: 'distributed', ...FEWER_RUNS },
           // The files share one set of servers, and some of them kill a server.
           fileParallelism: false,
           globalSetup: ['test/engines/global-setup.ts'],

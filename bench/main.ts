@@ -1,6 +1,7 @@
 import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/embedded.ts';
 import { benchFold } from './fold.ts';
+import { benchIntake } from './intake.ts';
 import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
@@ -21,6 +22,7 @@ async function withIdleService(
 }
 
 const BENCHES: Record<string, Bench> = {
+  intake: () => benchIntake(),
   fold: () => withIdleService(benchFold),
 };
 

@@ -68,7 +68,7 @@ async function main(): Promise<void> {
     say(`sum of totals     ${dollars(total)}`);
     say(`accepted          ${rate(purchases.length, accepted_ms)} (durable, answered 202)`);
     say(
-      `totals visible    ${rate(purchases.length, visible_ms)}, ${(visible_ms / 1000).toFixed(2)} s after the first request`,
+      `totals visible    ${rate(purchases.length, visible_ms)}, all players read ${(visible_ms / 1000).toFixed(2)} s after the first request`,
     );
     await showExample(target, tenant, players);
     if (total !== expected || players.length !== customers) {

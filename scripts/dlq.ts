@@ -92,7 +92,7 @@ async function replay(api: InternalApi, flags: Flags): Promise<void> {
   for (const { partition, offset } of data.not_found) say(`${partition}:${offset}  no such letter`);
   say(
     `${data.replayed} replayed, ${data.replayed_before} replayed before, ${data.unknown_outcomes} of unknown outcome` +
-      `${data.unknown_outcomes > 0 ? ' (--force sends them; events without ids may then count twice)' : ''}`,
+      (data.unknown_outcomes > 0 ? ' (--force sends them; events without ids may then count twice)' : ''),
   );
   if (data.unknown_outcomes > 0 || data.not_found.length > 0) process.exitCode = 1;
 }

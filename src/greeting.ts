@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createApiKey } from './api-keys/create.ts';
 import type { Config } from './config.ts';
@@ -25,8 +25,8 @@ const DEMO_USER = 'demo-admin';
  * makes a demo tenant with a key and a session; later starts keep them and refresh session and addresses.
  */
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
-  const { base_url, ingest_url, auth } = service;
-  platform.logger.info({ base_url, ingest_url, roles: [...config.roles] }, 'ready');
+  const { base_url, ingest_url, health_url, auth } = service;
+  platform.logger.info({ base_url, ingest_url, health_url, roles: [...config.roles] }, 'ready');
   if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
   const file = join(config.data_dir, FILE);
   const kept = await readKept(file);
@@ -38,7 +38,9 @@ export async function greet(config: Config, platform: Platform, service: Service
     session_token: await auth.dev_issuer.issueSession(DEMO_USER),
     internal_secret: auth.internal_secret,
   };
-  await writeFile(file, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
+  // Put in place at once: a process killed while writing must not lose the demo's key.
+  await writeFile(`${file}.new`, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
+  await rename(`${file}.new`, file);
   process.stdout.write(instructions(credentials, file));
 }
 

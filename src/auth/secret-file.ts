@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The text of a file only its owner may read; `make` gives it on first use. */
@@ -6,10 +6,15 @@ export async function keepSecretFile(path: string, make: () => string | Promise<
   const kept = await readIfThere(path);
   if (kept !== undefined) return kept;
   await mkdir(dirname(path), { recursive: true });
+  // Put in place whole and only where there is none: a process killed while writing must not leave an empty secret.
+  const unfinished = `${path}.${process.pid}.new`;
+  await writeFile(unfinished, await make(), { mode: 0o600 });
   try {
-    await writeFile(path, await make(), { mode: 0o600, flag: 'wx' });
+    await link(unfinished, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(unfinished, { force: true });
   }
   return readFile(path, 'utf8');
 }

@@ -60,6 +60,15 @@ export function encodePlayerEvent(row: PlayerEvent): string {
   );
 }
 
+/**
+ * When the service received the event of a record of either topic; undefined where the record is none of ours. The
+ * stamp stands before everything a caller wrote, so the first match is it.
+ */
+export function receivedAtOf(value: string): number | undefined {
+  const found = /"received_at(?:_ms)?":(\d{1,15})\b/.exec(value)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
 export function playerKey(project_id: string, player_id: string): string {
   return `${project_id}:${player_id}`;
 }

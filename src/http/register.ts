@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { checkInternalSecret } from '../auth/internal-secret.ts';
@@ -36,7 +36,6 @@ export function registerEndpoints(
   app.decorateRequest('caller', undefined);
   const authorise = createAuthoriser(guards);
   for (const endpoint of endpoints) {
-    const type = endpoint.content_type ?? 'application/json; charset=utf-8';
     app.route({
       method: endpoint.method,
       url: endpoint.path,
@@ -57,13 +56,27 @@ export function registerEndpoints(
         }
         proceed();
       },
-      handler: (request, reply) => {
-        const body = endpoint.handle(readCall(endpoint, request));
-        void reply.code(endpoint.status).header('content-type', type).header('x-request-id', request.id);
-        return body instanceof Promise ? body : reply.send(body);
-      },
+      handler: handlerOf(endpoint),
     });
   }
+}
+
+/** Registers endpoints that are open to everybody, where there is nothing to guard others with. */
+export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonly AnyEndpoint[]): void {
+  for (const endpoint of endpoints) {
+    const { access, method, path } = endpoint;
+    if (access.mode !== 'public') throw new TypeError(`${method} ${path} is not for everybody`);
+    app.route({ method, url: path, handler: handlerOf(endpoint) });
+  }
+}
+
+function handlerOf(endpoint: AnyEndpoint) {
+  const type = endpoint.content_type ?? 'application/json; charset=utf-8';
+  return (request: FastifyRequest, reply: FastifyReply) => {
+    const body = endpoint.handle(readCall(endpoint, request));
+    void reply.code(endpoint.status).header('content-type', type).header('x-request-id', request.id);
+    return body instanceof Promise ? body : reply.send(body);
+  };
 }
 
 function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefined, unknown, unknown> {

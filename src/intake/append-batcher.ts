@@ -68,11 +68,19 @@ export class AppendBatcher {
         for (const entry of group) entry.resolve();
       } catch (error) {
         for (const entry of group) entry.reject(error);
+        // Nor would those that wait get through: group after group they would wait as long as this one did.
+        if (error instanceof LogUnavailable) for (const entry of this.#takeAll()) entry.reject(error);
       }
       this.#metrics.appendSize.observe(records.length);
       this.#metrics.appendSeconds.observe((performance.now() - started_ms) / 1000);
     }
     this.#running = undefined;
+  }
+
+  #takeAll(): Waiting[] {
+    this.#waiting_records = 0;
+    this.#waiting_bytes = 0;
+    return this.#waiting.splice(0);
   }
 
   #takeGroup(): Waiting[] {

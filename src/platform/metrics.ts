@@ -68,12 +68,6 @@ export function createMetrics() {
       help: 'Player rows written to ClickHouse',
       registers,
     }),
-    consumerLag: new Gauge({
-      name: 'consumer_lag_events',
-      help: 'Records behind the end of the topic',
-      labelNames: ['group', 'partition'],
-      registers,
-    }),
     consumerLagSeconds: new Gauge({
       name: 'consumer_lag_seconds',
       help: 'Age of the last handled record when it was handled',

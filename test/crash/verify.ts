@@ -80,22 +80,31 @@ async function readPlayers(api: InternalApi, tenant: ProvisionedTenant): Promise
  */
 export async function verifyEngines(
   clickhouse_dir: string,
-  { tenant_id }: ProvisionedTenant,
+  tenant: ProvisionedTenant,
   model: Model,
 ): Promise<{ differences: string[]; repeated_rows: number }> {
   const clickhouse = await openEmbeddedClickHouse(clickhouse_dir);
   try {
-    const differences: string[] = [];
-    let repeated_rows = 0;
-    for (const table of ['events', 'events_by_player'] as const) {
-      const found = await countRows(clickhouse, table, tenant_id);
-      repeated_rows += found.repeated_rows;
-      differences.push(...compareRows(table, found.counts, model));
-    }
-    return { differences, repeated_rows };
+    return await verifyEvents(clickhouse, tenant, model);
   } finally {
     await clickhouse.close();
   }
+}
+
+/** The same in a ClickHouse that is open. */
+export async function verifyEvents(
+  clickhouse: ClickHouse,
+  { tenant_id }: ProvisionedTenant,
+  model: Model,
+): Promise<{ differences: string[]; repeated_rows: number }> {
+  const differences: string[] = [];
+  let repeated_rows = 0;
+  for (const table of ['events', 'events_by_player'] as const) {
+    const found = await countRows(clickhouse, table, tenant_id);
+    repeated_rows += found.repeated_rows;
+    differences.push(...compareRows(table, found.counts, model));
+  }
+  return { differences, repeated_rows };
 }
 
 async function countRows(

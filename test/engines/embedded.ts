@@ -5,8 +5,8 @@ import { createApiKey } from '../../src/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { startService, type Service } from '../../src/service.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
-import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { openTestPlatform } from './wiring.ts';
 
 /** A tenant made for one test, with an owner's session and an API key of its first project. */
 export interface TestTenant {
@@ -35,7 +35,7 @@ const GENEROUS = { per_second: 100_000, burst: 100_000 };
 /** Starts the service on free ports and an empty data folder, which `close` removes. */
 export async function startTestService(
   overrides: Partial<Config> = {},
-  openPlatform: (config: Config) => Promise<Platform> = openEmbeddedPlatform,
+  openPlatform: (config: Config) => Promise<Platform> = openTestPlatform,
 ): Promise<TestService> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
   // Run by root, Postgres works as another user and has to get through.

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { encodeAccepted } from '../../src/events/envelope.ts';
 import type { FoldContext } from '../../src/fold/fold-batch.ts';
@@ -9,13 +6,13 @@ import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import { eventually } from '../engines/embedded.ts';
+import { openTestPostgres } from '../engines/wiring.ts';
 
 /** A migrated Postgres of its own, for folds that are called by hand. */
 export interface FoldFixture {
@@ -35,8 +32,7 @@ export interface Place {
 }
 
 export async function openFoldFixture(): Promise<FoldFixture> {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-fold-'));
-  const server = await startEmbeddedPostgres({ dir });
+  const server = await openTestPostgres();
   const owner = connectPool(server.url);
   await migratePostgres(owner);
   const postgres = openPostgres(server.url);
@@ -68,15 +64,14 @@ export async function openFoldFixture(): Promise<FoldFixture> {
       await eventually('a statement waits for a lock', async () => {
         const rows = await owner`
           select from pg_stat_activity
-          where wait_event_type = 'Lock' and application_name like '%engagement_service%'`;
+          where datname = current_database() and wait_event_type = 'Lock' and application_name like '%engagement_service%'`;
         return rows.length > 0 ? true : undefined;
       });
     },
     async close() {
       await postgres.close();
       await owner.end({ timeout: 5 });
-      await server.stop();
-      await rm(dir, { recursive: true, force: true });
+      await server.close();
     },
   };
 }

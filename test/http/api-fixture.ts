@@ -6,8 +6,8 @@ import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/
 import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/http/api-app.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
-import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { openTestPlatform } from '../engines/wiring.ts';
 
 export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
 
@@ -38,7 +38,7 @@ export interface Tenant {
   api_key: string;
 }
 
-/** The API host on embedded engines of its own, called without a socket. */
+/** The API host on engines of its own, called without a socket. */
 export interface Fixture {
   app: FastifyInstance;
   platform: Platform;
@@ -62,7 +62,7 @@ export async function openFixture(environment: Record<string, string> = {}): Pro
   // As root, Postgres runs as another user, who must be able to enter the folder.
   await chmod(data_dir, 0o711);
   const config = readConfig({ DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...environment });
-  const platform = await openEmbeddedPlatform(config);
+  const platform = await openTestPlatform(config);
   const { clock, logger } = platform;
   const sql = platform.postgres.service;
   const notifications = openNotifications(sql, logger);

@@ -58,6 +58,7 @@ const CURRENCIES = ['EUR', 'EUR', 'EUR', 'EUR', 'USD', 'ETH', 'JPY'];
 const TOO_LARGE = '9223372036854775808';
 const BEYOND_64_BITS = '99999999999999999999999999999999999999';
 
+const FEW = 8;
 const FOOTBALL = { sport: 'football', bet_type: 'single', odds: '2.10', event_ref: 'final' };
 
 const FIRST_MS = Date.UTC(2026, 0, 15, 12);
@@ -106,23 +107,25 @@ export function toEvents(
   const all = [...before];
   for (const step of steps) {
     const again = step.retry === 0 ? undefined : all.at(-step.retry);
-    const event = again ?? toEvent(step, senders);
+    const event = again ?? toEvent(step, all.length, senders);
     events.push(event);
     all.push(event);
   }
   return events;
 }
 
-function toEvent(step: Step, senders: readonly Sender[]): SentEvent {
+function toEvent(step: Step, place: number, senders: readonly Sender[]): SentEvent {
   const names = NAMES[step.kind];
   const drawn = names[step.event % names.length] ?? 'login';
   // A bet that was won is lost only where the stream contradicts itself.
   const event = drawn === 'bet_lost' && step.salt === 0 && !isLost(step.reference) ? 'bet_won' : drawn;
-  const moment = step.kind === 'status' ? step.event % 997 : step.moment;
+  const hour_ms = FIRST_MS + step.moment * 3_600_000 + (step.moment % 3);
+  // Of two KYC events at one moment the one that arrives later holds: only streams whose order counts have those.
+  const isOrdered = event.startsWith('kyc_') && step.salt === 0;
   return {
     event,
     ...identityOf(step, senders),
-    timestamp: new Date(FIRST_MS + moment * 3_600_000 + (moment % 3)).toISOString(),
+    timestamp: new Date(isOrdered ? FIRST_MS + place : hour_ms).toISOString(),
     properties: propertiesOf(step, event),
   };
 }
@@ -131,7 +134,9 @@ function identityOf(step: Step, senders: readonly Sender[]): { anonymous_id?: st
   const hasId = step.kind === 'transaction' || step.kind === 'casino' || step.kind === 'sport';
   const contradicts = step.salt === 3;
   // An id belongs to one player, unless it contradicts itself.
-  const index = hasId && !contradicts ? step.reference % senders.length : step.player;
+  const own = hasId && !contradicts ? step.reference % senders.length : step.player;
+  // Few players change status, so that several changes meet.
+  const index = step.kind === 'status' ? step.player % FEW : own;
   const sender = senders[index];
   if (sender === undefined) throw new Error('no such sender');
   const { anonymous_id, player_id } = sender;

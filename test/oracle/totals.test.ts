@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/events/envelope.ts';
 import { folded, startTestService, type TestService, type TestTenant } from '../engines/embedded.ts';
+import { openTestPlatform } from '../engines/wiring.ts';
 import { Oracle, type ExpectedPlayer, type SentEvent } from './oracle.ts';
 import { propertyParameters } from './settings.ts';
 import { streamOf, toEvents, type Sender, type Step } from './streams.ts';
@@ -12,7 +13,8 @@ const BATCH = 97;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  // The oracle takes the events of all players in the order they were sent, and so must the service.
+  service = await startTestService({}, (config) => openTestPlatform(config, { partitions: 1 }));
 });
 afterAll(() => service.close());
 

@@ -26,6 +26,7 @@ const REPLICAS = 3;
 export function openKafkaLog(options: KafkaLogOptions): EventLog {
   const { topic_prefix = '', partitions = 1, session_timeout_ms = SESSION_TIMEOUT_MS } = options;
   const admin = new KafkaAdmin(options);
+  const admins = new Map<string, KafkaAdmin>();
   const appenders = new Map<string, KafkaAppender>();
   const members = new Set<KafkaMember>();
   const nameOf = (name: string) => topic_prefix + name;
@@ -36,13 +37,25 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
     return appender;
   }
 
+  /**
+   * A connection that knows one topic only: kafkajs keeps the topics of the last metadata answer, so calls for two
+   * topics at the same time can each find the other's alone, and then report a topic without partitions.
+   */
+  function adminOf(name: string): KafkaAdmin {
+    let own = admins.get(name);
+    if (own === undefined) admins.set(name, (own = new KafkaAdmin(options)));
+    return own;
+  }
+
   async function endOffsets(name: string): Promise<Map<number, bigint>> {
-    const rows = await admin.run('tell its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
+    const rows = await adminOf(name).run('tell its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
     return new Map(rows.map((row) => [row.partition, BigInt(row.high)]));
   }
 
   function committed(name: string, group: string): Promise<Map<number, bigint>> {
-    return admin.run('tell the committed offsets', (a) => committedOffsets(a, nameOf(name), nameOf(group)));
+    return adminOf(name).run('tell the committed offsets', (a) =>
+      committedOffsets(a, nameOf(name), nameOf(group)),
+    );
   }
 
   return {
@@ -105,7 +118,7 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
     async close() {
       await Promise.all([...members].map((member) => member.close()));
       await Promise.all([...appenders.values()].map((appender) => appender.close()));
-      await admin.close();
+      await Promise.all([admin, ...admins.values()].map((open) => open.close()));
     },
   };
 }
@@ -157,6 +170,8 @@ async function leadersOf(admin: Admin, topic: string): Promise<void> {
 async function committedOffsets(admin: Admin, topic: string, groupId: string): Promise<Map<number, bigint>> {
   const [rows] = await admin.fetchOffsets({ groupId, topics: [topic] });
   const known = new Map((rows?.partitions ?? []).map((row) => [row.partition, BigInt(row.offset)]));
+  // Taken for "nothing committed", this would make the group begin again.
+  if (known.size === 0) throw new Error(`no partition of ${topic} is known`);
   if ([...known.values()].every((offset) => offset >= 0n)) return known;
   // A negative offset stands for none: such a group begins at the beginning.
   const limits = await admin.fetchTopicOffsets(topic);

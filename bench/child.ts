@@ -1,0 +1,61 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { packageRoot } from '../src/package-root.ts';
+
+/** A server in a process of its own, so that its CPU time is its alone. */
+export interface BenchServer {
+  port: number;
+  /** Whatever the server said when it was ready. */
+  ready: Record<string, string>;
+  /** CPU time of the process so far, in milliseconds. */
+  cpu_ms(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Starts `dist/bench/servers/<name>.js`, which talks through {@link serve}. */
+export async function startBenchServer(
+  name: string,
+  environment: Record<string, string> = {},
+): Promise<BenchServer> {
+  const child = fork(join(packageRoot, 'dist', 'bench', 'servers', `${name}.js`), {
+    env: { ...process.env, ...environment },
+    execArgv: ['--max-semi-space-size=32'],
+  });
+  const ready = (await message(child)) as { port: number; ready: Record<string, string> };
+  return {
+    ...ready,
+    async cpu_ms() {
+      child.send('cpu');
+      return (await message(child)) as number;
+    },
+    async stop() {
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      child.send('stop');
+      await gone;
+    },
+  };
+}
+
+function message(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number | null) => reject(new Error(`the server ended with ${code}`));
+    child.once('exit', onExit);
+    child.once('message', (value) => {
+      child.off('exit', onExit);
+      resolve(value);
+    });
+  });
+}
+
+/** The child's side: says that it listens, answers questions about its CPU time, ends when told. */
+export function serve(port: number, ready: Record<string, string>, close: () => Promise<void>): void {
+  process.on('message', (asked) => {
+    if (asked === 'cpu') {
+      const { user, system } = process.cpuUsage();
+      process.send?.((user + system) / 1000);
+    } else {
+      void close().then(() => process.exit(0));
+    }
+  });
+  process.send?.({ port, ready });
+}

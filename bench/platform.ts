@@ -1,0 +1,11 @@
+import type { Config, Servers } from '../src/config.ts';
+import { openDistributedPlatform } from '../src/wiring/distributed.ts';
+import { openEmbeddedPlatform } from '../src/wiring/embedded.ts';
+import type { Platform } from '../src/wiring/platform.ts';
+
+/** The platform a bench server runs on: embedded, or the servers given as JSON in BENCH_SERVERS. */
+export function openBenchPlatform(config: Config): Promise<Platform> {
+  const given = process.env['BENCH_SERVERS'];
+  if (given === undefined) return openEmbeddedPlatform(config);
+  return openDistributedPlatform(config, JSON.parse(given) as Servers);
+}

@@ -1,0 +1,103 @@
+-- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.
+
+CREATE TABLE default.events
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `event` LowCardinality(String),
+    `player_id` UUID,
+    `occurred_at` DateTime64(3, 'UTC'),
+    `received_at` DateTime64(3, 'UTC'),
+    `ingestion_id` UUID,
+    `event_index` UInt16,
+    `base_amount` Nullable(Int64),
+    `base_payout` Nullable(Int64),
+    `properties` String CODEC(ZSTD(1)),
+    `revision` UInt64 DEFAULT 0
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, event, player_id, occurred_at, ingestion_id, event_index)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE default.events_by_player
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `event` LowCardinality(String),
+    `player_id` UUID,
+    `occurred_at` DateTime64(3, 'UTC'),
+    `received_at` DateTime64(3, 'UTC'),
+    `ingestion_id` UUID,
+    `event_index` UInt16,
+    `base_amount` Nullable(Int64),
+    `base_payout` Nullable(Int64),
+    `properties` String CODEC(ZSTD(1)),
+    `revision` UInt64 DEFAULT 0
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, player_id, occurred_at, ingestion_id, event_index)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by_player
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `event` LowCardinality(String),
+    `player_id` UUID,
+    `occurred_at` DateTime64(3, 'UTC'),
+    `received_at` DateTime64(3, 'UTC'),
+    `ingestion_id` UUID,
+    `event_index` UInt16,
+    `base_amount` Nullable(Int64),
+    `base_payout` Nullable(Int64),
+    `properties` String,
+    `revision` UInt64
+)
+AS SELECT *
+FROM default.events;
+
+CREATE TABLE default.players
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `external_id` Nullable(String),
+    `email` Nullable(String),
+    `phone` Nullable(String),
+    `telegram_id` Nullable(String),
+    `status` LowCardinality(String),
+    `timezone` LowCardinality(Nullable(String)),
+    `default_currency_code` LowCardinality(String),
+    `current_tier_code` LowCardinality(Nullable(String)),
+    `tier_promoted_at` Nullable(DateTime64(3, 'UTC')),
+    `kyc_status` LowCardinality(String),
+    `kyc_level` Int32,
+    `churn_score` Float64,
+    `ltv_predicted` Nullable(Float64),
+    `custom_attributes` String,
+    `first_seen_at` DateTime64(3, 'UTC'),
+    `last_seen_at` DateTime64(3, 'UTC'),
+    `total_deposited` Int64,
+    `total_withdrawn` Int64,
+    `total_wagered` Int64,
+    `total_won` Int64,
+    `ggr` Int64,
+    `bet_count` Int64,
+    `session_count` Int64,
+    `created_at` DateTime64(3, 'UTC'),
+    `deleted_at` Nullable(DateTime64(3, 'UTC')),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, player_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE default.schema_migrations
+(
+    `version` UInt32,
+    `name` String,
+    `applied_at` DateTime DEFAULT now()
+)
+ENGINE = ReplacingMergeTree
+ORDER BY version
+SETTINGS index_granularity = 8192;

@@ -1,0 +1,306 @@
+-- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.
+
+create type bet_kind as enum ('casino', 'sport');
+
+create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
+
+create type money_event as enum ('deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided');
+
+CREATE OR REPLACE FUNCTION public.current_tenant_id()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN (NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid;
+
+CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
+
+CREATE OR REPLACE PROCEDURE public.protect_tenant_table(IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  execute format('alter table %s enable row level security', target);
+  execute format('alter table %s force row level security', target);
+  execute format('create policy own_tenant on %s to engagement_api using (tenant_id = current_tenant_id())', target);
+  execute format('create policy every_tenant on %s to engagement_service using (true)', target);
+  execute format('grant select, insert, update, delete on %s to engagement_api, engagement_service', target);
+end $procedure$;
+
+create table event_log.group_positions (
+  group_name text not null,
+  topic_id smallint not null,
+  partition smallint not null,
+  next_offset bigint not null,
+  constraint group_positions_pkey PRIMARY KEY (group_name, topic_id, partition)
+);
+
+create table event_log.records (
+  topic_id smallint not null,
+  partition smallint not null,
+  log_offset bigint not null,
+  key text not null,
+  value text not null,
+  constraint records_pkey PRIMARY KEY (topic_id, partition, log_offset)
+);
+
+create table event_log.topics (
+  topic_id smallint not null generated as identity,
+  topic text not null,
+  partitions smallint not null,
+  constraint topics_pkey PRIMARY KEY (topic_id),
+  constraint topics_topic_key UNIQUE (topic)
+);
+
+create table public.api_keys (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  key_id uuid not null,
+  name text not null,
+  environment text not null,
+  public_id text not null,
+  secret_hash bytea not null,
+  ingest_per_minute integer,
+  ingest_burst integer,
+  created_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
+  constraint api_keys_environment_check CHECK ((environment = ANY (ARRAY['dev'::text, 'stag'::text, 'prod'::text]))),
+  constraint api_keys_ingest_burst_check CHECK ((ingest_burst > 0)),
+  constraint api_keys_ingest_per_minute_check CHECK ((ingest_per_minute > 0)),
+  constraint api_keys_pkey PRIMARY KEY (tenant_id, key_id),
+  constraint api_keys_public_id_key UNIQUE (public_id),
+  constraint api_keys_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.api_keys: enabled, forced
+create policy every_tenant on api_keys for all to engagement_service using (true);
+create policy own_tenant on api_keys for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.api_keys to engagement_api;
+grant delete, insert, select, update on public.api_keys to engagement_service;
+
+create table public.bets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  kind bet_kind not null,
+  bet_id text not null,
+  status bet_status not null,
+  revision integer not null,
+  constraint bets_pkey PRIMARY KEY (tenant_id, project_id, kind, bet_id)
+) with (fillfactor=80);
+-- row-level security of public.bets: enabled, forced
+create policy every_tenant on bets for all to engagement_service using (true);
+create policy own_tenant on bets for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bets to engagement_api;
+grant delete, insert, select, update on public.bets to engagement_service;
+
+create table public.currencies (
+  tenant_id uuid not null,
+  code text not null,
+  kind text not null,
+  scale smallint not null,
+  symbol text not null,
+  display_name text not null,
+  is_active boolean not null default true,
+  constraint currencies_kind_check CHECK ((kind = ANY (ARRAY['fiat'::text, 'crypto'::text]))),
+  constraint currencies_pkey PRIMARY KEY (tenant_id, code),
+  constraint currencies_scale_check CHECK (((scale >= 0) AND (scale <= 18))),
+  constraint currencies_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+-- row-level security of public.currencies: enabled, forced
+create policy every_tenant on currencies for all to engagement_service using (true);
+create policy own_tenant on currencies for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.currencies to engagement_api;
+grant delete, insert, select, update on public.currencies to engagement_service;
+
+create table public.dead_letter_replays (
+  partition integer not null,
+  log_offset bigint not null,
+  started_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint dead_letter_replays_pkey PRIMARY KEY (partition, log_offset)
+);
+grant delete, insert, select, update on public.dead_letter_replays to engagement_service;
+
+create table public.fold_positions (
+  topic text not null,
+  partition integer not null,
+  next_offset bigint not null,
+  constraint fold_positions_pkey PRIMARY KEY (topic, partition)
+);
+grant delete, insert, select, update on public.fold_positions to engagement_service;
+
+create table public.ledger (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null,
+  event money_event not null,
+  occurrence bigint not null,
+  player_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  currency text,
+  amount numeric(38,0),
+  payout numeric(38,0),
+  base_amount bigint,
+  base_payout bigint,
+  rate numeric,
+  rate_ts timestamp with time zone,
+  ingestion_id uuid not null,
+  event_index smallint not null,
+  log_partition integer not null,
+  log_offset bigint not null,
+  constraint ledger_pkey PRIMARY KEY (tenant_id, project_id, reference, event, occurrence)
+);
+-- row-level security of public.ledger: enabled, forced
+create policy every_tenant on ledger for all to engagement_service using (true);
+create policy own_tenant on ledger for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.ledger to engagement_api;
+grant delete, insert, select, update on public.ledger to engagement_service;
+
+create table public.memberships (
+  tenant_id uuid not null,
+  user_id text not null,
+  role text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint memberships_pkey PRIMARY KEY (tenant_id, user_id),
+  constraint memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text]))),
+  constraint memberships_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id);
+-- row-level security of public.memberships: enabled, forced
+create policy every_tenant on memberships for all to engagement_service using (true);
+create policy own_tenant on memberships for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.memberships to engagement_api;
+grant delete, insert, select, update on public.memberships to engagement_service;
+
+create table public.mirror_positions (
+  name text not null,
+  changed_xid xid8 not null,
+  player_id uuid not null,
+  constraint mirror_positions_pkey PRIMARY KEY (name)
+);
+grant delete, insert, select, update on public.mirror_positions to engagement_service;
+
+create table public.player_identities (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  anonymous_id text not null,
+  player_id uuid not null,
+  linked_at timestamp with time zone not null,
+  constraint player_identities_pkey PRIMARY KEY (tenant_id, project_id, anonymous_id)
+);
+-- row-level security of public.player_identities: enabled, forced
+create policy every_tenant on player_identities for all to engagement_service using (true);
+create policy own_tenant on player_identities for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.player_identities to engagement_api;
+grant delete, insert, select, update on public.player_identities to engagement_service;
+
+create table public.player_totals (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  first_seen_at timestamp with time zone not null,
+  last_seen_at timestamp with time zone not null,
+  total_deposited bigint not null default 0,
+  total_withdrawn bigint not null default 0,
+  total_wagered bigint not null default 0,
+  total_won bigint not null default 0,
+  bet_count bigint not null default 0,
+  session_count bigint not null default 0,
+  pending_conversions bigint not null default 0,
+  updated_at timestamp with time zone not null,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  constraint player_totals_pkey PRIMARY KEY (tenant_id, project_id, player_id)
+) with (fillfactor=80);
+CREATE INDEX player_totals_by_change ON public.player_totals USING btree (changed_xid, player_id);
+CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, last_seen_at DESC, player_id DESC);
+-- row-level security of public.player_totals: enabled, forced
+create policy every_tenant on player_totals for all to engagement_service using (true);
+create policy own_tenant on player_totals for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.player_totals to engagement_api;
+grant delete, insert, select, update on public.player_totals to engagement_service;
+
+create table public.players (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  external_id text,
+  email text,
+  phone text,
+  telegram_id text,
+  anonymous_ids text[] not null default '{}'::text[],
+  status text not null default 'active'::text,
+  self_excluded boolean not null default false,
+  self_excluded_at timestamp with time zone,
+  timezone text,
+  default_currency_code text not null,
+  current_tier_code text,
+  tier_promoted_at timestamp with time zone,
+  kyc_status text not null default 'none'::text,
+  kyc_status_at timestamp with time zone,
+  kyc_level integer not null default 0,
+  kyc_level_at timestamp with time zone,
+  churn_score double precision not null default 0,
+  ltv_predicted double precision,
+  custom_attributes jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
+  constraint players_pkey PRIMARY KEY (tenant_id, project_id, player_id),
+  constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
+);
+CREATE INDEX players_by_email ON public.players USING btree (tenant_id, project_id, email) WHERE (email IS NOT NULL);
+CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (tenant_id, project_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX players_by_phone ON public.players USING btree (tenant_id, project_id, phone) WHERE (phone IS NOT NULL);
+CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
+CREATE INDEX players_by_telegram_id ON public.players USING btree (tenant_id, project_id, telegram_id) WHERE (telegram_id IS NOT NULL);
+-- row-level security of public.players: enabled, forced
+create policy every_tenant on players for all to engagement_service using (true);
+create policy own_tenant on players for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.players to engagement_api;
+grant delete, insert, select, update on public.players to engagement_service;
+
+create table public.projects (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  name text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint projects_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint projects_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+-- row-level security of public.projects: enabled, forced
+create policy every_tenant on projects for all to engagement_service using (true);
+create policy own_tenant on projects for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.projects to engagement_api;
+grant delete, insert, select, update on public.projects to engagement_service;
+
+create table public.schema_migrations (
+  folder text not null,
+  version integer not null,
+  name text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint schema_migrations_pkey PRIMARY KEY (folder, version)
+);
+
+create table public.sink_positions (
+  topic text not null,
+  partition integer not null,
+  next_offset bigint not null,
+  block_end bigint,
+  constraint sink_positions_pkey PRIMARY KEY (topic, partition)
+);
+grant delete, insert, select, update on public.sink_positions to engagement_service;
+
+create table public.tenants (
+  tenant_id uuid not null,
+  name text not null,
+  base_currency text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint tenants_pkey PRIMARY KEY (tenant_id)
+);
+-- row-level security of public.tenants: enabled, forced
+create policy every_tenant on tenants for all to engagement_service using (true);
+create policy own_tenant on tenants for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.tenants to engagement_api;
+grant delete, insert, select, update on public.tenants to engagement_service;

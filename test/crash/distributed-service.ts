@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { InternalApi } from '../../scripts/service-api.ts';
+import { ServiceProcess } from '../../scripts/service-process.ts';
+import type { Servers } from '../../src/config.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import type { TestServers } from '../engines/global-setup.ts';
+import { newInstallation } from '../engines/installation.ts';
+import { startKafka } from '../engines/kafka.ts';
+import { startRedis } from '../engines/redis.ts';
+import type { Engine } from '../engines/server-process.ts';
+
+/** The real service as two processes, on a Kafka and a Redis of its own and on the shared Postgres and ClickHouse. */
+export interface DistributedService {
+  kafka: Engine;
+  redis: Engine;
+  servers: Servers;
+  /** The roles api and intake. */
+  front: ServiceProcess;
+  /** The roles player-fold, analytics-sink and player-mirror. */
+  processors: ServiceProcess;
+  api: InternalApi;
+  /** Also when something failed before; removes everything but the shared databases. */
+  close(): Promise<void>;
+}
+
+export async function startDistributedService(shared: TestServers): Promise<DistributedService> {
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-engines-'));
+  const closers: (() => Promise<unknown>)[] = [() => rm(dir, { recursive: true, force: true })];
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer();
+  };
+  try {
+    const kafka = await startKafka();
+    closers.push(() => kafka.stop());
+    const redis = await startRedis();
+    closers.push(() => redis.stop());
+    const own = { kafka_brokers: kafka.brokers, redis_url: redis.url };
+    const servers = await newInstallation({ ...shared, ...own });
+    const internal_secret = randomUUID() + randomUUID();
+    const environment = environmentOf(servers, internal_secret);
+    const start = async (name: string, roles: string) => {
+      const service = new ServiceProcess({
+        data_dir: join(dir, name),
+        port: await freePort(),
+        ingest_port: await freePort(),
+        environment: { ...environment, ROLES: roles },
+      });
+      closers.push(() => service.signal('SIGKILL'));
+      await service.start();
+      return service;
+    };
+    const [front, processors] = await Promise.all([
+      start('front', 'api,intake'),
+      start('processors', 'player-fold,analytics-sink,player-mirror'),
+    ]);
+    const api = { base_url: front.base_url, internal_secret };
+    return { kafka, redis, servers, front, processors, api, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function environmentOf(servers: Servers, internal_secret: string): Record<string, string> {
+  return {
+    INTERNAL_SECRET: internal_secret,
+    LOG_LEVEL: 'warn',
+    RATE_INGEST_PER_SECOND: '1000000',
+    RATE_INGEST_BURST: '1000000',
+    KAFKA_BROKERS: servers.kafka_brokers.join(','),
+    KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
+    KAFKA_PARTITIONS: String(servers.kafka_partitions),
+    CLICKHOUSE_URL: servers.clickhouse_url,
+    POSTGRES_URL: servers.postgres_url,
+    REDIS_URL: servers.redis_url,
+  };
+}

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import { isReady } from '../../scripts/service-process.ts';
+import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
+import { eventually } from '../engines/embedded.ts';
+import { startDistributedService, type DistributedService } from './distributed-service.ts';
+import { Load } from './load.ts';
+import { Model } from './model.ts';
+import { readMetric, sendPageViews, sendUntil } from './probe.ts';
+import { Random } from './random.ts';
+import { verifyEvents, verifyService } from './verify.ts';
+
+const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_102);
+const PLAYERS = 40;
+/** More events at once than intake keeps waiting: some are refused at once. */
+const FLOOD = { connections: 600, batch: 100 };
+const MEMORY_GROWTH_BYTES = 256 * 1024 * 1024;
+/** The log gives up an append after 10 s, and with it refuses what waited behind. */
+const LONGEST_ANSWER_MS = 12_000;
+
+let service: DistributedService;
+let tenant: ProvisionedTenant;
+/** Its events are only there to be answered; nothing is compared but what reconciliation says. */
+let bystander: ProvisionedTenant;
+let model: Model;
+let load: Load;
+beforeAll(async () => {
+  service = await startDistributedService(inject('servers'));
+  const newTenant = (name: string) =>
+    provisionTenant(service.api, { name, base_currency: 'EUR', project_name: name, admin_user_id: name });
+  tenant = await newTenant('compared');
+  bystander = await newTenant('bystander');
+  const random = new Random(SEED);
+  model = new Model(random, PLAYERS);
+  load = new Load({ model, random, ingest_url: service.front.ingest_url, api_key: tenant.api_key });
+  load.up = true;
+});
+afterAll(async () => service?.close());
+
+const send = (size: number) => sendPageViews(service.front.ingest_url, bystander.api_key, size);
+const accepted = () => model.events.reduce((sum, event) => sum + event.accepted, 0);
+/** Resolves when the load gets somewhere again. */
+const goesOn = (what: string) => {
+  const before = accepted();
+  return eventually(what, async () => (accepted() > before + 500 ? true : undefined), 30_000);
+};
+
+it('keeps accepting while Redis is dead, and while the processors are', async () => {
+  await goesOn('the load begins');
+  await service.processors.signal('SIGKILL');
+  const coming_back = service.processors.start();
+  await service.redis.kill();
+  const stop = AbortSignal.timeout(2_500);
+  const probes = await sendUntil(stop, 4, () => send(1));
+  expect(probes.length).toBeGreaterThan(20);
+  expect(probes.filter(({ status }) => status !== 202)).toEqual([]);
+  expect(Math.max(...probes.map(({ took_ms }) => took_ms))).toBeLessThan(2_000);
+  expect(await readMetric(service.front.base_url, 'rate_limiter_degraded')).toBe(1);
+  await service.redis.restart();
+  await eventually('limits are shared again', async () =>
+    (await readMetric(service.front.base_url, 'rate_limiter_degraded')) === 0 ? true : undefined,
+  );
+  await coming_back;
+});
+
+it('refuses in bounded time and memory while Kafka is dead, and goes on when it is back', async () => {
+  const memory = () => readMetric(service.front.base_url, 'process_resident_memory_bytes');
+  const before = (await memory()) ?? 0;
+  await service.kafka.kill();
+  const stop = AbortSignal.timeout(6_000);
+  const flood = sendUntil(stop, FLOOD.connections, () => send(FLOOD.batch));
+  await sleep(2_000);
+  expect(await isReady(service.front.base_url)).toBe(false);
+  const probes = await flood;
+  expect(new Set(probes.map(({ status, code }) => `${status} ${code}`))).toEqual(
+    new Set(['503 INGESTION_UNAVAILABLE']),
+  );
+  for (const { retry_after } of probes) expect(Number(retry_after)).toBeGreaterThanOrEqual(1);
+  expect(Math.max(...probes.map(({ took_ms }) => took_ms))).toBeLessThan(LONGEST_ANSWER_MS);
+  expect(((await memory()) ?? 0) - before).toBeLessThan(MEMORY_GROWTH_BYTES);
+  await service.kafka.restart();
+  await goesOn('the load goes on after the outage');
+});
+
+it('counts every accepted event exactly once, the processors being killed twice more', async () => {
+  const { processors, servers, api } = service;
+  await processors.signal('SIGKILL');
+  // Once more while it finds its way into the groups.
+  const starting = processors.start().catch(() => undefined);
+  await sleep(3_000);
+  await processors.signal('SIGKILL');
+  await starting;
+  await processors.start();
+  await load.finish();
+  expect(load.faults).toBe(0);
+  expect(load.repeated).toBeGreaterThan(0);
+  expect(accepted()).toBeGreaterThan(2_000);
+  const differences = await verifyService(api, tenant, model);
+  const clickhouse = connectClickHouse(servers.clickhouse_url);
+  differences.push(...(await verifyEvents(clickhouse, tenant, model)).differences);
+  await clickhouse.close();
+  expect(differences).toEqual([]);
+  expect(await readMetric(processors.base_url, 'consumer_lag_events')).toBe(0);
+  await processors.stop();
+  await service.front.stop();
+}, 180_000);

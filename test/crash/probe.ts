@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** One answer of the ingestion API. */
+export interface Probe {
+  status: number;
+  code: string | undefined;
+  retry_after: string | null;
+  took_ms: number;
+}
+
+const PAUSE_MS = 100;
+
+/** Sends a batch of `size` page views; rejects without an answer. */
+export async function sendPageViews(ingest_url: string, api_key: string, size: number): Promise<Probe> {
+  const event = { event: 'page_view', anonymous_id: 'a-browser', properties: { url: '/'.padEnd(200, 'x') } };
+  const started_ms = performance.now();
+  const response = await fetch(`${ingest_url}/v1/events/batch`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ events: Array.from({ length: size }, () => event) }),
+  });
+  const answer = (await response.json()) as { error?: { code: string } };
+  return {
+    status: response.status,
+    code: answer.error?.code,
+    retry_after: response.headers.get('retry-after'),
+    took_ms: performance.now() - started_ms,
+  };
+}
+
+/** Sends again and again over `connections` until `stop`; all answers, in order of arrival. */
+export async function sendUntil(stop: AbortSignal, connections: number, send: () => Promise<Probe>) {
+  const probes: Probe[] = [];
+  const sender = async () => {
+    while (!stop.aborted) {
+      probes.push(await send());
+      await sleep(PAUSE_MS);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, sender));
+  return probes;
+}
+
+/** A metric of one process; undefined where it is not shown. */
+export async function readMetric(base_url: string, name: string): Promise<number | undefined> {
+  const text = await (await fetch(`${base_url}/metrics`)).text();
+  const line = text.split('\n').find((entry) => entry.startsWith(`${name} `) || entry.startsWith(`${name}{`));
+  return line === undefined ? undefined : Number(line.split(' ').at(-1));
+}

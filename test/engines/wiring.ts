@@ -1,0 +1,52 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../src/config.ts';
+import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
+import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import type { TestServers } from './global-setup.ts';
+import { newInstallation } from './installation.ts';
+
+/** The servers of the project `distributed`; undefined where tests run on the embedded engines. */
+async function sharedServers(): Promise<TestServers | undefined> {
+  if (process.env['TEST_WIRING'] !== 'distributed') return undefined;
+  // Only here, because the benchmarks use these files without vitest.
+  const { inject } = await import('vitest');
+  return inject('servers');
+}
+
+/**
+ * A platform with nothing on it: the embedded engines on `config.data_dir`, or an installation on the servers, whose
+ * topics have this many partitions.
+ */
+export async function openTestPlatform(
+  config: Config,
+  { partitions }: { partitions?: number } = {},
+): Promise<Platform> {
+  const servers = await sharedServers();
+  return servers === undefined
+    ? openEmbeddedPlatform(config)
+    : openDistributedPlatform(config, await newInstallation(servers, partitions));
+}
+
+/** An empty Postgres, for tests that need no other engine. */
+export async function openTestPostgres(): Promise<{ url: string; close(): Promise<void> }> {
+  const servers = await sharedServers();
+  if (servers !== undefined) {
+    const { postgres_url } = await newInstallation(servers);
+    return { url: postgres_url, close: () => Promise.resolve() };
+  }
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-postgres-'));
+  // Run by root, Postgres works as another user and has to get through.
+  await chmod(dir, 0o711);
+  const server = await startEmbeddedPostgres({ dir });
+  return {
+    url: server.url,
+    async close() {
+      await server.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

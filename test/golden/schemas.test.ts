@@ -1,0 +1,189 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
+import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import { newId } from '../../src/platform/ids.ts';
+import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
+import {
+  migratePostgres,
+  readMigrations,
+  SchemaTooNew,
+  withMigrationLock,
+} from '../../src/platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
+import type { Db } from '../../src/platform/postgres/port.ts';
+import { expectGolden } from './golden.ts';
+import { describePostgres } from './postgres-schema.ts';
+
+let dir: string;
+let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+let owner: Db;
+let clickhouse: ClickHouse;
+
+/** What one process does to Postgres when it starts. */
+async function migrate(sql: Db): Promise<void> {
+  await migratePostgres(sql);
+  await migratePostgres(sql, 'pg-migrations/event-log');
+}
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'engagement-schema-'));
+  // As root, Postgres runs as another user, who must be able to enter the folder.
+  await chmod(dir, 0o711);
+  server = await startEmbeddedPostgres({ dir: join(dir, 'postgres') });
+  owner = connectPool(server.url);
+  clickhouse = await openEmbeddedClickHouse(join(dir, 'clickhouse'));
+  // Three processes that start at once on empty databases: every test below sees what came of it.
+  const processes = [owner, connectPool(server.url), connectPool(server.url)];
+  await Promise.all(processes.map(migrate));
+  await Promise.all(processes.map((sql) => withMigrationLock(sql, () => migrateClickHouse(clickhouse))));
+  await Promise.all(processes.slice(1).map((sql) => sql.end({ timeout: 5 })));
+});
+afterAll(async () => {
+  await clickhouse.close();
+  await owner.end({ timeout: 5 });
+  await server.stop();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const appliedInPostgres = () => owner`select * from schema_migrations order by folder, version`;
+const appliedInClickHouse = () =>
+  clickhouse.query<{ version: number; name: string }>('select * from schema_migrations order by version');
+async function describeClickHouse(): Promise<string> {
+  const tables = await clickhouse.query<{ text: string }>(
+    "select formatQuery(create_table_query) || ';' as text from system.tables where database = currentDatabase() order by name",
+  );
+  const header = '-- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.';
+  return `${[header, ...tables.map(({ text }) => text)].join('\n\n')}\n`;
+}
+
+describe('the migrations', () => {
+  it('result in the Postgres schema that is written down', async () => {
+    await expectGolden('pg-migrations/schema.golden.sql', await describePostgres(owner));
+  });
+
+  it('result in the ClickHouse schema that is written down', async () => {
+    await expectGolden('clickhouse/schema.golden.sql', await describeClickHouse());
+  });
+
+  it('are applied once, also by processes that start at once', async () => {
+    const files = [...(await readMigrations('pg-migrations')), ...(await readMigrations('pg-migrations/event-log'))];
+    const inPostgres = await appliedInPostgres();
+    expect(inPostgres.map((row) => String(row['name'])).sort()).toEqual(files.map(({ name }) => name).sort());
+    const inClickHouse = await appliedInClickHouse();
+    const clickhouseFiles = await readMigrations('clickhouse');
+    expect(inClickHouse.map(({ name }) => name)).toEqual(clickhouseFiles.map(({ name }) => name));
+  });
+
+  it('do nothing the second time', async () => {
+    const before = [await appliedInPostgres(), await appliedInClickHouse()];
+    const schemas = [await describePostgres(owner), await describeClickHouse()];
+    await migrate(owner);
+    await migrateClickHouse(clickhouse);
+    expect([await appliedInPostgres(), await appliedInClickHouse()]).toEqual(before);
+    expect([await describePostgres(owner), await describeClickHouse()]).toEqual(schemas);
+  });
+
+  it('continue where a ClickHouse migration was interrupted', async () => {
+    const before = await describeClickHouse();
+    await clickhouse.command('truncate table schema_migrations');
+    await migrateClickHouse(clickhouse);
+    expect(await describeClickHouse()).toBe(before);
+    expect(await appliedInClickHouse()).toHaveLength((await readMigrations('clickhouse')).length);
+  });
+
+  it('leave nothing behind when one fails, and say so', async () => {
+    await owner`create database half`;
+    const half = connectPool(server.url.replace(/[^/]*$/, 'half'));
+    await half`create table ledger (in_the_way integer)`;
+    await expect(migrate(half)).rejects.toThrow(/ledger/);
+    const tables = await half`select tablename from pg_tables where schemaname = 'public'`;
+    expect(tables.map((row) => String(row['tablename']))).toEqual(['ledger']);
+    await half.end({ timeout: 5 });
+  });
+
+  it('refuse databases of a newer version and change nothing there', async () => {
+    for (const folder of ['pg-migrations', 'pg-migrations/event-log']) {
+      await owner`insert into schema_migrations (folder, version, name) values (${folder}, 999, '999_future.sql')`;
+      await expect(migratePostgres(owner, folder)).rejects.toThrow(SchemaTooNew);
+      await expect(migratePostgres(owner, folder)).rejects.toThrow(/999.*newer version of the service/);
+      await owner`delete from schema_migrations where version = 999`;
+    }
+    await clickhouse.command("insert into schema_migrations (version, name) values (999, '999_future.sql')");
+    await expect(migrateClickHouse(clickhouse)).rejects.toThrow(SchemaTooNew);
+    await clickhouse.command('alter table schema_migrations delete where version = 999 settings mutations_sync = 1');
+    await migrateClickHouse(clickhouse);
+  });
+});
+
+describe('tenancy', () => {
+  it('every table with tenant_id has row-level security forced and keys that begin with it', async () => {
+    const tables = await owner<{ name: string; enabled: boolean; forced: boolean; first_key: string | null }[]>`
+      select c.relname as name, c.relrowsecurity as enabled, c.relforcerowsecurity as forced,
+        (select a.attname from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+          where i.indrelid = c.oid and i.indisprimary) as first_key
+      from pg_class c
+      where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+        and exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id' and not attisdropped)
+      order by 1`;
+    expect(tables.length).toBeGreaterThan(9);
+    expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['players', 'ledger', 'bets']));
+    for (const table of tables) {
+      expect(table).toMatchObject({ enabled: true, forced: true, first_key: 'tenant_id' });
+    }
+  });
+
+  it('the API role owns nothing, bypasses nothing and can become nobody else', async () => {
+    const [role] = await owner`select * from pg_roles where rolname = 'engagement_api'`;
+    expect(role).toMatchObject({
+      rolsuper: false,
+      rolbypassrls: false,
+      rolcreaterole: false,
+      rolcreatedb: false,
+      rolcanlogin: false,
+      rolreplication: false,
+    });
+    const owned = await owner`select from pg_class where relowner = 'engagement_api'::regrole`;
+    const memberships = await owner`select from pg_auth_members where member = 'engagement_api'::regrole`;
+    const definers = await owner`select oid::regprocedure::text from pg_proc
+      where prosecdef and pronamespace in ('public'::regnamespace, 'event_log'::regnamespace)`;
+    expect([owned.length, memberships.length, [...definers]]).toEqual([0, 0, []]);
+  });
+
+  it('the API role has no way to what belongs to no tenant', async () => {
+    const open = await owner`
+      select c.oid::regclass::text as name from pg_class c
+      where c.relkind in ('r', 'p', 'v', 'm') and c.relnamespace::regnamespace::text in ('public', 'event_log')
+        and has_table_privilege('engagement_api', c.oid, 'select, insert, update, delete')
+        and not exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id')`;
+    expect([...open]).toEqual([]);
+  });
+
+  it('the API role sees and writes the rows of its transaction’s tenant only', async () => {
+    const postgres = openPostgres(server.url);
+    const [mine, other] = [newId(), newId()];
+    for (const tenant_id of [mine, other]) {
+      await postgres.service`insert into tenants (tenant_id, name, base_currency) values (${tenant_id}, 'T', 'EUR')`;
+      await postgres.service`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${newId()}, 'P')`;
+    }
+    const seen = await postgres.asTenant(mine, (tx) => tx`select tenant_id from projects`);
+    expect(seen.map((row) => String(row['tenant_id']))).toEqual([mine]);
+    const changed = await postgres.asTenant(mine, (tx) => tx`update projects set name = 'Mine'`);
+    expect(changed.count).toBe(1);
+    const insertion = postgres.asTenant(
+      mine,
+      (tx) => tx`insert into projects (tenant_id, project_id, name) values (${other}, ${newId()}, 'Foreign')`,
+    );
+    await expect(insertion).rejects.toThrow(/row-level security/);
+    const theft = postgres.asTenant(mine, (tx) => tx`update projects set tenant_id = ${other}`);
+    await expect(theft).rejects.toThrow(/row-level security/);
+    // Without a tenant nothing is seen: forgetting it fails closed.
+    const api = connectPool(server.url, { role: 'engagement_api', max: 1 });
+    expect(await api`select from projects`).toHaveLength(0);
+    await api.end({ timeout: 5 });
+    await postgres.close();
+  });
+});
