@@ -5,6 +5,8 @@ import { startTestService } from '../../test/engines/embedded.ts';
 import { serve } from '../child.ts';
 import { openBenchPlatform } from '../platform.ts';
 
+const ANSWER = '{"data":{"accepted":100}}';
+
 // A batch server without checks: parses, and appends the same events to the same log with the same client.
 const service = await startTestService({ roles: new Set(['api', 'intake']) }, openBenchPlatform);
 const { eventLog } = service.platform;
@@ -17,8 +19,8 @@ async function append(body: string, response: ServerResponse): Promise<void> {
   const { events } = JSON.parse(body) as Batch;
   const records = events.map((event) => ({ key: event.anonymous_id, value: JSON.stringify(event) }));
   await eventLog.append(TOPICS.events, records);
-  response.writeHead(202, { 'content-type': 'application/json' });
-  response.end('{"data":{"accepted":100}}');
+  response.writeHead(202, { 'content-type': 'application/json', 'content-length': ANSWER.length });
+  response.end(ANSWER);
 }
 
 const server = createServer((request, response) => {

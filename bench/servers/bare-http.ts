@@ -2,14 +2,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve } from '../child.ts';
 
+const ANSWER = '{"data":{"accepted":true}}';
+
 // The least a server can do with an event: take the body, parse it, say 202. No log, no checks.
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     JSON.parse(Buffer.concat(chunks).toString());
-    response.writeHead(202, { 'content-type': 'application/json' });
-    response.end('{"data":{"accepted":true}}');
+    response.writeHead(202, { 'content-type': 'application/json', 'content-length': ANSWER.length });
+    response.end(ANSWER);
   });
 });
 server.listen(0, '127.0.0.1', () => {

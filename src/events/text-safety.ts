@@ -17,11 +17,15 @@ export function findUnsafe(value: unknown, path: string, depth = 0): string | un
     }
     return undefined;
   }
-  for (const key of Object.keys(value)) {
+  // JSON objects have own keys only. Paths are built when there is something to say, not on the way.
+  for (const key in value) {
     if (UNSAFE_KEYS.has(key)) return `${path} has the key ${key}, which is not allowed`;
     if (unsafeText(key)) return `a key of ${path} contains NUL or a lone surrogate`;
-    const found = findUnsafe((value as Record<string, unknown>)[key], `${path}.${key}`, depth + 1);
-    if (found !== undefined) return found;
+    const child = (value as Record<string, unknown>)[key];
+    if (typeof child === 'string' ? unsafeText(child) : typeof child === 'object') {
+      const found = findUnsafe(child, `${path}.${key}`, depth + 1);
+      if (found !== undefined) return found;
+    }
   }
   return undefined;
 }

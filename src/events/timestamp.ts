@@ -10,10 +10,21 @@ export const LATEST_MS = Date.UTC(2299, 11, 31);
 export const MAX_AHEAD_MS = DAY_MS;
 
 /**
+ * What nearly every caller sends, for the engine's own parser, which is several times faster. Days after the
+ * 28th are left out: it would let 30 February pass as 2 March.
+ */
+const USUAL =
+  /^[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
+
+/**
  * Milliseconds since the epoch of an ISO-8601 date and time with an offset (`Z` for UTC), or undefined for
  * anything else, dates that do not exist included. Digits below the millisecond are cut off.
  */
 export function parseTimestamp(text: string): number | undefined {
+  return USUAL.test(text) ? Date.parse(text) : parseCarefully(text);
+}
+
+function parseCarefully(text: string): number | undefined {
   const match = ISO_8601.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second = '0', fraction = '0', offset = 'Z'] = match;

@@ -125,12 +125,12 @@ async function applyInOneTransaction(
   const next = (records.at(-1)?.offset ?? 0n) + 1n;
   const started_ms = performance.now();
   const read = positions.get(partition);
-  const decision = (await sql.begin(async (tx) => {
+  const decision = await sql.begin(async (tx): Promise<Decision> => {
     const snapshot = await readSnapshot(tx, requestFor(events));
     const decided = decide(events, snapshot, { newId, partition });
     await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
     return decided;
-  })) as Decision;
+  });
   positions.set(partition, next);
   metrics.foldBatchEvents.observe(records.length);
   metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);

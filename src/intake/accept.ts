@@ -43,7 +43,8 @@ export function acceptBatch(
   const events = eventsOf(body.value);
   const records: NewRecord[] = [];
   const rejected: BatchResult['rejected'] = [];
-  for (const [index, event] of events.entries()) {
+  for (let index = 0; index < events.length; index++) {
+    const event = events[index];
     const problem = findEventProblem(event, context);
     if (problem === undefined) {
       const value = encodeAccepted(stamp, index, JSON.stringify(event));

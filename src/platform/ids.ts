@@ -1,8 +1,20 @@
+import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
+
+/** Randomness is fetched for many ids at once: asking for 16 bytes costs nearly as much as for thousands. */
+const POOL_BYTES = 8_192;
+const ID_BYTES = 16;
+const pool = new Uint8Array(POOL_BYTES);
+let used = POOL_BYTES;
 
 /** A new id: UUIDv7, so that rows made together lie together in every index. */
 export function newId(): string {
-  return v7();
+  if (used === POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += ID_BYTES;
+  return v7({ random: pool.subarray(used - ID_BYTES, used) });
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -161,3 +161,16 @@ test('a fetch that does not start where the group stands is thrown away', async 
   await until(async () => (await log.lag('stale', 'g')).every((row) => row.next_offset === row.end_offset));
   await member.close();
 });
+
+test('what is asked of several topics at the same time is answered for each of them', async () => {
+  const names = ['first-topic', 'second-topic', 'third-topic'];
+  for (let round = 0; round < 5; round++) {
+    const log = await open('at-once');
+    await log.ensureTopics(names);
+    const asked = names.flatMap((name) => [
+      log.endOffsets(name),
+      log.lag(name, 'nobody').then((rows) => new Map(rows.map((row) => [row.partition, row.end_offset]))),
+    ]);
+    for (const ends of await Promise.all(asked)) expect(ends.size).toBe(4);
+  }
+});

@@ -44,7 +44,14 @@ async function startLocal(port: number): Promise<Engine> {
   const config = join(dir, 'server.properties');
   await writeFile(config, properties(dir, port, await freePort()));
   const java = ['-cp', `${JARS}/*`];
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', config]);
+  await run('java', [
+    ...java,
+    'kafka.tools.StorageTool',
+    'format',
+    `--cluster-id=${clusterId()}`,
+    '-c',
+    config,
+  ]);
   const server = new ServerProcess({
     name: 'Kafka',
     command: 'java',

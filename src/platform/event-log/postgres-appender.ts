@@ -98,7 +98,7 @@ export class PartitionAppender {
         // What waited meanwhile has waited long enough too.
         for (const entry of [...group, ...this.#takeAll()]) entry.reject(error);
       }
-      for (const check of [...this.#listeners]) check();
+      for (const check of this.#listeners) check();
     }
     this.#flushing = undefined;
   }

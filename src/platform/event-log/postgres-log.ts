@@ -73,7 +73,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       const [only] = partitions;
       if (partitions.length === 1 && only !== undefined) return only.append(records);
       const parts = groupByPartition(records, partitions.length);
-      await Promise.all([...parts].map(([partition, part]) => partitions[partition]?.append(part)));
+      await Promise.all(partitions.map((appender) => appender.append(parts.get(appender.partition) ?? [])));
     },
     async consume(consumer: ConsumeOptions) {
       const { topic_id, partitions } = topicOf(consumer.topic);

@@ -1,0 +1,104 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { encodeAccepted } from '../../src/events/envelope.ts';
+import { newId } from '../../src/platform/ids.ts';
+import { startService, type Service } from '../../src/service.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { eventually, folded } from '../engines/embedded.ts';
+import { openTestPlatform } from '../engines/wiring.ts';
+
+let data_dir: string;
+let platform: Platform;
+let service: Service;
+beforeAll(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'engagement-health-'));
+  // Run by root, Postgres works as another user and has to get through.
+  await chmod(data_dir, 0o711);
+  const config = readConfig({
+    DATA_DIR: data_dir,
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    ROLES: 'player-fold,analytics-sink',
+  });
+  platform = await openTestPlatform(config);
+  service = await startService(config, platform);
+});
+afterAll(async () => {
+  await service?.close();
+  await rm(data_dir, { recursive: true, force: true });
+});
+
+const get = (path: string) => fetch(service.health_url + path);
+
+async function metric(name: string, group: string): Promise<number[]> {
+  const lines = (await (await get('/metrics')).text()).split('\n');
+  const found = lines.filter((line) => line.startsWith(`${name}{`) && line.includes(`group="${group}"`));
+  return found.map((line) => Number(line.split(' ').at(-1)));
+}
+
+it('a process without the API host says on its port whether it is well, and nothing else', async () => {
+  expect([service.base_url, service.ingest_url]).toEqual([undefined, undefined]);
+  const health = await get('/healthz');
+  expect([health.status, await health.json()]).toEqual([200, { data: { status: 'ok' } }]);
+  const ready = await get('/readyz');
+  expect(ready.status).toBe(200);
+  expect(await ready.json()).toEqual({ data: { postgres: 'ok', clickhouse: 'ok', event_log: 'ok' } });
+  const metrics = await get('/metrics');
+  expect(metrics.headers.get('content-type')).toContain('text/plain');
+  const other = await get('/v1/players');
+  expect([other.status, await other.json()]).toMatchObject([404, { error: { code: 'NOT_FOUND' } }]);
+});
+
+it('is not ready while an engine is away', async () => {
+  const { eventLog } = platform;
+  const ping = eventLog.ping.bind(eventLog);
+  eventLog.ping = () => Promise.reject(new Error('away'));
+  const ready = await get('/readyz');
+  eventLog.ping = ping;
+  expect(ready.status).toBe(503);
+  expect(Number(ready.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await ready.json()).toMatchObject({ error: { details: { postgres: 'ok', event_log: 'failed' } } });
+});
+
+it('shows how far its consumers are behind, in records and in seconds', async () => {
+  const received_at_ms = Date.now() - 60_000;
+  const stamp = { ingestion_id: newId(), tenant_id: newId(), project_id: newId(), environment: 'dev' };
+  const event = { event: 'login', anonymous_id: 'a', properties: { received_at: 1 } };
+  const value = encodeAccepted({ ...stamp, received_at_ms }, 0, JSON.stringify(event));
+  await platform.eventLog.append('events', [{ key: 'a', value }]);
+  await folded(platform);
+  const [age_s = 0] = await eventually('the fold tells its age', async () => {
+    const ages = await metric('consumer_lag_seconds', 'player-fold');
+    return ages.length > 0 ? ages : undefined;
+  });
+  expect(age_s).toBeGreaterThanOrEqual(60);
+  expect(age_s).toBeLessThan(90);
+  const partitions = (await platform.eventLog.endOffsets('events')).size;
+  const none = Array.from({ length: partitions }, () => 0);
+  expect(await metric('consumer_lag_events', 'player-fold')).toEqual(none);
+  expect(await metric('consumer_lag_events', 'analytics-sink')).toEqual(none);
+  const { eventLog } = platform;
+  const lag = eventLog.lag.bind(eventLog);
+  eventLog.lag = (topic, group) =>
+    topic === 'events'
+      ? Promise.resolve([{ partition: 0, next_offset: 5n, end_offset: 12n }])
+      : lag(topic, group);
+  expect(await metric('consumer_lag_events', 'player-fold')).toEqual([7]);
+  eventLog.lag = lag;
+});
+
+it('shows its other metrics soon when the log does not answer, and no lag', async () => {
+  const { eventLog } = platform;
+  const lag = eventLog.lag.bind(eventLog);
+  eventLog.lag = (topic) =>
+    topic === 'events' ? new Promise(() => undefined) : Promise.reject(new Error('away'));
+  const started_ms = performance.now();
+  expect(await metric('consumer_lag_events', 'player-fold')).toEqual([]);
+  expect(performance.now() - started_ms).toBeLessThan(5_000);
+  expect(await metric('consumer_lag_events', 'analytics-sink')).toEqual([]);
+  expect(await metric('consumer_lag_seconds', 'player-fold')).toHaveLength(1);
+  eventLog.lag = lag;
+});
