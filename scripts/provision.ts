@@ -32,7 +32,7 @@ const FLAGS = [
 
 type Flags = Partial<Record<(typeof FLAGS)[number], string>>;
 
-/** The values the first start keeps for its user (design 11), as far as they are needed here. */
+/** The values the first start keeps for its user, as far as they are needed here. */
 interface Credentials {
   base_url: string;
   internal_secret?: string | undefined;

@@ -53,7 +53,7 @@ export interface Config {
   data_dir: string;
   log_level: string;
   servers: Servers | undefined;
-  /** Absent: the development issuer signs sessions (loopback only, design 11). */
+  /** Absent: the development issuer signs sessions (loopback only). */
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
   /** Absent: one is made and kept in `data_dir`. */
   internal_secret: string | undefined;

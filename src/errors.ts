@@ -1,5 +1,5 @@
 /**
- * Every error the service answers with, in one table (spec part 7, design 8).
+ * Every error the service answers with, in one table (spec part 7).
  * The OpenAPI document and the README's error table are derived from it; a test compares them.
  */
 export const ERRORS = {
@@ -63,7 +63,7 @@ export class ApiError extends Error {
   }
 }
 
-/** 422 VALIDATION_ERROR with `details.issues` (design 8). */
+/** 422 VALIDATION_ERROR with `details.issues`. */
 export function validationError(issues: Issue[]): ApiError {
   const first = issues[0];
   const message = first === undefined ? 'invalid input' : `${first.path || 'body'}: ${first.message}`;

@@ -6,7 +6,7 @@ import type { Service } from './service.ts';
 import { createTenant } from './tenants/provision.ts';
 import type { Platform } from './wiring/platform.ts';
 
-/** What the first start makes, kept in DATA_DIR/dev-credentials.json (design 11). */
+/** What the first start makes, kept in DATA_DIR/dev-credentials.json. */
 export interface DevCredentials {
   base_url: string;
   ingest_url: string;

@@ -90,7 +90,7 @@ interface ApiKeyAuthenticatorOptions {
   sql: Db;
 }
 
-/** Checks API keys against Postgres, through a cache that revocation empties at once (design 8). */
+/** Checks API keys against Postgres, through a cache that revocation empties at once. */
 export class ApiKeyAuthenticator {
   #options: ApiKeyAuthenticatorOptions;
   #keys = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });

@@ -11,7 +11,7 @@ const AUDIENCE = 'engagement';
 const ALGORITHM = 'ES256';
 const SESSION_S = 30 * 24 * 3600;
 
-/** Signs sessions for a service that no identity provider was configured for (design 11). */
+/** Signs sessions for a service that no identity provider was configured for. */
 export interface DevIssuer {
   /** What makes its tokens verifiable. */
   trusted: TrustedIssuer;

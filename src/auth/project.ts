@@ -7,7 +7,7 @@ import { findOldestProject, projectExists } from './queries.ts';
 
 const MAX_CACHED = 50_000;
 
-/** Finds the project of an admin call (design 8). Projects are never deleted, so what was found stays true. */
+/** Finds the project of an admin call. Projects are never deleted, so what was found stays true. */
 export class ProjectResolver {
   #sql: Db;
   /** `<tenant_id>/<project_id>` → project_id; `<tenant_id>` → its oldest project. */

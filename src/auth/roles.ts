@@ -1,4 +1,4 @@
-/** The roles of a tenant's members, from the least to the most powerful (design 8). */
+/** The roles of a tenant's members, from the least to the most powerful. */
 export const ROLES_ASCENDING = ['viewer', 'editor', 'admin', 'owner'] as const;
 
 export type Role = (typeof ROLES_ASCENDING)[number];

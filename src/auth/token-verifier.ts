@@ -39,7 +39,7 @@ export function remoteIssuer(provider: NonNullable<Config['identity_provider']>)
 }
 
 /**
- * Checks session tokens: signature, issuer, audience, expiry, subject (design 8). Rejects with UNAUTHORIZED, or
+ * Checks session tokens: signature, issuer, audience, expiry, subject. Rejects with UNAUTHORIZED, or
  * with SERVICE_UNAVAILABLE while the provider's keys cannot be had.
  */
 export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): VerifyToken {

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** ClickHouse's DateTime64 begins and ends here. */
 export const EARLIEST_MS = Date.UTC(1900, 0, 1);
 export const LATEST_MS = Date.UTC(2299, 11, 31);
-/** Clocks of callers may be ahead, but not by more than this (design 8). */
+/** Clocks of callers may be ahead, but not by more than this. */
 export const MAX_AHEAD_MS = DAY_MS;
 
 /**

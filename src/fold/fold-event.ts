@@ -15,7 +15,7 @@ export interface FoldEvent {
   claim: FoldClaim | undefined;
 }
 
-/** Whom an event names: player_id decides where both ids are given (design 5). */
+/** Whom an event names: player_id decides where both ids are given. */
 export interface Identity {
   kind: 'player' | 'anonymous';
   id: string;

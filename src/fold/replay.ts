@@ -14,7 +14,7 @@ import type { Snapshot } from './snapshot.ts';
 
 /**
  * Says again what was said of events that were applied before a crash, without applying anything: the claims
- * remember which log position made them, so each event gets the verdict it got then (design 2).
+ * remember which log position made them, so each event gets the verdict it got then.
  */
 export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Emission {
   const emission: Emission = { events: [], rejections: [] };

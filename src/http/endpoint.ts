@@ -5,7 +5,7 @@ import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { ErrorCode } from '../errors.ts';
 
-/** Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header (design 8). */
+/** Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. */
 export type Access =
   | { mode: 'public' }
   | { mode: 'internal' }

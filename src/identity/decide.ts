@@ -32,7 +32,7 @@ export interface Decision {
 }
 
 /**
- * Decides whom the given ids stand for (design 5, "Identity"): the external_id is the strongest name, then
+ * Decides whom the given ids stand for: the external_id is the strongest name, then
  * player_id, then anonymous_id. A bound anonymous_id stays bound. Where two players without contradiction turn out
  * to be one, the stronger is the answer and the other is left as it is: players are not merged by this function.
  * Deleted players are answered with, and never changed.

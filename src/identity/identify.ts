@@ -23,7 +23,7 @@ interface Scope {
 
 /**
  * Finds or makes the player that the ids stand for, links the ids and writes the traits, in one transaction
- * (design 5, "Identity"; the decisions are those of `decide`). Safe beside other identifies and the fold, which
+ * (the decisions are those of `decide`). Safe beside other identifies and the fold, which
  * makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
  * the order identities, players, player_totals. Rejects with PLAYER_NOT_FOUND or VALIDATION_ERROR.
  */

@@ -14,7 +14,7 @@ const traits = z
     'must have at most 500 keys of 1 to 200 characters',
   );
 
-/** `POST /v1/players/identify` (design 5). */
+/** `POST /v1/players/identify`. */
 export const identifyBody = z.strictObject({
   anonymous_id: id.optional(),
   external_id: id.optional(),

@@ -10,7 +10,7 @@ export interface BetEffect {
   deltas: TotalsDelta[];
 }
 
-/** At equal times a void holds before a cash-out before a settlement (design 5). */
+/** At equal times a void holds before a cash-out before a settlement. */
 const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
   sport_bet_settled: 0,
   sport_cashout: 1,
@@ -20,7 +20,7 @@ const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
 const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_won: 1, bet_settled: 2 };
 
 /**
- * The effect of a bet as a function of its ledger rows alone, in whatever order they came (design 5).
+ * The effect of a bet as a function of its ledger rows alone, in whatever order they came.
  * `rows` are all rows of one bet, at least one.
  */
 export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect {

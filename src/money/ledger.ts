@@ -1,6 +1,6 @@
 import { definitionOf, type EventName } from '../events/catalogue.ts';
 
-/** One distinct money event, as kept in the table `ledger` (design 5). Amounts are in the smallest unit. */
+/** One distinct money event, as kept in the table `ledger`. Amounts are in the smallest unit. */
 export interface LedgerRow {
   tenant_id: string;
   project_id: string;

@@ -1,6 +1,6 @@
 import type { EventName } from '../events/catalogue.ts';
 
-/** What responsible-gaming and KYC events say of one player; the latest by event time holds (design 5). */
+/** What responsible-gaming and KYC events say of one player; the latest by event time holds. */
 export interface StatusChange {
   self_excluded?: { value: boolean; at_ms: number };
   kyc_status?: { value: string; at_ms: number };

@@ -65,7 +65,7 @@ const CRYPTO: readonly [string, number, string, string][] = [
   ['USDT', 6, '₮', 'Tether'],
 ];
 
-/** What a new tenant gets, all active (design 11). */
+/** What a new tenant gets, all active. */
 export const DEFAULT_CATALOGUE: readonly CatalogueCurrency[] = [
   ...FIAT.map(([code, scale, symbol, display_name]) => currency('fiat', code, scale, symbol, display_name)),
   ...CRYPTO.map(([code, scale, symbol, display_name]) =>

@@ -7,7 +7,7 @@ import { DEFAULT_CATALOGUE } from './currency-catalogue.ts';
 import { insertCurrencies, insertProject, insertTenant, upsertMembership } from './queries.ts';
 import type { CreateProjectBody, CreateTenantBody, MembershipBody } from './schema.ts';
 
-/** A tenant with its first project, its currencies and its owner, in one transaction (design 11). */
+/** A tenant with its first project, its currencies and its owner, in one transaction. */
 export async function createTenant(
   sql: Db,
   notifications: Notifications,

@@ -13,7 +13,7 @@ interface Deps {
   auth: Authenticators;
 }
 
-/** Provisioning (design 11); sessions only while the development issuer exists. */
+/** Provisioning; sessions only while the development issuer exists. */
 export function tenantEndpoints({ postgres, notifications, auth }: Deps): AnyEndpoint[] {
   const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
   const endpoints = [

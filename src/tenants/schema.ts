@@ -5,7 +5,7 @@ import { BASE_CURRENCIES } from './currency-catalogue.ts';
 const name = z.string().trim().min(1).max(200);
 const user_id = z.string().min(1).max(255).describe('The `sub` of the user’s session tokens');
 
-/** `POST /v1/internal/tenants` (design 11). */
+/** `POST /v1/internal/tenants`. */
 export const createTenantBody = z.strictObject({
   name,
   base_currency: z.enum(BASE_CURRENCIES),

@@ -13,7 +13,7 @@ import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
 import { Closers } from './closers.ts';
 import type { Platform } from './platform.ts';
 
-/** Connects to Kafka, ClickHouse, Postgres and Redis (design 3). Rejects when one of the first three does not answer. */
+/** Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer. */
 export async function openDistributedPlatform(config: Config, servers: Servers): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);

@@ -15,7 +15,7 @@ import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { Closers } from './closers.ts';
 import type { Platform } from './platform.ts';
 
-/** Opens every engine inside this process, on `config.data_dir` (design 3). */
+/** Opens every engine inside this process, on `config.data_dir`. */
 export async function openEmbeddedPlatform(config: Config): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);

@@ -1,4 +1,4 @@
-/** ClickHouse as the service uses it; both engines sit behind the official client (design 3). */
+/** ClickHouse as the service uses it; both engines sit behind the official client. */
 export interface ClickHouse {
   /** Runs a SELECT with bound `{name:Type}` parameters. 64-bit integers come back as strings. */
   query<Row>(sql: string, params?: Record<string, unknown>): Promise<Row[]>;

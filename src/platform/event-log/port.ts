@@ -1,5 +1,5 @@
 /**
- * The event log: named topics of keyed records with per-partition order (design 2, 3).
+ * The event log: named topics of keyed records with per-partition order.
  * Two implementations share one contract suite: a table in the embedded Postgres, and Kafka.
  */
 

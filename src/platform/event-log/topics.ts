@@ -1,4 +1,4 @@
-/** The topics of the event log (design 2). */
+/** The topics of the event log. */
 export const TOPICS = {
   /** Accepted events, keyed by project + player_id or anonymous_id. */
   events: 'events',

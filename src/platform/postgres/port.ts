@@ -9,7 +9,7 @@ export type Db = Sql<Types>;
 /** Whatever statements can be issued on: a pool, or one of its transactions. */
 export type Tx = ISql<Types>;
 
-/** Postgres as the service uses it (design 4): one door per kind of caller. */
+/** Postgres as the service uses it: one door per kind of caller. */
 export interface Postgres {
   /**
    * Runs `work` in one transaction as the API role, which row-level security binds to `tenant_id`.
