@@ -2,6 +2,9 @@ import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/embedded.ts';
 import { benchFold } from './fold.ts';
 import { benchIntake } from './intake.ts';
+import { benchLatency } from './latency.ts';
+import { benchReads } from './reads.ts';
+import { benchSink } from './sink.ts';
 import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
@@ -11,7 +14,6 @@ async function withIdleService(
   bench: (service: Awaited<ReturnType<typeof startTestService>>) => Promise<Result[]>,
 ): Promise<Result[]> {
   const service = await startTestService({
-    log_level: process.env['BENCH_LOG'] ?? 'error',
     roles: new Set(ROLES.filter((role) => role === 'api' || role === 'intake')),
   });
   try {
@@ -24,6 +26,9 @@ async function withIdleService(
 const BENCHES: Record<string, Bench> = {
   intake: () => benchIntake(),
   fold: () => withIdleService(benchFold),
+  sink: () => withIdleService(benchSink),
+  reads: benchReads,
+  latency: benchLatency,
 };
 
 async function main(): Promise<void> {
