@@ -9,6 +9,7 @@ COPY processors ./processors
 COPY scripts ./scripts
 COPY bench ./bench
 COPY test/engines ./test/engines
+COPY test/crash ./test/crash
 RUN npm run build && npm prune --omit=dev
 
 FROM node:24-bookworm-slim

@@ -35,7 +35,8 @@ it('the README has the error table of the code', async () => {
 it('the README documents every environment variable, and no other', async () => {
   const table = section(await readFile(path, 'utf8'), 'configuration');
   const documented = [...table.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name);
-  expect(documented.toSorted()).toEqual(ENVIRONMENT_VARIABLES.toSorted());
+  expect(new Set(documented)).toEqual(new Set(ENVIRONMENT_VARIABLES));
+  expect(documented).toHaveLength(ENVIRONMENT_VARIABLES.length);
 });
 
 it('the README names every metric of the service', async () => {

@@ -122,7 +122,9 @@ it('sends a letter through the fold again, once', async () => {
   expect(await sessionsOf(player_id)).toBe(1);
   expect(await replay({ partition, offsets: [offset] })).toMatchObject({ replayed: 0, replayed_before: 1 });
   expect(await sessionsOf(player_id)).toBe(1);
-  expect((await letters()).find((other) => other.offset === offset)?.replay).toBe('replayed');
+  expect(
+    (await letters()).find((other) => other.partition === partition && other.offset === offset)?.replay,
+  ).toBe('replayed');
   expect(await replay({ partition, offsets: [offset], force: true })).toMatchObject({ replayed: 1 });
   expect(await sessionsOf(player_id)).toBe(2);
 });
@@ -143,7 +145,9 @@ it('leaves a replay of unknown outcome alone until it is forced', async () => {
   // What a process leaves that dies between the mark and the append.
   await service.platform.postgres.service`
     insert into dead_letter_replays (partition, log_offset, started_at) values (${partition}, ${offset}, now())`;
-  expect((await letters()).find((other) => other.offset === offset)?.replay).toBe('unknown');
+  expect(
+    (await letters()).find((other) => other.partition === partition && other.offset === offset)?.replay,
+  ).toBe('unknown');
   expect(await replay({ partition, offsets: [offset] })).toMatchObject({
     replayed: 0,
     unknown_outcome: [{ partition, offset }],
