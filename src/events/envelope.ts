@@ -29,7 +29,7 @@ export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): s
 
 /** The log key of an event: order holds per project and identity. */
 export function identityKey(project_id: string, event: EventBody): string {
-  return `${project_id}:${event.player_id ?? event.anonymous_id ?? ''}`;
+  return `${project_id}:${event.player_id?.toLowerCase() ?? event.anonymous_id ?? ''}`;
 }
 
 /**

@@ -70,7 +70,7 @@ async function replayRecords(
   const work = async (part: readonly LogRecord[]) => {
     const { events, rejections } = parseAll(part);
     const snapshot = await readSnapshot(context.sql, requestFor(events));
-    const emission = replay(events, snapshot, batch.partition);
+    const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
   };
   return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
@@ -90,7 +90,7 @@ async function applyRecords(
   );
 }
 
-/** Runs `work`; a record whose data Postgres refuses is found by halving and goes to `refused` alone. */
+/** Runs `work`; a record that cannot be decided or whose data Postgres refuses is found by halving and goes to `refused` alone. */
 async function isolating(
   records: readonly LogRecord[],
   work: (records: readonly LogRecord[]) => Promise<Emission>,
@@ -127,7 +127,7 @@ async function applyInOneTransaction(
   const read = positions.get(partition);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     const snapshot = await readSnapshot(tx, requestFor(events));
-    const decided = decide(events, snapshot, { newId, partition });
+    const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
     await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
     return decided;
   });
@@ -151,8 +151,22 @@ function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejecti
   return { events, rejections };
 }
 
+/** A pure decision threw: the data is to blame, and no second try would end otherwise. */
+class Undecidable extends Error {
+  override readonly name = 'Undecidable';
+}
+
+function orUndecidable<T>(decision: () => T): T {
+  try {
+    return decision();
+  } catch (cause) {
+    throw new Undecidable(`it cannot be decided: ${String(cause)}`, { cause });
+  }
+}
+
 /** The data itself is refused (class 22: data exception, 23: integrity), so trying again cannot help. */
 function isDataError(error: unknown): error is Error {
+  if (error instanceof Undecidable) return true;
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^2[23]/.test(code) && !isLostRace(error);
 }

@@ -100,7 +100,8 @@ function foldClaimOf(
   properties: Record<string, unknown>,
   occurred_at_ms: number,
 ): FoldClaim | undefined {
-  const claim = claimOf(event.event, properties, occurred_at_ms) as FoldClaim | undefined;
+  const claim = claimOf(event.event, properties, occurred_at_ms, event.timestamp !== undefined) as
+    FoldClaim | undefined;
   if (claim === undefined) return undefined;
   const kind = betKindOf(claim.event);
   claim.reference_key = referenceKey(project_id, claim.reference);

@@ -23,8 +23,8 @@ export function amountOutOfRange({ record }: FoldEvent): Rejection {
   return { record, reason: 'AMOUNT_OUT_OF_RANGE', message };
 }
 
-/** `cause` is what Postgres said; it is not known any more when the record is replayed. */
+/** `cause` is what was wrong; it is not known any more when the record is replayed. */
 export function poisonRecord(record: LogRecord, cause?: Error): Rejection {
-  const message = `Postgres refused it${cause === undefined ? '' : `: ${cause.message}`}`;
+  const message = `it could not be applied${cause === undefined ? '' : `: ${cause.message}`}`;
   return { record, reason: 'POISON_RECORD', message };
 }

@@ -4,7 +4,7 @@ import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { retryLostRaces } from '../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
-import { findPlayer, lockPlayer, patchPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
+import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
 import { playerNotFound, requireUuid } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
 
@@ -26,10 +26,10 @@ export async function changePlayer(
   requireUuid(ref);
   const patch = { columns, ...splitAttributes(custom_attributes) };
   const change = async (tx: Tx) => {
-    const [locked, , player] = await Promise.all([
+    const [locked, , [player]] = await Promise.all([
       lockPlayer(tx, ref),
       applyPatch(tx, ref, patch, clock.now_ms()),
-      findPlayer(tx, ref),
+      selectPlayer(tx, ref),
     ]);
     if (player === undefined || locked === undefined) throw playerNotFound(ref.player_id);
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
@@ -42,9 +42,9 @@ export async function changePlayer(
 export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
   requireUuid(ref);
   const now = new Date(clock.now_ms());
-  const [, player] = await retryLostRaces(() =>
+  const [, [player]] = await retryLostRaces(() =>
     postgres.asTenant(ref.tenant_id, (tx) =>
-      Promise.all([softDeletePlayer(tx, ref, now), findPlayer(tx, ref)]),
+      Promise.all([softDeletePlayer(tx, ref, now), selectPlayer(tx, ref)]),
     ),
   );
   if (player === undefined) throw playerNotFound(ref.player_id);

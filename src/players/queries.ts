@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { PlayerRow } from './player-json.ts';
@@ -25,35 +26,34 @@ export interface LockedPlayer {
 
 export type ListedPlayer = PlayerRow & { last_seen_us: bigint };
 
-/** The player, deleted or not; undefined when the project has none of this id. */
-export async function findPlayer(tx: Tx, ref: PlayerRef): Promise<PlayerRow | undefined> {
-  const rows = await tx<PlayerRow[]>`
+/** The player, deleted or not; no row when the project has none of this id. */
+export function selectPlayer(tx: Tx, ref: PlayerRef): PendingQuery<PlayerRow[]> {
+  return tx<PlayerRow[]>`
     select ${playerColumns(tx)}
     from players p
     cross join lateral (
       select * from player_totals t
       where t.tenant_id = p.tenant_id and t.project_id = p.project_id and t.player_id = p.player_id offset 0) t
     where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}`;
-  return rows[0];
 }
 
-export async function playerExists(tx: Tx, ref: PlayerRef): Promise<boolean> {
-  const rows = await tx`
-    select from players
+/** A row if the project has this player, deleted or not. */
+export function selectPlayerId(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id: string }[]> {
+  return tx<{ player_id: string }[]>`
+    select player_id from players
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}`;
-  return rows.length > 0;
 }
 
 /**
  * A page of players, the last seen first. Where a filter names few, it starts from their profiles, else from the
  * totals in order; the other side is a `lateral … offset 0`, looked up row by row whatever the statistics say.
  */
-export async function listPlayers(
+export function listPlayers(
   tx: Tx,
   scope: { tenant_id: string; project_id: string },
   filters: Omit<ListPlayersQuery, 'cursor'>,
   after: ListPosition | undefined,
-): Promise<ListedPlayer[]> {
+): PendingQuery<ListedPlayer[]> {
   const { tenant_id, project_id } = scope;
   const nothing = tx``;
   const equal = (column: (typeof EXACT_FILTERS)[number]) => {
@@ -133,6 +133,11 @@ export async function patchPlayer(
             then 'self_excluded'
           else columns ->> 'status'
         end as status,
+        case
+          when columns ->> 'status' = 'self_excluded' then true
+          when columns ->> 'status' = 'active' and p.status = 'self_excluded' then false
+          else p.self_excluded
+        end as self_excluded,
         (p.custom_attributes || ${JSON.stringify(patch.attributes)}::text::jsonb)
           - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
       from players p, given
@@ -141,14 +146,16 @@ export async function patchPlayer(
       update players p
       set external_id = w.external_id, email = w.email, phone = w.phone, telegram_id = w.telegram_id,
         timezone = w.timezone, default_currency_code = w.default_currency_code, status = w.status,
+        self_excluded = w.self_excluded,
+        self_excluded_at = case when p.self_excluded = w.self_excluded then p.self_excluded_at else ${now} end,
         custom_attributes = w.custom_attributes, updated_at = ${now}
       from wanted w
       where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
         and p.deleted_at is null
         and (p.external_id, p.email, p.phone, p.telegram_id, p.timezone, p.default_currency_code, p.status,
-            p.custom_attributes)
+            p.self_excluded, p.custom_attributes)
           is distinct from (w.external_id, w.email, w.phone, w.telegram_id, w.timezone, w.default_currency_code,
-            w.status, w.custom_attributes)
+            w.status, w.self_excluded, w.custom_attributes)
       returning p.tenant_id, p.project_id, p.player_id, octet_length(p.custom_attributes::text) as attributes_bytes
     ), touched as (
       update player_totals t

@@ -1,14 +1,13 @@
 import { ApiError } from '../errors.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
-import { playerExists, type PlayerRef } from './queries.ts';
+import { selectPlayerId, type PlayerRef } from './queries.ts';
 
 /** Rejects with PLAYER_NOT_FOUND unless the project has this player, deleted or not. */
 export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise<void> {
   requireUuid(ref);
-  if (!(await postgres.asTenant(ref.tenant_id, (tx) => playerExists(tx, ref)))) {
-    throw playerNotFound(ref.player_id);
-  }
+  const found = await postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayerId(tx, ref));
+  if (found.length === 0) throw playerNotFound(ref.player_id);
 }
 
 /** PLAYER_NOT_FOUND; the message names the id (spec part 7). */

@@ -8,7 +8,7 @@ import type { Postgres } from '../platform/postgres/port.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
-import { findPlayer, listPlayers, type PlayerRef } from './queries.ts';
+import { listPlayers, selectPlayer, type PlayerRef } from './queries.ts';
 import { playerNotFound, requireUuid } from './read.ts';
 import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
 
@@ -47,7 +47,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(caller, params);
         requireUuid(ref);
-        const player = await deps.postgres.asTenant(ref.tenant_id, (tx) => findPlayer(tx, ref));
+        const [player] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayer(tx, ref));
         if (player === undefined) throw playerNotFound(ref.player_id);
         return answer(ref, player);
       },
@@ -98,7 +98,7 @@ async function listPage(
   const [last_seen_us, player_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
   const after = last_seen_us && player_id ? { last_seen_us, player_id } : undefined;
   // One more than asked for tells whether there is a next page.
-  const found = await postgres.asTenant(tenant_id, (tx) =>
+  const found = await postgres.readAsTenant(tenant_id, (tx) =>
     listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: limit + 1 }, after),
   );
   const page = found.slice(0, limit);

@@ -121,7 +121,7 @@ describe('changing', () => {
 
   test('sets any status but deleted', async () => {
     const id = await newPlayer({ traits: { email: 'a@b.c' } });
-    for (const status of ['self_excluded', 'banned', 'conflict', 'active']) {
+    for (const status of ['banned', 'conflict', 'active', 'self_excluded', 'active']) {
       expect((await patch(id, { status })).body.data).toMatchObject({ status, email: 'a@b.c' });
     }
     expect(brief(await patch(id, { status: 'deleted' }))).toEqual([422, 'VALIDATION_ERROR']);
@@ -134,6 +134,16 @@ describe('changing', () => {
     expect((await patch(id, { status: 'banned' })).body.data).toMatchObject({ status: 'banned' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+    // Lifted by an admin: no later ban brings it back.
+    await patch(id, { status: 'banned' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+  });
+
+  test('an exclusion set by an admin outlives a ban', async () => {
+    const id = await newPlayer();
+    await patch(id, { status: 'self_excluded' });
+    await patch(id, { status: 'banned' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
   });
 
   test('a change is followed by the mirror, no change is not', async () => {

@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import postgres, { type PendingQuery, type Row } from 'postgres';
 import { isUuid } from '../ids.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 
@@ -55,10 +55,36 @@ export function openPostgres(url: string): Postgres {
     async ping() {
       await service`select 1`;
     },
+    readAsTenant: (tenant_id, statement) => readInOneTrip(api, tenant_id, statement),
     async close() {
       await Promise.all([api.end({ timeout: 5 }), service.end({ timeout: 5 })]);
     },
   };
+}
+
+/**
+ * `begin`, the tenant, the statement and `commit`, sent without waiting in between. When the statement fails,
+ * `commit` ends the transaction all the same; a connection that broke is the pool's to replace.
+ */
+async function readInOneTrip<Result extends Row>(
+  api: Db,
+  tenant_id: string,
+  statement: (tx: Tx) => PendingQuery<Result[]>,
+): Promise<Result[]> {
+  if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
+  const connection = await api.reserve();
+  const begun = connection
+    .unsafe(`begin read only; set local app.tenant_id = '${tenant_id}'`)
+    .simple()
+    .execute();
+  const asked = statement(connection).execute();
+  const ended = connection.unsafe('commit').simple().execute();
+  const [begin, answer, end] = await Promise.allSettled([begun, asked, ended]);
+  if (end.status === 'fulfilled') connection.release();
+  for (const outcome of [begin, answer, end]) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+  }
+  return (answer as PromiseFulfilledResult<Result[]>).value;
 }
 
 function settingsOf({ role, for_key_batches }: PoolOptions): { options?: string } {

@@ -1,4 +1,4 @@
-import type { ISql, Sql } from 'postgres';
+import type { ISql, PendingQuery, Row, Sql } from 'postgres';
 
 /** The types our pools add to the driver's: 64-bit integers are `bigint` both ways. */
 type Types = { bigint: bigint };
@@ -16,6 +16,14 @@ export interface Postgres {
    * Statements issued together travel together. Rejecting rolls back.
    */
   asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Runs one reading statement in a read-only transaction of its own, bound to `tenant_id` in the same way.
+   * Everything travels in one round trip, so it costs little more than the statement alone.
+   */
+  readAsTenant<Result extends Row>(
+    tenant_id: string,
+    statement: (tx: Tx) => PendingQuery<Result[]>,
+  ): Promise<Result[]>;
   /** The service role of processors, sign-in and provisioning: sees every tenant, so every query names one. */
   service: Db;
   /** Rejects when Postgres does not answer now. */
