@@ -45,7 +45,9 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
 async function emit(platform: Platform, batch: LogBatch, emission: Emission): Promise<void> {
   const { eventLog, clock, metrics } = platform;
   if (emission.rejections.length > 0) {
-    const letters = emission.rejections.map(({ record, reason, message }) => {
+    // In the order of their offsets: readers tell a repetition after a crash by it.
+    const inOrder = emission.rejections.toSorted((a, b) => (a.record.offset < b.record.offset ? -1 : 1));
+    const letters = inOrder.map(({ record, reason, message }) => {
       metrics.deadLetters.inc({ reason });
       const letter: DeadLetter = {
         reason,

@@ -1,6 +1,6 @@
 /**
  * The event catalogue (spec part 6): every canonical name with the schema of its properties, stated once.
- * Validation, types, the OpenAPI document and the README's table are derived from it.
+ * Validation, types and the README's table are derived from it.
  */
 
 /** JSON Schema of one property. */
@@ -13,7 +13,10 @@ export interface EventDefinition {
   properties: Readonly<Record<string, PropertySchema>>;
 }
 
-const MAX_ID_LENGTH = 256;
+/** Of ids that callers make: anonymous_id, external_id, transaction_id, bet_id. */
+export const MAX_ID_LENGTH = 256;
+/** Of one request (spec part 8). */
+export const MAX_BATCH_EVENTS = 100;
 
 const id: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
@@ -28,7 +31,8 @@ const currency: PropertySchema = { type: 'string', minLength: 1, maxLength: 16 }
 const oneOf = (...values: string[]): PropertySchema => ({ enum: values });
 
 const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
-const kycLevel: PropertySchema = { type: 'integer', minimum: 0, maximum: 100 };
+export const MAX_KYC_LEVEL = 100;
+const kycLevel: PropertySchema = { type: 'integer', minimum: 0, maximum: MAX_KYC_LEVEL };
 
 const transaction = { amount: money, currency, transaction_id: id };
 const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };

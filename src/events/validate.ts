@@ -1,7 +1,14 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ErrorCode } from '../errors.ts';
 import { isUuid } from '../platform/ids.ts';
-import { CUSTOM_PREFIX, definitionOf, EVENTS, MAX_EVENT_NAME_LENGTH, propertiesSchema } from './catalogue.ts';
+import {
+  CUSTOM_PREFIX,
+  definitionOf,
+  EVENTS,
+  MAX_EVENT_NAME_LENGTH,
+  MAX_ID_LENGTH,
+  propertiesSchema,
+} from './catalogue.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import { EARLIEST_MS, MAX_AHEAD_MS, parseTimestamp } from './timestamp.ts';
 
@@ -30,7 +37,6 @@ export interface ValidationContext {
 }
 
 const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 'timestamp', 'properties']);
-const MAX_ID_LENGTH = 256;
 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
 const validators = new Map<string, ValidateFunction>(
@@ -75,7 +81,8 @@ function findIdentityProblem(event: Record<string, unknown>): EventProblem | und
   return undefined;
 }
 
-function isIdText(value: unknown): boolean {
+/** Whether it can be an id that callers make. */
+export function isIdText(value: unknown): value is string {
   return (
     typeof value === 'string' && value.length >= 1 && value.length <= MAX_ID_LENGTH && !unsafeText(value)
   );
@@ -109,14 +116,17 @@ function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem 
   return undefined;
 }
 
-function findNameProblem(name: unknown): EventProblem | undefined {
-  if (typeof name !== 'string') {
-    return { code: 'VALIDATION_ERROR', path: 'event', message: 'event must be the name of the event' };
-  }
-  if (validators.has(name)) return undefined;
+/** Whether it is a canonical event name, or a custom one. */
+export function isEventName(name: unknown): name is string {
+  if (typeof name !== 'string') return false;
+  if (validators.has(name)) return true;
   const custom = name.startsWith(CUSTOM_PREFIX) && name.length > CUSTOM_PREFIX.length;
-  if (!custom || name.length > MAX_EVENT_NAME_LENGTH || unsafeText(name)) {
-    const shown = JSON.stringify(name.slice(0, 64));
+  return custom && name.length <= MAX_EVENT_NAME_LENGTH && !unsafeText(name);
+}
+
+function findNameProblem(name: unknown): EventProblem | undefined {
+  if (!isEventName(name)) {
+    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 64)) : 'name';
     const message = `unknown event ${shown}: use a canonical name, or the prefix ${CUSTOM_PREFIX} (at most ${MAX_EVENT_NAME_LENGTH} characters)`;
     return { code: 'PROPERTIES_INVALID', path: 'event', message };
   }

@@ -3,6 +3,7 @@ import { betEffect, stakesDiffer } from '../money/bets.ts';
 import { exceeds64Bits, toBase } from '../money/conversion.ts';
 import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
+import { transactionEffect } from '../money/transactions.ts';
 import { joinChanges, statusChangeOf, type StatusChange } from '../players/status-events.ts';
 import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
 import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
@@ -162,7 +163,7 @@ class Decider {
       }
       bet.rows.push(row);
     } else {
-      const delta = transactionDelta(row);
+      const delta = transactionEffect(row);
       if (delta !== undefined) this.#totals.add(delta);
     }
     rows.push(row);
@@ -262,16 +263,6 @@ class Decider {
 /** When the event shows the player alive: never later than it was received, whatever the caller's clock says. */
 function seenAt(event: FoldEvent): number {
   return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
-}
-
-/** Only confirmed transactions count. */
-function transactionDelta(row: LedgerRow): TotalsDelta | undefined {
-  const { player_id } = row;
-  if (row.event !== 'deposit_confirmed' && row.event !== 'withdrawal_confirmed') return undefined;
-  if (row.base_amount === null) return { player_id, pending_conversions: 1n };
-  return row.event === 'deposit_confirmed'
-    ? { player_id, total_deposited: row.base_amount }
-    : { player_id, total_withdrawn: row.base_amount };
 }
 
 /** The resolved event as the rest of the system sees it. */

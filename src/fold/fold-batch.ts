@@ -164,9 +164,9 @@ function orUndecidable<T>(decision: () => T): T {
   }
 }
 
-/** The data itself is refused (class 22: data exception, 23: integrity), so trying again cannot help. */
+/** The data itself is refused (class 22: data, 23: integrity, 54: too large), so trying again cannot help. */
 function isDataError(error: unknown): error is Error {
   if (error instanceof Undecidable) return true;
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  return typeof code === 'string' && /^2[23]/.test(code) && !isLostRace(error);
+  return typeof code === 'string' && /^(22|23|54)/.test(code) && !isLostRace(error);
 }

@@ -1,6 +1,9 @@
 import type { AcceptedEvent, DeadLetterReason } from '../events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../events/timestamp.ts';
 import { betKindOf, claimOf, type BetKind, type Claim } from '../money/ledger.ts';
+import { isUuid } from '../platform/ids.ts';
+import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
+import { isEventName, isIdText } from '../events/validate.ts';
 import type { LogRecord } from '../platform/event-log/port.ts';
 
 /** An accepted event with its place on the log, and what it names: derived once, looked up by many. */
@@ -53,19 +56,24 @@ function parse(record: LogRecord): ParsedRecord {
   const { event, tenant_id, project_id, ingestion_id, received_at_ms, index } = accepted;
   const { timestamp, properties = {} } = event;
   const sound =
-    typeof event.event === 'string' &&
-    typeof tenant_id === 'string' &&
-    typeof project_id === 'string' &&
-    typeof ingestion_id === 'string' &&
+    isEventName(event.event) &&
+    isUuid(tenant_id) &&
+    isUuid(project_id) &&
+    isUuid(ingestion_id) &&
     isStorableTime(received_at_ms) &&
-    Number.isSafeInteger(index) &&
-    typeof (event.player_id ?? event.anonymous_id) === 'string' &&
+    Number.isInteger(index) &&
+    index >= 0 &&
+    index < MAX_BATCH_EVENTS &&
+    (event.player_id === undefined ? isIdText(event.anonymous_id) : isUuid(event.player_id)) &&
     typeof properties === 'object' &&
     properties !== null &&
     !Array.isArray(properties);
   if (!sound) return malformed(record, 'not an accepted event');
   const occurred_at_ms = timestamp === undefined ? received_at_ms : parseTimestamp(timestamp);
   if (!isStorableTime(occurred_at_ms)) return malformed(record, 'its timestamp is not usable ISO-8601');
+  const claim = foldClaimOf(accepted, properties, occurred_at_ms);
+  if (claim !== undefined && !isIdText(claim.reference))
+    return malformed(record, 'its reference is too long');
   return {
     event: {
       record,
@@ -73,7 +81,7 @@ function parse(record: LogRecord): ParsedRecord {
       occurred_at_ms,
       properties,
       identity: identityOf(accepted),
-      claim: foldClaimOf(accepted, properties, occurred_at_ms),
+      claim,
     },
   };
 }
@@ -100,8 +108,7 @@ function foldClaimOf(
   properties: Record<string, unknown>,
   occurred_at_ms: number,
 ): FoldClaim | undefined {
-  const claim = claimOf(event.event, properties, occurred_at_ms, event.timestamp !== undefined) as
-    FoldClaim | undefined;
+  const claim = claimOf(event.event, properties, occurred_at_ms) as FoldClaim | undefined;
   if (claim === undefined) return undefined;
   const kind = betKindOf(claim.event);
   claim.reference_key = referenceKey(project_id, claim.reference);

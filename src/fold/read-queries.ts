@@ -7,15 +7,19 @@ import type { ProjectOwner, Snapshot, SnapshotRequest } from './snapshot.ts';
 /**
  * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`: key by key through
  * the index. As a plain join the planner may turn it round and compare the whole table with every key.
+ *
+ * Each statement sees what was committed when it began, so bets' revisions are read before their ledger rows:
+ * whoever commits in between has moved a revision that was read, and the write will notice. The other way round
+ * a new revision could come with old rows, and a bet would count twice.
  */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
-  const [projects, , , ledger, betRevisions] = await Promise.all([
+  const [projects, , , betRevisions, ledger] = await Promise.all([
     readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players),
     readPlayers(tx, request.players, players),
-    readLedger(tx, request.references),
     readBetRevisions(tx, request.bets),
+    readLedger(tx, request.references),
   ]);
   return { players, ledger, betRevisions, projects };
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { MAX_ID_LENGTH } from '../events/catalogue.ts';
 import { customAttributes, profileFields } from '../players/schema.ts';
 
-const id = z.string().min(1).max(255);
+const id = z.string().min(1).max(MAX_ID_LENGTH);
 
 /** Known traits are checked and kept as fields; every other one is a custom attribute. */
 const traits = z

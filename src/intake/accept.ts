@@ -1,12 +1,11 @@
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import { ApiError } from '../errors.ts';
+import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
 import type { NewRecord } from '../platform/event-log/port.ts';
 import { newId } from '../platform/ids.ts';
 import type { JsonBody } from './body.ts';
-
-export const MAX_BATCH_EVENTS = 100;
 
 /** What a batch answers (spec part 6). */
 export interface BatchResult {

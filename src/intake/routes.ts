@@ -50,7 +50,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
       const stamp = stampFor(key, now_ms);
-      const record = acceptEvent(bodyOf(request), stamp, context);
+      const record = counted(metrics, () => acceptEvent(bodyOf(request), stamp, context));
       const answer =
         `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
@@ -67,6 +67,16 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
       append(batcher, records, reply, JSON.stringify({ data: result }), metrics);
     });
   });
+}
+
+/** Counts an event that is refused. */
+function counted<T>(metrics: Metrics, accept: () => T): T {
+  try {
+    return accept();
+  } catch (error) {
+    if (error instanceof ApiError) metrics.eventsRejected.inc({ code: error.code });
+    throw error;
+  }
 }
 
 /** The parsed body. A request without body and content type comes past the parser. */

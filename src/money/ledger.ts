@@ -31,8 +31,6 @@ export interface Claim {
   currency: string | null;
   amount: bigint | null;
   payout: bigint | null;
-  /** Whether the caller said when it happened; else `occurrence` is only when it was received. */
-  is_stamped: boolean;
 }
 
 const TRANSACTIONS = [
@@ -78,7 +76,6 @@ export function claimOf(
   event: string,
   properties: Record<string, unknown>,
   occurred_at_ms: number,
-  is_stamped: boolean,
 ): Claim | undefined {
   const isBet = betKindOf(event) !== undefined;
   if (!isBet && !transactionEvents.has(event)) return undefined;
@@ -96,7 +93,6 @@ export function claimOf(
     amount: moneyOf(read('amount')),
     // A lost bet pays nothing, without saying so.
     payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
-    is_stamped,
   };
 }
 
@@ -114,8 +110,7 @@ export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';
 /**
  * Judges a claim against the rows of the same reference, of whatever kind. The first one stands: same key and
  * content is a duplicate, same key with another content a conflict, and so is a second, different settlement of a
- * casino bet. An outcome of a sport bet that came without a time is a duplicate of any equal one: it may be the same
- * request again, and a correction says when it happened.
+ * casino bet.
  */
 export function judgeClaim(
   claim: Claim,
@@ -127,9 +122,6 @@ export function judgeClaim(
       return sameContent(row, claim) && row.player_id === player_id ? 'duplicate' : 'conflict';
     }
   }
-  const isRetry = (row: LedgerRow) =>
-    row.event === claim.event && row.player_id === player_id && sameContent(row, claim);
-  if (!claim.is_stamped && rows.some(isRetry)) return 'duplicate';
   if (!isCasinoSettlement(claim.event)) return 'new';
   // A transaction may have the same reference: only settlements can contradict a settlement.
   const contradicted = rows.some((row) => isCasinoSettlement(row.event) && !samePayout(row, claim));

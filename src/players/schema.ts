@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_ID_LENGTH } from '../events/catalogue.ts';
 import { isTimeZone } from './time-zone.ts';
 
 /** The statuses a player can have (spec part 3). */
@@ -43,7 +44,7 @@ export const listPlayersQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50),
   status: z.enum(PLAYER_STATUSES).optional(),
   email: z.string().max(320).optional(),
-  external_id: z.string().max(255).optional(),
+  external_id: z.string().max(MAX_ID_LENGTH).optional(),
   phone: z.string().max(40).optional(),
   telegram_id: z.string().max(64).optional(),
 });

@@ -1,4 +1,4 @@
-import type { EventName } from '../events/catalogue.ts';
+import { MAX_KYC_LEVEL, type EventName } from '../events/catalogue.ts';
 
 /** What responsible-gaming and KYC events say of one player; the latest by event time holds. */
 export interface StatusChange {
@@ -27,8 +27,12 @@ export function statusChangeOf(
   const level = properties['level'];
   return {
     ...(status === undefined ? {} : { kyc_status: { value: status, at_ms } }),
-    ...(typeof level === 'number' ? { kyc_level: { value: level, at_ms } } : {}),
+    ...(isKycLevel(level) ? { kyc_level: { value: level, at_ms } } : {}),
   };
+}
+
+function isKycLevel(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_KYC_LEVEL;
 }
 
 /**

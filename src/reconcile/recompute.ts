@@ -1,5 +1,6 @@
 import { betEffect } from '../money/bets.ts';
 import { betKindOf, MONEY_EVENTS, type BetKind, type LedgerRow, type MoneyEvent } from '../money/ledger.ts';
+import { transactionEffect } from '../money/transactions.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 
 /** The events whose number in ClickHouse follows from Postgres: those with ledger rows, and session starts. */
@@ -59,11 +60,9 @@ export class LedgerRecomputation {
     this.#rows_of_key = [];
   }
 
-  #addTransaction({ event, player_id, base_amount }: LedgerRow): void {
-    if (event !== 'deposit_confirmed' && event !== 'withdrawal_confirmed') return;
-    if (base_amount === null) this.#add({ player_id, pending_conversions: 1n });
-    else if (event === 'deposit_confirmed') this.#add({ player_id, total_deposited: base_amount });
-    else this.#add({ player_id, total_withdrawn: base_amount });
+  #addTransaction(row: LedgerRow): void {
+    const delta = transactionEffect(row);
+    if (delta !== undefined) this.#add(delta);
   }
 
   #add(delta: TotalsDelta): void {

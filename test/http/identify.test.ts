@@ -206,7 +206,7 @@ describe('bad requests', () => {
       { external_id: 'e', more: 1 },
       [],
     ];
-    for (const body of [...bad, { external_id: 'x'.repeat(256) }, { anonymous_id: 'a\u0000' }]) {
+    for (const body of [...bad, { external_id: 'x'.repeat(257) }, { anonymous_id: 'a\u0000' }]) {
       expect(brief(await identify(body)), JSON.stringify(body)).toEqual([422, 'VALIDATION_ERROR']);
     }
   });

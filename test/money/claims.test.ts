@@ -20,48 +20,41 @@ function rowOf(claim: Claim, player_id = PLAYER): LedgerRow {
   };
 }
 
-function claim(
-  event: string,
-  properties: Record<string, unknown>,
-  at_ms: number,
-  is_stamped: boolean,
-): Claim {
-  const made = claimOf(event, { bet_id: 'b', currency: 'EUR', ...properties }, at_ms, is_stamped);
+function claim(event: string, properties: Record<string, unknown>, at_ms: number): Claim {
+  const made = claimOf(event, { bet_id: 'b', currency: 'EUR', ...properties }, at_ms);
   if (made === undefined) throw new Error(`${event} makes no claim`);
   return made;
 }
 
-describe('an outcome of a sport bet that came without a time', () => {
-  const settled = claim('sport_bet_settled', { payout: 250 }, 1_000, false);
-  const voided = claim('sport_bet_voided', {}, 2_000, false);
+describe('an outcome of a sport bet', () => {
+  const settled = claim('sport_bet_settled', { payout: 250 }, 1_000);
 
-  it('is the same request again when an equal one is there, whatever came between', () => {
-    const again = claim('sport_bet_settled', { payout: 250 }, 3_000, false);
-    expect(judgeClaim(again, PLAYER, [rowOf(settled), rowOf(voided)])).toBe('duplicate');
-    expect(betEffect('sport', [rowOf(settled), rowOf(voided)]).status).toBe('voided');
+  it('said again at the same time is a duplicate, otherwise an outcome of its own', () => {
+    expect(judgeClaim(settled, PLAYER, [rowOf(settled)])).toBe('duplicate');
+    const later = claim('sport_bet_settled', { payout: 250 }, 3_000);
+    expect(judgeClaim(later, PLAYER, [rowOf(settled)])).toBe('new');
+    const otherwise = claim('sport_bet_settled', { payout: 300 }, 1_000);
+    expect(judgeClaim(otherwise, PLAYER, [rowOf(settled)])).toBe('conflict');
   });
 
-  it('is new when it says something else, or names somebody else', () => {
-    const other = claim('sport_bet_settled', { payout: 300 }, 3_000, false);
-    expect(judgeClaim(other, PLAYER, [rowOf(settled)])).toBe('new');
-    const same = claim('sport_bet_settled', { payout: 250 }, 3_000, false);
-    expect(judgeClaim(same, 'p2', [rowOf(settled)])).toBe('new');
-  });
-
-  it('with a time of its own is a correction, also back to what was said before', () => {
-    const again = claim('sport_bet_settled', { payout: 250 }, 3_000, true);
-    expect(judgeClaim(again, PLAYER, [rowOf(settled), rowOf(voided)])).toBe('new');
+  it('holds when it is the latest, also after a void', () => {
+    const voided = claim('sport_bet_voided', {}, 2_000);
+    const again = claim('sport_bet_settled', { payout: 250 }, 3_000);
+    expect(betEffect('sport', [rowOf(settled), rowOf(voided)]).deltas).toEqual([]);
+    const { status, deltas } = betEffect('sport', [rowOf(again), rowOf(voided), rowOf(settled)]);
+    expect(status).toBe('settled');
+    expect(deltas).toContainEqual({ player_id: PLAYER, total_won: 250n });
   });
 });
 
 describe('a casino bet', () => {
-  const settled = claim('bet_settled', { payout: 250, amount: 100 }, 1_000, true);
+  const settled = claim('bet_settled', { payout: 250, amount: 100 }, 1_000);
 
   it('takes a second settlement under another name when it pays the same', () => {
-    expect(judgeClaim(claim('bet_won', { payout: 250 }, 2_000, true), PLAYER, [rowOf(settled)])).toBe('new');
+    expect(judgeClaim(claim('bet_won', { payout: 250 }, 2_000), PLAYER, [rowOf(settled)])).toBe('new');
   });
 
   it('refuses a second settlement that pays otherwise', () => {
-    expect(judgeClaim(claim('bet_lost', {}, 2_000, true), PLAYER, [rowOf(settled)])).toBe('conflict');
+    expect(judgeClaim(claim('bet_lost', {}, 2_000), PLAYER, [rowOf(settled)])).toBe('conflict');
   });
 });
