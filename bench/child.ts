@@ -19,7 +19,7 @@ export async function startBenchServer(
 ): Promise<BenchServer> {
   const child = fork(join(packageRoot, 'dist', 'bench', 'servers', `${name}.js`), {
     env: { ...process.env, ...environment },
-    execArgv: ['--max-semi-space-size=32'],
+    execArgv: ['--max-semi-space-size=64'],
   });
   const ready = (await message(child)) as { port: number; ready: Record<string, string> };
   return {

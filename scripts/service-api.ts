@@ -65,24 +65,37 @@ export function callInternal<Answer>(api: InternalApi, path: string, options: Ca
   });
 }
 
-/**
- * The internal API that flags, the environment or DATA_DIR/dev-credentials.json name, in this order. Throws when
- * no secret is known.
- */
-export async function findInternalApi(flags: {
+/** What says which service is meant, before the environment and DATA_DIR/dev-credentials.json. */
+export interface ServiceFlags {
   'base-url'?: string | undefined;
   'internal-secret'?: string | undefined;
-}): Promise<InternalApi> {
+}
+
+/** A service, with what is kept about it where that is found. */
+export interface KnownService {
+  base_url: string;
+  internal_secret: string | undefined;
+  kept: DevCredentials | undefined;
+}
+
+/** The service that flags, the environment or DATA_DIR/dev-credentials.json name, in this order. */
+export async function findService(flags: ServiceFlags): Promise<KnownService> {
   const config = readConfig();
   const kept = await readDevCredentials(config.data_dir);
   const base_url = flags['base-url'] ?? kept?.base_url ?? `http://${config.host}:${config.port}`;
   const internal_secret = flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret;
+  return { base_url: base_url.replace(/\/$/, ''), internal_secret, kept };
+}
+
+/** The internal API of that service. Throws when no secret is known. */
+export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi> {
+  const { base_url, internal_secret } = await findService(flags);
   if (internal_secret === undefined) {
     throw new Error(
-      `no internal secret: start the service, or give --internal-secret (looked for ${join(config.data_dir, 'dev-credentials.json')})`,
+      `no internal secret: start the service, or give --internal-secret (looked for ${join(readConfig().data_dir, 'dev-credentials.json')})`,
     );
   }
-  return { base_url: base_url.replace(/\/$/, ''), internal_secret };
+  return { base_url, internal_secret };
 }
 
 /** What the service wrote down for its user at its last start; undefined when it never started here. */

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../src/package-root.ts';
@@ -54,8 +54,6 @@ export class ServiceProcess {
   async start(): Promise<void> {
     const { data_dir, port, ingest_port, environment } = this.#options;
     await mkdir(data_dir, { recursive: true });
-    // Run by root, Postgres works as another user and has to get through.
-    await chmod(data_dir, 0o711);
     const log = createWriteStream(this.log_file, { flags: 'a' });
     const child = spawn(process.execPath, [builtMain()], {
       env: {

@@ -1,7 +1,9 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { createApiKey } from './api-keys/create.ts';
 import type { Config } from './config.ts';
+import { newId } from './platform/ids.ts';
 import type { Service } from './service.ts';
 import { createTenant } from './tenants/provision.ts';
 import type { Platform } from './wiring/platform.ts';
@@ -15,18 +17,20 @@ export interface DevCredentials {
   api_key: string;
   session_token: string;
   internal_secret: string;
+  /** Whose session it is. */
+  user_id: string;
 }
 
 const FILE = 'dev-credentials.json';
-const DEMO_USER = 'demo-admin';
+/** What every demo's user was before each demo had its own. */
+const FORMER_USER = 'demo-admin';
 
 /**
  * Says how to use the service that just started. While the development issuer exists, the first start also
  * makes a demo tenant with a key and a session; later starts keep them and refresh session and addresses.
  */
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
-  const { base_url, ingest_url, health_url, auth } = service;
-  platform.logger.info({ base_url, ingest_url, health_url, roles: [...config.roles] }, 'ready');
+  const { base_url, ingest_url, auth } = service;
   if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
   const file = join(config.data_dir, FILE);
   const kept = await readKept(file);
@@ -35,7 +39,7 @@ export async function greet(config: Config, platform: Platform, service: Service
     ...demo,
     base_url,
     ingest_url,
-    session_token: await auth.dev_issuer.issueSession(DEMO_USER),
+    session_token: await auth.dev_issuer.issueSession(demo.user_id),
     internal_secret: auth.internal_secret,
   };
   // Put in place at once: a process killed while writing must not lose the demo's key.
@@ -44,12 +48,18 @@ export async function greet(config: Config, platform: Platform, service: Service
   process.stdout.write(instructions(credentials, file));
 }
 
-type Demo = Pick<DevCredentials, 'tenant_id' | 'project_id' | 'api_key'>;
+const demoSchema = z.object({
+  tenant_id: z.string(),
+  project_id: z.string(),
+  api_key: z.string(),
+  user_id: z.string().default(FORMER_USER),
+});
+type Demo = z.infer<typeof demoSchema>;
 
+/** The demo of an earlier start; undefined when its file is lost or unusable. */
 async function readKept(file: string): Promise<Demo | undefined> {
   try {
-    const { tenant_id, project_id, api_key } = JSON.parse(await readFile(file, 'utf8')) as DevCredentials;
-    return { tenant_id, project_id, api_key };
+    return demoSchema.parse(JSON.parse(await readFile(file, 'utf8')));
   } catch {
     return undefined;
   }
@@ -57,11 +67,13 @@ async function readKept(file: string): Promise<Demo | undefined> {
 
 async function makeDemo(config: Config, platform: Platform, service: Service): Promise<Demo> {
   const sql = platform.postgres.service;
+  // A user of its own: one who also belongs to a demo whose file was lost would have to name the tenant each time.
+  const user_id = `demo-admin-${newId().slice(-8)}`;
   const { tenant_id, project_id } = await createTenant(sql, service.notifications, {
     name: 'Demo operator',
     base_currency: 'EUR',
     project_name: 'Demo casino',
-    admin_user_id: DEMO_USER,
+    admin_user_id: user_id,
   });
   const { key } = await createApiKey(platform, {
     tenant_id,
@@ -69,7 +81,7 @@ async function makeDemo(config: Config, platform: Platform, service: Service): P
     name: 'demo',
     environment: config.service_env,
   });
-  return { tenant_id, project_id, api_key: key };
+  return { tenant_id, project_id, api_key: key, user_id };
 }
 
 function instructions(c: DevCredentials, file: string): string {

@@ -2,14 +2,17 @@ import type { FastifyInstance } from 'fastify';
 import { SINK_GROUP, startAnalyticsSink } from '../processors/analytics-sink/index.ts';
 import { FOLD_GROUP, startPlayerFold } from '../processors/player-fold/index.ts';
 import { startPlayerMirror } from '../processors/player-mirror/index.ts';
+import type { ApiKeyAuthenticator } from './auth/api-key.ts';
 import { openApiKeys, openAuthenticators, type Authenticators } from './auth/authenticators.ts';
 import { loadInternalSecret } from './auth/internal-secret.ts';
 import type { Config, Role } from './config.ts';
+import { receivedAtOf } from './events/envelope.ts';
 import { buildApiApp } from './http/api-app.ts';
 import { buildHealthApp } from './http/health-app.ts';
 import { buildIntakeApp } from './http/intake-app.ts';
 import { AppendBatcher } from './intake/append-batcher.ts';
 import { exposeConsumerLag } from './platform/event-log/lag-gauge.ts';
+import { RecordAges } from './platform/event-log/record-ages.ts';
 import { TOPICS } from './platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from './platform/postgres/notifications.ts';
 import { TenantMoneyCache } from './tenants/catalogue-cache.ts';
@@ -31,82 +34,110 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Starts the configured roles on an open platform; on failure everything started is closed again. */
-export async function startService(config: Config, platform: Platform): Promise<Service> {
-  const closers = new Closers(platform.logger);
-  closers.add('platform', () => platform.close());
+interface StartOptions {
+  /** Ends the start half-way, with everything closed again. */
+  stopping?: AbortSignal;
+  /** What is left to do once every listener listens; `/readyz` says "starting" until it is done. */
+  announce?: (service: Service) => Promise<void>;
+}
+
+/**
+ * Starts the configured roles on an open platform; on failure everything started is closed again, the platform
+ * with it.
+ */
+export async function startService(
+  config: Config,
+  platform: Platform,
+  { stopping, announce }: StartOptions = {},
+): Promise<Service> {
+  const closers = new Closers(platform.logger, stopping);
+  let started = false;
+  const isStarted = () => started;
   const has = (role: Role) => config.roles.has(role);
+  const listen = (app: FastifyInstance, port: number) => listenOn(app, config.host, port, closers);
   try {
-    const notifications = openNotifications(platform.postgres.service, platform.logger);
+    closers.add('platform', () => platform.close());
+    const { postgres, clock } = platform;
+    const notifications = openNotifications(postgres.service, platform.logger);
     // Consumers are opened first and so closed last: what intake accepts until its end is still worked on.
     await startProcessors(config.roles, platform, closers);
-    exposeLag(platform, config.roles);
-    const { postgres, clock } = platform;
     const keys = { config, clock, sql: postgres.service, notifications };
     const api_keys = has('api') || has('intake') ? await openApiKeys(keys) : undefined;
     let auth: Authenticators | undefined;
-    let base_url: string | undefined;
-    let ingest_url: string | undefined;
     if (api_keys !== undefined && has('api')) {
-      auth = await openAuthenticators({
-        ...keys,
-        api_keys,
-        internal_secret: await loadInternalSecret(config),
-      });
-      base_url = await listen(
-        buildApiApp(platform, config, { auth, notifications }),
-        config.host,
-        config.port,
-        closers,
-      );
+      const internal_secret = await loadInternalSecret(config);
+      auth = await openAuthenticators({ ...keys, api_keys, internal_secret });
     }
+    let ingest_url: string | undefined;
     if (api_keys !== undefined && has('intake')) {
-      const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
-      closers.add('intake appends', () => batcher.drain());
-      const deps = {
-        ...platform,
-        apiKeys: api_keys,
-        tenantMoney: new TenantMoneyCache(postgres),
-        defaultPolicy: { name: 'ingest', ...config.rates.ingest },
-        batcher,
-      };
-      ingest_url = await listen(
-        buildIntakeApp(deps, platform.logger),
-        config.host,
-        config.ingest_port,
-        closers,
-      );
+      ingest_url = await listen(openIntake(config, platform, api_keys, closers), config.ingest_port);
     }
-    const health_url =
-      base_url ?? (await listen(buildHealthApp(platform), config.host, config.port, closers));
-    return { base_url, ingest_url, health_url, auth, notifications, close: () => closers.close() };
+    // Last, because whoever waits for this service asks here whether it is ready.
+    const health_url = await listen(
+      auth === undefined
+        ? buildHealthApp(platform, isStarted)
+        : buildApiApp(platform, config, { auth, notifications, isStarted }),
+      config.port,
+    );
+    const base_url = auth === undefined ? undefined : health_url;
+    const close = () => closers.close();
+    const service: Service = { base_url, ingest_url, health_url, auth, notifications, close };
+    await announce?.(service);
+    stopping?.throwIfAborted();
+    started = true;
+    return service;
   } catch (error) {
     await closers.close();
     throw error;
   }
 }
 
+function openIntake(
+  config: Config,
+  platform: Platform,
+  apiKeys: ApiKeyAuthenticator,
+  closers: Closers,
+): FastifyInstance {
+  const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
+  closers.add('intake appends', () => batcher.drain());
+  const deps = {
+    ...platform,
+    apiKeys,
+    tenantMoney: new TenantMoneyCache(platform.postgres),
+    defaultPolicy: { name: 'ingest', ...config.rates.ingest },
+    batcher,
+  };
+  return buildIntakeApp(deps, platform.logger);
+}
+
+/** Starts the consumers of these roles, and says at every scrape how far behind they are. */
 async function startProcessors(
   roles: ReadonlySet<Role>,
   platform: Platform,
   closers: Closers,
 ): Promise<void> {
+  const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
+  const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
+  exposeLag(platform, ages, roles);
   if (roles.has('player-mirror')) {
     const mirror = startPlayerMirror(platform);
     closers.add('player-mirror', () => mirror.close());
   }
   if (roles.has('analytics-sink')) {
-    const sink = await startAnalyticsSink(platform);
+    const sink = await startAnalyticsSink(watched);
     closers.add('analytics-sink', () => sink.close());
   }
   if (roles.has('player-fold')) {
-    const fold = await startPlayerFold(platform);
+    const fold = await startPlayerFold(watched);
     closers.add('player-fold', () => fold.close());
   }
 }
 
-/** Says at every scrape how far behind the consumers of these roles are. */
-function exposeLag({ metrics, eventLog, logger }: Platform, roles: ReadonlySet<Role>): void {
+function exposeLag(
+  { metrics, eventLog, logger }: Platform,
+  ages: RecordAges,
+  roles: ReadonlySet<Role>,
+): void {
   const consumers = [
     { role: 'player-fold', topic: TOPICS.events, group: FOLD_GROUP },
     { role: 'analytics-sink', topic: TOPICS.playerEvents, group: SINK_GROUP },
@@ -115,11 +146,12 @@ function exposeLag({ metrics, eventLog, logger }: Platform, roles: ReadonlySet<R
     registry: metrics.registry,
     eventLog,
     logger,
+    ages,
     consumers: consumers.filter(({ role }) => roles.has(role)),
   });
 }
 
-async function listen(app: FastifyInstance, host: string, port: number, closers: Closers): Promise<string> {
+async function listenOn(app: FastifyInstance, host: string, port: number, closers: Closers): Promise<string> {
   closers.add('http server', async () => {
     await app.close();
   });

@@ -1,4 +1,3 @@
-import { receivedAtOf } from '../../src/events/envelope.ts';
 import type { LogBatch, LogConsumer, LogRecord } from '../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import {
@@ -10,6 +9,7 @@ import {
 import type { Platform } from '../../src/wiring/platform.ts';
 
 export const SINK_GROUP = 'analytics-sink';
+/** A block is a batch, which the log bounds in bytes as well. */
 const MAX_BLOCK = 50_000;
 const LINGER_MS = 150;
 
@@ -19,7 +19,7 @@ const LINGER_MS = 150;
  * the same token, which ClickHouse drops if it has it.
  */
 export async function startAnalyticsSink(platform: Platform): Promise<LogConsumer> {
-  const { eventLog, postgres, clock, metrics } = platform;
+  const { eventLog, postgres } = platform;
   const topic = TOPICS.playerEvents;
   return eventLog.consume({
     topic,
@@ -32,10 +32,6 @@ export async function startAnalyticsSink(platform: Platform): Promise<LogConsume
       const done = await finishOpenBlock(platform, topic, position);
       const fresh = batch.records.filter((record) => record.offset >= done);
       if (fresh.length > 0) await sinkBlock(platform, batch, fresh);
-      const received_at_ms = receivedAtOf(batch.records.at(-1)?.value ?? '');
-      if (received_at_ms !== undefined) {
-        metrics.consumerLagSeconds.set({ group: SINK_GROUP }, (clock.now_ms() - received_at_ms) / 1000);
-      }
     },
   });
 }

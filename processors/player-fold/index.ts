@@ -1,4 +1,4 @@
-import { encodePlayerEvent, playerKey, receivedAtOf, type DeadLetter } from '../../src/events/envelope.ts';
+import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/events/envelope.ts';
 import type { Emission } from '../../src/fold/effects.ts';
 import { foldBatch, type FoldContext } from '../../src/fold/fold-batch.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -33,10 +33,6 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
         emitted = emit(platform, part, emission);
       }
       await emitted;
-      const received_at_ms = receivedAtOf(batch.records.at(-1)?.value ?? '');
-      if (received_at_ms !== undefined) {
-        metrics.consumerLagSeconds.set({ group: FOLD_GROUP }, (clock.now_ms() - received_at_ms) / 1000);
-      }
     },
   });
 }

@@ -23,16 +23,19 @@ import { registerEndpoints } from './register.ts';
 const BODY_LIMIT_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 
+/** What the API host needs beside the platform. */
 export interface ApiDeps {
   auth: Authenticators;
   notifications: Notifications;
+  /** Whether the process has finished starting: `/readyz` says so. */
+  isStarted: () => boolean;
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
   const { auth, notifications } = deps;
   const endpoints = [
-    ...healthEndpoints(platform),
+    ...healthEndpoints(platform, deps.isStarted),
     ...tenantEndpoints({ ...platform, notifications, auth }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints(platform),

@@ -8,7 +8,7 @@ import { registerPublicEndpoints } from './register.ts';
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /** What a process without the API host serves on its port: whether it is well, and its metrics. */
-export function buildHealthApp(platform: Platform): FastifyInstance {
+export function buildHealthApp(platform: Platform, isStarted: () => boolean): FastifyInstance {
   const { logger } = platform;
   const app = fastify({
     ...errorOptions(logger),
@@ -18,6 +18,6 @@ export function buildHealthApp(platform: Platform): FastifyInstance {
     forceCloseConnections: 'idle',
   });
   installErrorHandling(app, logger);
-  registerPublicEndpoints(app, healthEndpoints(platform));
+  registerPublicEndpoints(app, healthEndpoints(platform, isStarted));
   return app;
 }

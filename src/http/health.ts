@@ -6,8 +6,11 @@ import { envelope } from './envelope.ts';
 
 const PING_TIMEOUT_MS = 3_000;
 
-/** `/healthz` (the process runs), `/readyz` (its engines answer) and `/metrics` (Prometheus). */
-export function healthEndpoints(platform: Platform): AnyEndpoint[] {
+/**
+ * `/healthz` (the process runs), `/readyz` (it has started and its engines answer) and `/metrics` (Prometheus).
+ * `isStarted` turns true once everything else of this process is in place.
+ */
+export function healthEndpoints(platform: Platform, isStarted: () => boolean): AnyEndpoint[] {
   const access = { mode: 'public' } as const;
   const shared = { method: 'GET', access, status: 200 } as const;
   const engines = z.record(z.string(), z.literal('ok'));
@@ -23,10 +26,17 @@ export function healthEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/readyz',
-      summary: 'Whether every storage engine answers',
+      summary: 'Whether the service has started and every storage engine answers',
       response: engines,
       errors: ['SERVICE_UNAVAILABLE'],
-      handle: async () => envelope(await pingEngines(platform)),
+      handle: async () => {
+        if (!isStarted()) {
+          throw new ApiError('SERVICE_UNAVAILABLE', 'not ready: the service is starting', {
+            details: { service: 'starting' },
+          });
+        }
+        return envelope(await pingEngines(platform));
+      },
     }),
     endpoint({
       ...shared,

@@ -1,10 +1,12 @@
 import type { EventLog, NewRecord } from '../platform/event-log/port.ts';
 import { LogUnavailable } from '../platform/event-log/port.ts';
+import { findTooLarge } from '../platform/event-log/record-size.ts';
 import type { Metrics } from '../platform/metrics.ts';
 
 const MAX_WAITING_RECORDS = 50_000;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 const MAX_APPEND_RECORDS = 5_000;
+const MAX_APPEND_BYTES = 16 * 1024 * 1024;
 
 interface Waiting {
   records: NewRecord[];
@@ -32,8 +34,13 @@ export class AppendBatcher {
     this.#metrics = metrics;
   }
 
-  /** Resolves when the records are durable; rejects with LogUnavailable, at once when too much waits already. */
+  /**
+   * Resolves when the records are durable; rejects with LogUnavailable, at once when too much waits already, and with
+   * RecordTooLarge before they are joined with those of others, who must not fail with them.
+   */
   append(records: NewRecord[]): Promise<void> {
+    const refusal = findTooLarge(records);
+    if (refusal !== undefined) return Promise.reject(refusal);
     let bytes = 0;
     for (const record of records) bytes += record.value.length;
     if (
@@ -85,14 +92,18 @@ export class AppendBatcher {
 
   #takeGroup(): Waiting[] {
     let records = 0;
+    let bytes = 0;
     let count = 0;
     for (const entry of this.#waiting) {
-      if (count > 0 && records + entry.records.length > MAX_APPEND_RECORDS) break;
+      const full =
+        records + entry.records.length > MAX_APPEND_RECORDS || bytes + entry.bytes > MAX_APPEND_BYTES;
+      if (full && count > 0) break;
       records += entry.records.length;
-      this.#waiting_bytes -= entry.bytes;
+      bytes += entry.bytes;
       count++;
     }
     this.#waiting_records -= records;
+    this.#waiting_bytes -= bytes;
     return this.#waiting.splice(0, count);
   }
 }

@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { NewRecord } from '../platform/event-log/port.ts';
-import { LogUnavailable } from '../platform/event-log/port.ts';
+import { LogUnavailable, RecordTooLarge } from '../platform/event-log/port.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
 import type { TenantMoneyCache } from '../tenants/catalogue-cache.ts';
@@ -143,8 +143,15 @@ function append(
   };
   if (records.length === 0) return accepted();
   batcher.append(records).then(accepted, (cause: unknown) => {
-    void reply.send(cause instanceof LogUnavailable ? unavailable(cause) : cause);
+    void reply.send(refusalOf(cause));
   });
+}
+
+/** What the caller is told when the log did not take the records. */
+function refusalOf(cause: unknown): unknown {
+  if (cause instanceof LogUnavailable) return unavailable(cause);
+  if (!(cause instanceof RecordTooLarge)) return cause;
+  return new ApiError('PAYLOAD_TOO_LARGE', 'an event is too large for the event log', { cause });
 }
 
 function unavailable(cause: LogUnavailable): ApiError {

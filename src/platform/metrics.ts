@@ -68,12 +68,6 @@ export function createMetrics() {
       help: 'Player rows written to ClickHouse',
       registers,
     }),
-    consumerLagSeconds: new Gauge({
-      name: 'consumer_lag_seconds',
-      help: 'Age of the last handled record when it was handled',
-      labelNames: ['group'],
-      registers,
-    }),
     rateLimiterDegraded: new Gauge({
       name: 'rate_limiter_degraded',
       help: '1 while limits are decided locally',

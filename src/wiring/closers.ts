@@ -3,14 +3,19 @@ import type { Logger } from '../platform/logger.ts';
 /** What has been opened, to be closed once, in reverse order; one failure does not keep the others open. */
 export class Closers {
   #logger: Logger;
+  #stopping: AbortSignal | undefined;
   #closers: { name: string; close: () => Promise<void> }[] = [];
 
-  constructor(logger: Logger) {
+  /** Once `stopping` is aborted, nothing more is to be opened. */
+  constructor(logger: Logger, stopping?: AbortSignal) {
     this.#logger = logger;
+    this.#stopping = stopping;
   }
 
+  /** Remembers what was just opened; throws after that when everything is to stop. */
   add(name: string, close: () => Promise<void>): void {
     this.#closers.push({ name, close });
+    this.#stopping?.throwIfAborted();
   }
 
   async close(): Promise<void> {

@@ -13,12 +13,19 @@ import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
 import { Closers } from './closers.ts';
 import type { Platform } from './platform.ts';
 
-/** Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer. */
-export async function openDistributedPlatform(config: Config, servers: Servers): Promise<Platform> {
+/**
+ * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer; `stopping`
+ * ends it half-way, with nothing open.
+ */
+export async function openDistributedPlatform(
+  config: Config,
+  servers: Servers,
+  stopping?: AbortSignal,
+): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);
   const metrics = createMetrics();
-  const closers = new Closers(logger);
+  const closers = new Closers(logger, stopping);
   try {
     const clickhouse = connectClickHouse(servers.clickhouse_url);
     closers.add('clickhouse', () => clickhouse.close());

@@ -11,17 +11,21 @@ import { createMetrics } from '../platform/metrics.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded-server.ts';
 import { migratePostgres } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
+import { letServerUserPass } from '../platform/postgres/server-user.ts';
 import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { Closers } from './closers.ts';
 import type { Platform } from './platform.ts';
 
-/** Opens every engine inside this process, on `config.data_dir`. */
-export async function openEmbeddedPlatform(config: Config): Promise<Platform> {
+/** Opens every engine inside this process, on `config.data_dir`; `stopping` ends it half-way, with nothing open. */
+export async function openEmbeddedPlatform(config: Config, stopping?: AbortSignal): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);
-  const closers = new Closers(logger);
+  const closers = new Closers(logger, stopping);
   const data_dir = resolve(config.data_dir);
   await mkdir(data_dir, { recursive: true });
+  await letServerUserPass(data_dir);
+  // Others may pass through the data folder then, but not in here.
+  await mkdir(join(data_dir, 'clickhouse'), { recursive: true, mode: 0o700 });
   try {
     const server = await startEmbeddedPostgres({ dir: join(data_dir, 'postgres') });
     closers.add('postgres server', () => server.stop());

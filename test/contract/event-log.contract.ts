@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   LogUnavailable,
+  MAX_RECORD_BYTES,
+  RecordTooLarge,
   type EventLog,
   type LogBatch,
-  type LogRecord,
 } from '../../src/platform/event-log/port.ts';
+import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
 import { until } from './until.ts';
 
 /** One engine behind the log, which the suite may take away and bring back. */
@@ -106,6 +106,9 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         await until(() => seen.records().length >= values.length);
         expect(seen.records().map((r) => r.value)).toEqual(values);
         expect(new Set(seen.records().map((r) => r.key))).toEqual(new Set(['ключ']));
+        await log.append(topic, [{ key: '', value: '' }]);
+        await until(() => seen.records().length > values.length);
+        expect(seen.records().at(-1)).toMatchObject({ key: '', value: '' });
       });
 
       test('a batch never exceeds max_records, and linger_ms waits for a full one', async () => {
@@ -183,6 +186,56 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         const seen = await collect('g');
         await until(() => seen.records().length >= 5);
         expect(numbers(seen.records(), 'one')).toEqual(range(0, 5));
+      });
+    });
+
+    describe('sizes', () => {
+      test('batches are bounded in bytes, whatever the sizes of their records', async () => {
+        await newTopic();
+        const mib = 1024 * 1024;
+        // Cyrillic: what counts are bytes.
+        const sizes = [6, 3, 3, 3, 3, 1, 6, 6, 5, 0, 5, 3, 3, 3, 0, 3, 6, 6, 6, 6, 1, 1];
+        const records = sizes.map((size) => ({
+          key: 'one',
+          value: 'я'.repeat(Math.max(0, (size * mib) / 2 - 2)),
+        }));
+        // At once: over every limit of what may wait.
+        await log.append(topic, records);
+        const seen = await collect('g', { max_records: 1_000, linger_ms: 200 });
+        await until(async () => seen.records().length >= records.length && (await lagOf('g')) === 0);
+        expectRecords(seen.batches, records);
+        const read: LogBatch[] = [];
+        for (const [partition, end] of await log.endOffsets(topic)) {
+          for await (const batch of log.read(topic, partition, 0n, end)) read.push(batch);
+        }
+        expectRecords(read, records);
+      });
+
+      test('the largest record is taken; a larger one is refused for good, alone, before anything is written', async () => {
+        await newTopic();
+        const largest = { key: 'one', value: 'я'.repeat((MAX_RECORD_BYTES - 4) / 2) + 'x' };
+        const larger = { ...largest, value: `${largest.value}x` };
+        const outcomes = await Promise.allSettled([
+          log.append(topic, [record('one', 1)]),
+          log.append(topic, [...KEYS.map((key) => record(key, 0)), larger]),
+          log.append(topic, [record('one', 2)]),
+          log.append(topic, [largest]),
+          log.append(topic, [record('one', 3)]),
+        ]);
+        expect(outcomes.map(({ status }) => status)).toEqual([
+          'fulfilled',
+          'rejected',
+          'fulfilled',
+          'fulfilled',
+          'fulfilled',
+        ]);
+        const refusal = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [outcome.reason] : [],
+        );
+        expect(refusal[0]).toBeInstanceOf(RecordTooLarge);
+        const seen = await collect('g');
+        await until(async () => (await lagOf('g')) === 0);
+        expect(seen.records().map(({ value }) => value)).toEqual(['1', '2', largest.value, '3']);
       });
     });
 
@@ -383,26 +436,6 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
   });
 }
 
-function record(key: string, number: number): { key: string; value: string } {
-  return { key, value: String(number) };
-}
-
-function numbers(records: readonly LogRecord[], key: string): number[] {
-  return records.filter((r) => r.key === key).map((r) => Number(r.value));
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from }, (_, i) => from + i);
-}
-
-function sorted(values: number[]): number[] {
-  return [...values].sort((a, b) => a - b);
-}
-
-function places(batch: LogBatch): string[] {
-  return batch.records.map((r) => `${batch.partition}:${r.offset}`);
-}
-
 /** Two keys that lie in different partitions, found by appending. */
 async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[string, string]> {
   const [first = '', ...others] = KEYS;
@@ -414,14 +447,6 @@ async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[strin
     if (elsewhere) return [first, key];
   }
   throw new Error('every key lies in one partition');
-}
-
-/** Live bytes of this process after a full collection. */
-function usedBytes(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }
 
 /** A process that handles one batch, says so, and is killed before it can commit. */

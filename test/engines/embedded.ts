@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '../../src/api-keys/create.ts';
@@ -38,8 +38,6 @@ export async function startTestService(
   openPlatform: (config: Config) => Promise<Platform> = openTestPlatform,
 ): Promise<TestService> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
-  // Run by root, Postgres works as another user and has to get through.
-  await chmod(data_dir, 0o711);
   const config: Config = {
     ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error' }),
     rates: { ingest: GENEROUS, identify: GENEROUS, admin: GENEROUS },

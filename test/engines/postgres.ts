@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,8 +17,6 @@ export interface PostgresEngine extends Engine {
 export async function startPostgres(): Promise<PostgresEngine> {
   if (await dockerAnswers()) return startInDocker();
   const dir = await mkdtemp(join(tmpdir(), 'test-postgres-'));
-  // Run by root, Postgres works as another user and has to get through.
-  await chmod(dir, 0o711);
   let server = await startEmbeddedPostgres({ dir });
   const { url, port } = server;
   return {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config.ts';
@@ -39,8 +39,6 @@ export async function openTestPostgres(): Promise<{ url: string; close(): Promis
     return { url: postgres_url, close: () => Promise.resolve() };
   }
   const dir = await mkdtemp(join(tmpdir(), 'engagement-postgres-'));
-  // Run by root, Postgres works as another user and has to get through.
-  await chmod(dir, 0o711);
   const server = await startEmbeddedPostgres({ dir });
   return {
     url: server.url,

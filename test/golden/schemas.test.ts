@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,6 +19,7 @@ import { expectGolden } from './golden.ts';
 import { describePostgres } from './postgres-schema.ts';
 
 let dir: string;
+let postgres_dir: string;
 let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 let owner: Db;
 let clickhouse: ClickHouse;
@@ -31,9 +32,8 @@ async function migrate(sql: Db): Promise<void> {
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-schema-'));
-  // As root, Postgres runs as another user, who must be able to enter the folder.
-  await chmod(dir, 0o711);
-  server = await startEmbeddedPostgres({ dir: join(dir, 'postgres') });
+  postgres_dir = await mkdtemp(join(tmpdir(), 'engagement-schema-postgres-'));
+  server = await startEmbeddedPostgres({ dir: postgres_dir });
   owner = connectPool(server.url);
   clickhouse = await openEmbeddedClickHouse(join(dir, 'clickhouse'));
   // Three processes that start at once on empty databases: every test below sees what came of it.
@@ -46,7 +46,7 @@ afterAll(async () => {
   await clickhouse.close();
   await owner.end({ timeout: 5 });
   await server.stop();
-  await rm(dir, { recursive: true, force: true });
+  for (const folder of [dir, postgres_dir]) await rm(folder, { recursive: true, force: true });
 });
 
 const appliedInPostgres = () => owner`select * from schema_migrations order by folder, version`;

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -59,8 +59,6 @@ let users = 0;
 
 export async function openFixture(environment: Record<string, string> = {}): Promise<Fixture> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-http-'));
-  // As root, Postgres runs as another user, who must be able to enter the folder.
-  await chmod(data_dir, 0o711);
   const config = readConfig({ DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...environment });
   const platform = await openTestPlatform(config);
   const { clock, logger } = platform;
@@ -69,7 +67,7 @@ export async function openFixture(environment: Record<string, string> = {}): Pro
   const shared = { config, clock, sql, notifications };
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
-  const deps = { auth, notifications };
+  const deps = { auth, notifications, isStarted: () => true };
   const app = buildApiApp(platform, config, deps);
 
   const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {

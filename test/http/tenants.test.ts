@@ -105,7 +105,8 @@ describe('npm run provision', () => {
     const tenant = ['--name', 'N', '--base-currency', 'EUR', '--project-name', 'P', '--admin-user-id', 'cli'];
     const { tenant_id = '', project_id = '' } = await provision('tenant', ...tenant, ...flags);
     const { session_token = '' } = await provision('session', '--user-id', 'cli', ...flags);
-    const kept = { base_url, internal_secret: INTERNAL_SECRET, session_token, project_id };
+    const user_id = 'cli';
+    const kept = { base_url, internal_secret: INTERNAL_SECRET, session_token, project_id, user_id };
     await writeFile(join(fixture.config.data_dir, 'dev-credentials.json'), JSON.stringify(kept));
     const { key = '' } = await provision('key', '--name', 'from the shell');
     expect((await fixture.as(key, '/v1/me')).body.data).toMatchObject({ tenant_id, project_id });

@@ -65,6 +65,16 @@ it('brings lists of texts through Postgres unchanged, whatever they contain', as
   );
 });
 
+it('brings arrays of texts through Postgres unchanged, both ways', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.option(hostile, { freq: 10 }), { maxLength: 30 }), async (texts) => {
+      const [row] = await sql<{ texts: (string | null)[] }[]>`select ${sql.types.texts(texts)} as texts`;
+      expect(row?.texts).toEqual(texts);
+    }),
+    parameters,
+  );
+});
+
 it('brings lists of integers through Postgres unchanged, to the last digit', async () => {
   const integers = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { freq: 10 });
   await fc.assert(

@@ -9,10 +9,13 @@ import {
 } from './kafka-client.ts';
 import { kafkaPartitionOf } from './kafka-partitioner.ts';
 import { LogUnavailable, MAX_RECORD_BYTES, type NewRecord } from './port.ts';
+import { recordBytes, refuseTooLarge } from './record-size.ts';
 
 /** kafkajs copies a partition's list once per message it adds to it, so larger sends cost more per message. */
 const MAX_SEND_RECORDS = 1_000;
-export const MAX_SEND_BYTES = 4 * 1024 * 1024;
+const MAX_SEND_BYTES = 4 * 1024 * 1024;
+/** What a topic must take: a send, or a single record that is larger than one, with the framing of its records. */
+export const MAX_MESSAGE_BYTES = Math.max(MAX_SEND_BYTES, MAX_RECORD_BYTES) + 2 * 1024 * 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const APPEND_TIMEOUT_MS = 10_000;
 /** A send with less time than this left would only give up a healthy producer. */
@@ -65,12 +68,17 @@ export class KafkaAppender {
     this.#options = options;
   }
 
-  /** Resolves when the records are durable; rejects with LogUnavailable when full, closed or out of reach. */
+  /**
+   * Resolves when the records are durable; rejects with LogUnavailable when full, closed or out of reach, and with
+   * RecordTooLarge.
+   */
   async append(records: readonly NewRecord[]): Promise<void> {
     if (records.length === 0) return;
     if (this.#closed) throw new LogUnavailable('the event log is closed');
+    refuseTooLarge(records);
     const bytes = records.reduce((sum, record) => sum + recordBytes(record), 0);
-    if (this.#waiting_bytes + bytes > MAX_WAITING_BYTES) {
+    // Alone, any append must get through: its caller would try again with the same one.
+    if (this.#waiting_bytes > 0 && this.#waiting_bytes + bytes > MAX_WAITING_BYTES) {
       throw new LogUnavailable('too many records wait for Kafka');
     }
     this.#waiting_bytes += bytes;
@@ -178,14 +186,6 @@ export class KafkaAppender {
       .finally(() => this.#closing.delete(gone));
     this.#closing.add(gone);
   }
-}
-
-/** Throws a RangeError for a record no topic of ours takes. */
-function recordBytes(record: NewRecord): number {
-  const bytes = Buffer.byteLength(record.value) + Buffer.byteLength(record.key);
-  if (bytes > MAX_RECORD_BYTES)
-    throw new RangeError(`a record of ${bytes} bytes is too large for the event log`);
-  return bytes;
 }
 
 /**

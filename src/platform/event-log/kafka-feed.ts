@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import type { Logger } from '../logger.ts';
-import type { ConsumeOptions, LogRecord } from './port.ts';
+import { MAX_BATCH_BYTES, type ConsumeOptions, type LogRecord } from './port.ts';
+import { countWithin } from './record-size.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
-/** Waiting bytes of one partition at which it is not fetched any further. */
-const MAX_BUFFER_BYTES = 16 * 1024 * 1024;
 
 interface FeedOptions {
   partition: number;
@@ -48,7 +47,7 @@ export class KafkaFeed {
   push(messages: readonly KafkaMessage[]): void {
     for (const message of messages) {
       this.#buffer.push(message);
-      this.#buffer_bytes += message.value?.length ?? 0;
+      this.#buffer_bytes += messageBytes(message);
     }
     if (this.#isFull()) this.#setPaused(true);
     this.#wake();
@@ -60,10 +59,9 @@ export class KafkaFeed {
     this.#wake();
   }
 
+  /** Whether a full batch waits: then the partition is not fetched any further. */
   #isFull(): boolean {
-    return (
-      this.#buffer.length >= this.#options.consumer.max_records || this.#buffer_bytes >= MAX_BUFFER_BYTES
-    );
+    return this.#buffer.length >= this.#options.consumer.max_records || this.#buffer_bytes >= MAX_BATCH_BYTES;
   }
 
   #setPaused(paused: boolean): void {
@@ -126,14 +124,21 @@ export class KafkaFeed {
   }
 
   #take(): LogRecord[] {
-    const taken = this.#buffer.splice(0, this.#options.consumer.max_records);
+    const { max_records } = this.#options.consumer;
+    const sizes = this.#buffer.slice(0, max_records).map(messageBytes);
+    const taken = this.#buffer.splice(0, countWithin(sizes, MAX_BATCH_BYTES));
     const records = taken.map((message) => {
-      this.#buffer_bytes -= message.value?.length ?? 0;
+      this.#buffer_bytes -= messageBytes(message);
       return toRecord(message);
     });
     if (!this.#isFull()) this.#setPaused(false);
     return records;
   }
+}
+
+/** The bytes of a message that count for the limits of the log. */
+export function messageBytes({ key, value }: KafkaMessage): number {
+  return (key?.length ?? 0) + (value?.length ?? 0);
 }
 
 /** A message without key or value, which only other tools write, reads as empty text. */

@@ -1,7 +1,7 @@
 import type { Admin } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import { KafkaAppender, MAX_SEND_BYTES } from './kafka-appender.ts';
+import { KafkaAppender, MAX_MESSAGE_BYTES } from './kafka-appender.ts';
 import { KafkaAdmin, type KafkaConnection } from './kafka-client.ts';
 import { KafkaMember } from './kafka-consumer.ts';
 import { readRange } from './kafka-reader.ts';
@@ -143,8 +143,7 @@ async function createMissing(admin: Admin, topics: readonly string[], partitions
     { name: 'retention.bytes', value: '-1' },
     { name: 'cleanup.policy', value: 'delete' },
     { name: 'min.insync.replicas', value: String(Math.max(1, replicationFactor - 1)) },
-    // A request holds up to MAX_SEND_BYTES of records of one partition, and their framing.
-    { name: 'max.message.bytes', value: String(2 * MAX_SEND_BYTES) },
+    { name: 'max.message.bytes', value: String(MAX_MESSAGE_BYTES) },
   ];
   for (const topic of topics) {
     if (existing.has(topic)) continue;

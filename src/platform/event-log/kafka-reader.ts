@@ -7,8 +7,9 @@ import {
   type PartitionAssigner,
 } from 'kafkajs';
 import { createKafka, REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
-import { toRecord } from './kafka-feed.ts';
-import { LogUnavailable, type LogBatch } from './port.ts';
+import { messageBytes, toRecord } from './kafka-feed.ts';
+import { LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
+import { countWithin } from './record-size.ts';
 
 /** The longest silence of Kafka in the middle of a range. */
 const SILENCE_MS = 30_000;
@@ -48,9 +49,12 @@ export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> 
     await withDeadline(start(consumer, options, fetched), SILENCE_MS, 'start a read');
     for (let next = from; next < to;) {
       const messages = await withDeadline(fetched.take(), SILENCE_MS, 'go on with a read');
-      const records = messages.map(toRecord).filter((record) => record.offset >= next && record.offset < to);
-      for (let at = 0; at < records.length; at += max_records) {
-        yield { topic, partition, records: records.slice(at, at + max_records) };
+      const wanted = messages.filter(({ offset }) => BigInt(offset) >= next && BigInt(offset) < to);
+      for (let at = 0; at < wanted.length;) {
+        const part = wanted.slice(at, at + max_records);
+        const records = part.slice(0, countWithin(part.map(messageBytes), MAX_BATCH_BYTES)).map(toRecord);
+        at += records.length;
+        yield { topic, partition, records };
       }
       next = BigInt(messages.at(-1)?.offset ?? next) + 1n;
       fetched.taken();

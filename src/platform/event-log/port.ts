@@ -3,10 +3,10 @@
  * Two implementations share one contract suite: a table in the embedded Postgres, and Kafka.
  */
 
-/** One record to append. Records of one key keep their order. */
+/** One record to append, of at most {@link MAX_RECORD_BYTES}. Records of one key keep their order. */
 export interface NewRecord {
   key: string;
-  /** UTF-8 text, JSON in every topic of this service; at most `MAX_RECORD_BYTES`. */
+  /** UTF-8 text, JSON in every topic of this service. */
   value: string;
 }
 
@@ -17,7 +17,7 @@ export interface LogRecord {
   value: string;
 }
 
-/** Consecutive records of one partition, in offset order, never empty. */
+/** Consecutive records of one partition, in offset order: at least one, and together {@link MAX_BATCH_BYTES} at most. */
 export interface LogBatch {
   topic: string;
   partition: number;
@@ -28,9 +28,9 @@ export interface ConsumeOptions {
   topic: string;
   /** Consumers of one group share the partitions; each group sees every record. */
   group: string;
-  /** A batch never has more records than this. */
+  /** A batch never has more records than this, and fewer where they reach {@link MAX_BATCH_BYTES}. */
   max_records: number;
-  /** With fewer than `max_records` waiting, wait up to this long for more. 0: deliver at once. */
+  /** With less than a full batch waiting, wait up to this long for more. 0: deliver at once. */
   linger_ms: number;
   /**
    * Handles one batch; batches of one partition come one at a time, in order. When it resolves, the
@@ -59,7 +59,8 @@ export interface EventLog {
   ensureTopics(topics: readonly string[]): Promise<void>;
   /**
    * Resolves when every record is durable; rejects with {@link LogUnavailable} when that cannot be said
-   * in time (the records may then be there or not).
+   * in time (each of the records may then be there or not), and with {@link RecordTooLarge} before any
+   * of them is written. An append of any size is taken when no other waits.
    */
   append(topic: string, records: readonly NewRecord[]): Promise<void>;
   consume(options: ConsumeOptions): Promise<LogConsumer>;
@@ -67,7 +68,8 @@ export interface EventLog {
   endOffsets(topic: string): Promise<Map<number, bigint>>;
   lag(topic: string, group: string): Promise<GroupLag[]>;
   /**
-   * Reads `[from, to)` of one partition outside any group, in batches of at most `max_records`;
+   * Reads `[from, to)` of one partition outside any group, in batches of at most `max_records`
+   * and {@link MAX_BATCH_BYTES};
    * stops early at the end of the partition.
    */
   read(
@@ -87,4 +89,21 @@ export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
 }
 
-export const MAX_RECORD_BYTES = 2 * 1024 * 1024;
+/** A record is over {@link MAX_RECORD_BYTES}: it will never be taken. */
+export class RecordTooLarge extends RangeError {
+  override readonly name = 'RecordTooLarge';
+
+  constructor(bytes: number) {
+    super(`a record of ${bytes} bytes is over the event log's limit of ${MAX_RECORD_BYTES}`);
+  }
+}
+
+/**
+ * The largest record, key and value in UTF-8. An accepted body of 1 MiB may grow to 4.4 MiB where it is written again
+ * (`1e20` has 4 characters and becomes 21), and a dead letter at most doubles a body as it came; with what stands
+ * around it either fits, and a request of one such record stays below 8 MiB, which any Kafka on offer takes.
+ */
+export const MAX_RECORD_BYTES = 6 * 1024 * 1024;
+
+/** The largest batch, keys and values in UTF-8: what a consumer has in memory at once does not depend on their sizes. */
+export const MAX_BATCH_BYTES = 16 * 1024 * 1024;

@@ -2,21 +2,24 @@ import type { Db } from '../postgres/port.ts';
 import { endOffset, insertRecords } from './postgres-queries.ts';
 import { LogUnavailable, type NewRecord } from './port.ts';
 
-const MAX_STATEMENT_RECORDS = 2_000;
-const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+const MAX_STATEMENT_RECORDS = 5_000;
+const MAX_STATEMENT_BYTES = 8 * 1024 * 1024;
 const MAX_WAITING_RECORDS = 200_000;
+const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 /** After this long without an answer an append counts as failed, whatever becomes of it. */
 const APPEND_DEADLINE_MS = 8_000;
 
-interface Waiting {
+interface Append {
   records: readonly NewRecord[];
+  /** Index of the first record not yet in a statement. */
+  next: number;
   resolve: () => void;
   reject: (error: Error) => void;
 }
 
 /**
  * Appends to one partition. One statement is under way at a time, so offsets become visible in order; what
- * arrives meanwhile goes into the next statement (group commit).
+ * arrives meanwhile goes into the next statement (group commit). A large append takes several statements.
  */
 export class PartitionAppender {
   readonly partition: number;
@@ -25,8 +28,9 @@ export class PartitionAppender {
   /** Every record below it is durable and visible. */
   #end = 0n;
   #end_known = false;
-  #waiting: Waiting[] = [];
+  #waiting: Append[] = [];
   #waiting_records = 0;
+  #waiting_bytes = 0;
   #flushing: Promise<void> | undefined;
   #closed = false;
   #listeners = new Set<() => void>();
@@ -51,12 +55,18 @@ export class PartitionAppender {
   append(records: readonly NewRecord[]): Promise<void> {
     if (records.length === 0) return Promise.resolve();
     if (this.#closed) return Promise.reject(new LogUnavailable('the event log is closed'));
-    if (this.#waiting_records + records.length > MAX_WAITING_RECORDS) {
+    const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0);
+    const full =
+      this.#waiting_records + records.length > MAX_WAITING_RECORDS ||
+      this.#waiting_bytes + bytes > MAX_WAITING_BYTES;
+    // Alone, any append must get through: its caller would try again with the same one.
+    if (full && this.#waiting.length > 0) {
       return Promise.reject(new LogUnavailable('too many records wait for the event log'));
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ records, resolve, reject });
+      this.#waiting.push({ records, next: 0, resolve, reject });
       this.#waiting_records += records.length;
+      this.#waiting_bytes += bytes;
       this.#flushing ??= this.#flush();
     });
   }
@@ -86,17 +96,15 @@ export class PartitionAppender {
     // Lets every request of this turn of the event loop join the first statement.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const group = this.#takeGroup();
-      const records =
-        group.length === 1 ? (group[0]?.records ?? []) : group.flatMap((entry) => entry.records);
+      const { records, finished } = this.#take();
       try {
         this.#end = await within(APPEND_DEADLINE_MS, this.#insert(records));
         this.#end_known = true;
-        for (const entry of group) entry.resolve();
+        for (const append of finished) append.resolve();
       } catch (cause) {
         const error = new LogUnavailable('the event log did not confirm the append', { cause });
         // What waited meanwhile has waited long enough too.
-        for (const entry of [...group, ...this.#takeAll()]) entry.reject(error);
+        for (const append of [...finished, ...this.#takeAll()]) append.reject(error);
       }
       for (const check of this.#listeners) check();
     }
@@ -104,8 +112,9 @@ export class PartitionAppender {
   }
 
   /**
-   * Writes at the end; resolves with the new end. After a failure nobody knows whether the statement was (or still will be) committed, so
-   * the end is asked for before offsets are given again; the primary key refuses an offset given twice.
+   * Writes at the end; resolves with the new end. After a failure nobody knows whether the statement was (or still
+   * will be) committed, so the end is asked for before offsets are given again; the primary key refuses an offset
+   * given twice.
    */
   async #insert(records: readonly NewRecord[]): Promise<bigint> {
     const first = this.#end_known ? this.#end : await endOffset(this.#sql, this.#topic_id, this.partition);
@@ -114,30 +123,38 @@ export class PartitionAppender {
     return first + BigInt(records.length);
   }
 
-  #takeAll(): Waiting[] {
+  #takeAll(): Append[] {
     this.#waiting_records = 0;
+    this.#waiting_bytes = 0;
     return this.#waiting.splice(0);
   }
 
-  /** The next entries that fit one statement; a large append goes alone. */
-  #takeGroup(): Waiting[] {
-    let records = 0;
+  /** The next records in order of arrival that fit one statement, and the appends that end with them. */
+  #take(): { records: NewRecord[]; finished: Append[] } {
+    const records: NewRecord[] = [];
+    const finished: Append[] = [];
     let bytes = 0;
-    let count = 0;
-    for (const entry of this.#waiting) {
-      const entry_bytes = entry.records.reduce((sum, record) => sum + record.value.length, 0);
-      if (
-        count > 0 &&
-        (records + entry.records.length > MAX_STATEMENT_RECORDS || bytes + entry_bytes > MAX_STATEMENT_BYTES)
-      )
-        break;
-      records += entry.records.length;
-      bytes += entry_bytes;
-      count++;
+    for (let append = this.#waiting[0]; append !== undefined; append = this.#waiting[0]) {
+      for (; append.next < append.records.length; append.next++) {
+        const record = append.records[append.next] as NewRecord;
+        const size = sizeOf(record);
+        const full = records.length >= MAX_STATEMENT_RECORDS || bytes + size > MAX_STATEMENT_BYTES;
+        if (full && records.length > 0) return { records, finished };
+        records.push(record);
+        bytes += size;
+        this.#waiting_records--;
+        this.#waiting_bytes -= size;
+      }
+      finished.push(append);
+      this.#waiting.shift();
     }
-    this.#waiting_records -= records;
-    return this.#waiting.splice(0, count);
+    return { records, finished };
   }
+}
+
+/** Near enough to the bytes, and known at once. */
+function sizeOf({ key, value }: NewRecord): number {
+  return key.length + value.length;
 }
 
 /** The promise's outcome, or a rejection after `limit_ms`; a late outcome is ignored. */

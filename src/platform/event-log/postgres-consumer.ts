@@ -115,13 +115,17 @@ async function consumePartition(
   const { partition } = appender;
   let pause_ms = FIRST_PAUSE_MS;
   let next: bigint | undefined;
+  let more_waits = false;
   while (!stop.aborted) {
     try {
       next ??= await committedOffset(sql, consumer.group, topic_id, partition);
-      await waitForRecords(options, appender, next, stop);
+      // A batch that ended at its limit of bytes left records behind, which have waited long enough.
+      if (!more_waits) await waitForRecords(options, appender, next, stop);
       if (stop.aborted) return;
-      const records = await readRecords(sql, topic_id, partition, next, appender.end, consumer.max_records);
+      const { end } = appender;
+      const records = await readRecords(sql, topic_id, partition, next, end, consumer.max_records);
       const last = records.at(-1);
+      more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
       if (last === undefined) continue;
       const batch: LogBatch = { topic: consumer.topic, partition, records };
       await consumer.handle(batch);

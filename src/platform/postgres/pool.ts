@@ -1,5 +1,7 @@
-import postgres, { type PendingQuery, type Row } from 'postgres';
+import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
+import { parseTextArray, textArray } from './arrays.ts';
+import { OneTripReader } from './one-trip.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 
 /** The first word of our sessions' application_name. */
@@ -8,6 +10,15 @@ export const APPLICATION = 'engagement';
 const POOL_SIZE = 10;
 const CONNECT_TIMEOUT_S = 10;
 const IDLE_TIMEOUT_S = 300;
+const CLOSE_TIMEOUT_S = 5;
+
+/** `text[]`, the only array type that statements return. */
+const TEXTS = {
+  to: 1009,
+  from: [1009],
+  serialize: (texts: (string | null)[]) => textArray(texts),
+  parse: parseTextArray,
+};
 
 interface PoolOptions {
   /** Taken on at connection start; it must have been granted to the URL's user (migration 001 does). */
@@ -18,10 +29,13 @@ interface PoolOptions {
    * made while the table was empty and a scan seemed as good.
    */
   for_key_batches?: boolean;
+  /** Called when a connection was closed. */
+  onClosed?: () => void;
 }
 
 /**
- * A pool of connections on which every 64-bit integer arrives as `bigint`.
+ * A pool of connections on which every 64-bit integer arrives as `bigint`, and `text[]`, alone of all array types, as
+ * an array.
  */
 export function connectPool(url: string, options: PoolOptions = {}): Db {
   return postgres(url, {
@@ -29,7 +43,10 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
     onnotice: () => undefined,
-    types: { bigint: postgres.BigInt },
+    onclose: () => options.onClosed?.(),
+    types: { bigint: postgres.BigInt, texts: TEXTS },
+    // Asked for on each new connection by a query nobody waits for: losing the connection then ended the process.
+    fetch_types: false,
     connection: {
       application_name: `${APPLICATION} ${options.role ?? 'owner'}`,
       TimeZone: 'UTC',
@@ -38,9 +55,13 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
   });
 }
 
-/** Opens the two pools behind {@link Postgres}; the schema must have been migrated. */
+/** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
   const api = connectPool(url, { role: 'engagement_api' });
+  const reader = new OneTripReader(
+    (onClosed) => connectPool(url, { role: 'engagement_api', max: 1, onClosed }),
+    POOL_SIZE,
+  );
   const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
   return {
     service,
@@ -55,36 +76,18 @@ export function openPostgres(url: string): Postgres {
     async ping() {
       await service`select 1`;
     },
-    readAsTenant: (tenant_id, statement) => readInOneTrip(api, tenant_id, statement),
+    async readAsTenant(tenant_id, statement) {
+      if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
+      return reader.read(tenant_id, statement);
+    },
     async close() {
-      await Promise.all([api.end({ timeout: 5 }), service.end({ timeout: 5 })]);
+      await Promise.all([
+        api.end({ timeout: CLOSE_TIMEOUT_S }),
+        reader.close(CLOSE_TIMEOUT_S),
+        service.end({ timeout: CLOSE_TIMEOUT_S }),
+      ]);
     },
   };
-}
-
-/**
- * `begin`, the tenant, the statement and `commit`, sent without waiting in between. When the statement fails,
- * `commit` ends the transaction all the same; a connection that broke is the pool's to replace.
- */
-async function readInOneTrip<Result extends Row>(
-  api: Db,
-  tenant_id: string,
-  statement: (tx: Tx) => PendingQuery<Result[]>,
-): Promise<Result[]> {
-  if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-  const connection = await api.reserve();
-  const begun = connection
-    .unsafe(`begin read only; set local app.tenant_id = '${tenant_id}'`)
-    .simple()
-    .execute();
-  const asked = statement(connection).execute();
-  const ended = connection.unsafe('commit').simple().execute();
-  const [begin, answer, end] = await Promise.allSettled([begun, asked, ended]);
-  if (end.status === 'fulfilled') connection.release();
-  for (const outcome of [begin, answer, end]) {
-    if (outcome.status === 'rejected') throw outcome.reason;
-  }
-  return (answer as PromiseFulfilledResult<Result[]>).value;
 }
 
 function settingsOf({ role, for_key_batches }: PoolOptions): { options?: string } {

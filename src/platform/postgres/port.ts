@@ -1,7 +1,7 @@
 import type { ISql, PendingQuery, Row, Sql } from 'postgres';
 
-/** The types our pools add to the driver's: 64-bit integers are `bigint` both ways. */
-type Types = { bigint: bigint };
+/** The types our pools add to the driver's: 64-bit integers are `bigint` both ways, `text[]` an array of texts. */
+type Types = { bigint: bigint; texts: (string | null)[] };
 
 /** A pool of connections. */
 export type Db = Sql<Types>;
