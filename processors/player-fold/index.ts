@@ -2,7 +2,7 @@ import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/events/
 import type { Emission } from '../../src/fold/effects.ts';
 import { foldBatch, type FoldContext } from '../../src/fold/fold-batch.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
-import type { LogBatch, LogConsumer } from '../../src/platform/event-log/port.ts';
+import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -54,7 +54,7 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
         value: record.value,
         at_ms: clock.now_ms(),
       };
-      return { key: record.key, value: JSON.stringify(letter) };
+      return { key: record.key, value: encodeLetter(letter) };
     });
     await eventLog.append(TOPICS.deadLetters, letters);
   }
@@ -63,4 +63,15 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
     value: encodePlayerEvent(event),
   }));
   await eventLog.append(TOPICS.playerEvents, records);
+}
+
+/** A letter holds its record twice as large at worst; one that would not fit the log says so instead of it. */
+function encodeLetter(letter: DeadLetter): string {
+  const text = JSON.stringify(letter);
+  if (Buffer.byteLength(text) + Buffer.byteLength(letter.key) <= MAX_RECORD_BYTES) return text;
+  return JSON.stringify({
+    ...letter,
+    value: '',
+    message: `${letter.message}; the record is too large to be kept here`,
+  });
 }

@@ -79,7 +79,7 @@ export async function readRecords(
   const records: LogRecord[] = [];
   for (let next = from, bytes = 0; next < to && records.length < limit;) {
     const wanted = Math.min(PAGE_RECORDS, limit - records.length);
-    // The sum runs over sizes that Postgres knows without unpacking the values.
+    // The sum runs over sizes that Postgres knows without unpacking the values. The first record goes in any case.
     const rows = await sql`
       select log_offset, key, value, bytes::integer from (
         select log_offset, key, value,
@@ -87,7 +87,8 @@ export async function readRecords(
         from event_log.records
         where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${next} and log_offset < ${to}
         order by log_offset limit ${wanted}) page
-      where bytes <= ${MAX_BATCH_BYTES - bytes} or (${records.length === 0} and bytes = octet_length(key) + octet_length(value))`.values();
+      where bytes <= ${MAX_BATCH_BYTES - bytes}
+        or (${records.length === 0} and bytes = octet_length(key) + octet_length(value))`.values();
     for (const [offset, key, value] of rows as unknown as PageRow[]) records.push({ offset, key, value });
     const last = (rows as unknown as PageRow[]).at(-1);
     if (last === undefined || rows.length < wanted) break;

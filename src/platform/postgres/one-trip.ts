@@ -1,20 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import postgres, { type PendingQuery, type Row } from 'postgres';
 import type { Db, Tx } from './port.ts';
 
-/** A driver without connection tries a moment to get one for what it still holds; ended sooner, it would keep it. */
-const LET_GO_S = 1;
+/** How long a driver that was given up may take for what it still holds. */
+const LET_GO_MS = 1_000;
 
 interface Lane {
   /** The driver with a single connection of its own. */
   sql: Db;
   /** Called when the connection was closed. */
   onClosed: () => void;
+  /** Resolves when the driver has dealt with all that was sent; it may never. */
+  settled: Promise<unknown>;
 }
 
-/** The connection was closed under a read. */
+interface Waiting {
+  resolve: (lane: Lane) => void;
+  reject: (error: Error) => void;
+}
+
+/** There is no connection for a read any more; the codes are the driver's. */
 class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
-  readonly code = 'CONNECTION_CLOSED';
+  readonly code: string;
+
+  constructor(message: string, code: 'CONNECTION_CLOSED' | 'CONNECTION_ENDED') {
+    super(message);
+    this.code = code;
+  }
 }
 
 /**
@@ -31,8 +44,9 @@ export class OneTripReader {
   #max: number;
   #lanes = new Set<Lane>();
   #idle: Lane[] = [];
-  #waiting: ((lane: Lane) => void)[] = [];
-  #closing: Promise<unknown> | undefined;
+  #waiting: Waiting[] = [];
+  #leaving = new Set<Promise<void>>();
+  #closed = false;
 
   /** `connect` makes a driver with one connection, and has it report that connection's end. */
   constructor(connect: (onClosed: () => void) => Db, max: number) {
@@ -51,15 +65,17 @@ export class OneTripReader {
     try {
       return await this.#attempt(tenant_id, statement);
     } catch (error) {
-      if (this.#closing !== undefined || !isLoss(error)) throw error;
+      if (!isLoss(error)) throw error;
       return this.#attempt(tenant_id, statement);
     }
   }
 
-  /** Lets the reads under way finish for at most `timeout_s`. */
+  /** Refuses further reads and lets those under way finish for at most `timeout_s`. */
   async close(timeout_s: number): Promise<void> {
-    this.#closing ??= Promise.all([...this.#lanes].map((lane) => lane.sql.end({ timeout: timeout_s })));
-    await this.#closing;
+    this.#closed = true;
+    for (const { reject } of this.#waiting.splice(0)) reject(ended());
+    await Promise.all([...this.#lanes].map((lane) => lane.sql.end({ timeout: timeout_s })));
+    await Promise.all(this.#leaving);
   }
 
   async #attempt<Result extends Row>(
@@ -68,11 +84,12 @@ export class OneTripReader {
   ): Promise<Result[]> {
     const lane = await this.#take();
     const closed = new Promise<never>((_resolve, reject) => {
-      lane.onClosed = () => reject(new ConnectionLost('the connection to Postgres was lost'));
+      lane.onClosed = () =>
+        reject(new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED'));
     });
     let failure: unknown;
     try {
-      return await Promise.race([roundTrip(lane.sql, tenant_id, statement), closed]);
+      return await Promise.race([roundTrip(lane, tenant_id, statement), closed]);
     } catch (error) {
       failure = error;
       throw error;
@@ -83,32 +100,57 @@ export class OneTripReader {
     }
   }
 
-  #take(): Lane | Promise<Lane> {
+  async #take(): Promise<Lane> {
+    if (this.#closed) throw ended();
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     if (this.#lanes.size < this.#max) return this.#open();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
   #open(): Lane {
-    const lane: Lane = { sql: this.#connect(() => lane.onClosed()), onClosed: () => undefined };
+    const lane: Lane = {
+      sql: this.#connect(() => lane.onClosed()),
+      onClosed: () => undefined,
+      settled: Promise.resolve(),
+    };
     this.#lanes.add(lane);
-    // Too late to read: the driver says so by itself.
-    if (this.#closing !== undefined) void lane.sql.end({ timeout: 0 });
     return lane;
   }
 
   #giveBack(lane: Lane): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#idle.push(lane);
-    else next(lane);
+    else next.resolve(lane);
   }
 
+  /** A lost connection is replaced at once; one that is still there counts until it is closed. */
   #giveUp(lane: Lane, gone: boolean): void {
-    this.#lanes.delete(lane);
-    void lane.sql.end({ timeout: gone ? LET_GO_S : 0 });
-    if (this.#waiting.length > 0) this.#waiting.shift()?.(this.#open());
+    const leaving = letGo(lane).finally(() => {
+      this.#leaving.delete(leaving);
+      if (!gone) this.#replace(lane);
+    });
+    this.#leaving.add(leaving);
+    if (gone) this.#replace(lane);
   }
+
+  #replace(lane: Lane): void {
+    this.#lanes.delete(lane);
+    if (this.#waiting.length > 0) this.#waiting.shift()?.resolve(this.#open());
+  }
+}
+
+/** Ends the driver, once it holds nothing: for what it still holds it would connect again, and stay connected. */
+async function letGo({ sql, settled }: Lane): Promise<void> {
+  const timer = new AbortController();
+  const late = sleep(LET_GO_MS, undefined, { signal: timer.signal }).catch(() => undefined);
+  await Promise.race([settled, late]);
+  timer.abort();
+  await sql.end({ timeout: 0 });
+}
+
+function ended(): ConnectionLost {
+  return new ConnectionLost('the connections to Postgres were closed', 'CONNECTION_ENDED');
 }
 
 /**
@@ -116,16 +158,18 @@ export class OneTripReader {
  * transaction as well; with any other failure nothing further may ever come.
  */
 async function roundTrip<Result extends Row>(
-  sql: Db,
+  lane: Lane,
   tenant_id: string,
   statement: (tx: Tx) => PendingQuery<Result[]>,
 ): Promise<Result[]> {
+  const { sql } = lane;
+  const asking = statement(sql);
   const begun = sql.unsafe(`begin read only; set local app.tenant_id = '${tenant_id}'`).simple().execute();
-  const asked = statement(sql).execute();
-  const ended = sql.unsafe('commit').simple().execute();
-  for (const sent of [begun, asked, ended]) sent.catch(() => undefined);
+  const asked = asking.execute();
+  const committed = sql.unsafe('commit').simple().execute();
+  lane.settled = Promise.allSettled([begun, asked, committed]);
   let refusal: unknown;
-  for (const sent of [begun, asked, ended]) {
+  for (const sent of [begun, asked, committed]) {
     try {
       await sent;
     } catch (error) {
