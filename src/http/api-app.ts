@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { apiKeyEndpoints } from '../api-keys/routes.ts';
@@ -13,15 +12,13 @@ import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import { endpoint, type AnyEndpoint } from './endpoint.ts';
-import { errorOptions, installErrorHandling } from './error-handler.ts';
+import { installErrorHandling } from './error-handler.ts';
+import { serverOptions } from './server-options.ts';
 import { healthEndpoints } from './health.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
 import { installJsonBody } from './json-body.ts';
 import { openApiDocument } from './openapi.ts';
 import { registerEndpoints } from './register.ts';
-
-const BODY_LIMIT_BYTES = 1024 * 1024;
-const REQUEST_TIMEOUT_MS = 30_000;
 
 /** What the API host needs beside the platform. */
 export interface ApiDeps {
@@ -67,14 +64,7 @@ function documentEndpoint(text: () => string): AnyEndpoint {
 /** The API host: every endpoint but event intake, which is answered 404 here (spec part 4). */
 export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
   const { logger } = platform;
-  const app = fastify({
-    ...errorOptions(logger),
-    bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    exposeHeadRoutes: false,
-    genReqId: () => randomUUID(),
-    forceCloseConnections: 'idle',
-  });
+  const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
   installJsonBody(app);
   registerEndpoints(app, apiEndpoints(platform, config, deps), {

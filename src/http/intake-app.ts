@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import { parseJsonBody } from '../intake/body.ts';
 import { registerIntake, type IntakeDeps } from '../intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
-import { errorOptions, installErrorHandling } from './error-handler.ts';
+import { installErrorHandling } from './error-handler.ts';
+import { serverOptions } from './server-options.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,19 +13,9 @@ declare module 'fastify' {
   }
 }
 
-const BODY_LIMIT_BYTES = 1024 * 1024;
-const REQUEST_TIMEOUT_MS = 30_000;
-
 /** The ingestion host: event intake only (spec part 4). */
 export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstance {
-  const app = fastify({
-    ...errorOptions(logger),
-    bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    exposeHeadRoutes: false,
-    genReqId: () => randomUUID(),
-    forceCloseConnections: 'idle',
-  });
+  const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
   app.decorateRequest('apiKey', undefined);
   app.removeAllContentTypeParsers();

@@ -1,0 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../platform/logger.ts';
+import { errorOptions } from './error-handler.ts';
+
+const BODY_LIMIT_BYTES = 1024 * 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** How every host of the service listens: limits, request ids, errors in the envelope. */
+export function serverOptions(logger: Logger) {
+  return {
+    ...errorOptions(logger),
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    genReqId: () => randomUUID(),
+    forceCloseConnections: 'idle',
+  } as const;
+}
