@@ -2,6 +2,12 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { packageRoot } from '../src/package-root.ts';
 
+/** Bytes of memory of one process. */
+export interface Memory {
+  resident_bytes: number;
+  heap_bytes: number;
+}
+
 /** A server in a process of its own, so that its CPU time is its alone. */
 export interface BenchServer {
   port: number;
@@ -9,6 +15,8 @@ export interface BenchServer {
   ready: Record<string, string>;
   /** CPU time of the process so far, in milliseconds. */
   cpu_ms(): Promise<number>;
+  /** Memory of the process, after a collection: resident in all, and what JavaScript holds. */
+  memory(): Promise<Memory>;
   stop(): Promise<void>;
 }
 
@@ -19,7 +27,7 @@ export async function startBenchServer(
 ): Promise<BenchServer> {
   const child = fork(join(packageRoot, 'dist', 'bench', 'servers', `${name}.js`), {
     env: { ...process.env, ...environment },
-    execArgv: ['--max-semi-space-size=64'],
+    execArgv: ['--max-semi-space-size=64', '--expose-gc'],
   });
   const ready = (await message(child)) as { port: number; ready: Record<string, string> };
   return {
@@ -27,6 +35,10 @@ export async function startBenchServer(
     async cpu_ms() {
       child.send('cpu');
       return (await message(child)) as number;
+    },
+    async memory() {
+      child.send('memory');
+      return (await message(child)) as Memory;
     },
     async stop() {
       const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -47,12 +59,16 @@ function message(child: ChildProcess): Promise<unknown> {
   });
 }
 
-/** The child's side: says that it listens, answers questions about its CPU time, ends when told. */
+/** The child's side: says that it listens, answers questions about its CPU time and memory, ends when told. */
 export function serve(port: number, ready: Record<string, string>, close: () => Promise<void>): void {
   process.on('message', (asked) => {
     if (asked === 'cpu') {
       const { user, system } = process.cpuUsage();
       process.send?.((user + system) / 1000);
+    } else if (asked === 'memory') {
+      globalThis.gc?.();
+      const { rss, heapUsed } = process.memoryUsage();
+      process.send?.({ resident_bytes: rss, heap_bytes: heapUsed } satisfies Memory);
     } else {
       void close().then(() => process.exit(0));
     }

@@ -2,17 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import { startBenchServer } from './child.ts';
-import { mixedEvents } from './events.ts';
 import { percentile, result, type Result } from './measure.ts';
+import { post, sendSteadily, type Target } from './steady.ts';
 
-const EVENTS_PER_SECOND = 1_000;
 const SECONDS = 20;
 const PROBE_EVERY_MS = 50;
 const POLL_EVERY_MS = 2;
-const TICK_MS = 10;
 const WARM_UP_MS = 3_000;
-
-type Target = Record<string, string>;
 
 /** From a 202 to totals that show the event, while 1,000 events a second come in. */
 export async function benchLatency(): Promise<Result[]> {
@@ -54,37 +50,4 @@ async function probe(target: Target, sql: Db, anonymous_id: string): Promise<num
     if (rows.length === 1) return performance.now() - accepted_ms;
     await sleep(POLL_EVERY_MS);
   }
-}
-
-async function sendSteadily(
-  target: Target,
-  stop: AbortSignal,
-): Promise<{ sent: number; elapsed_ms: number }> {
-  const events = mixedEvents(EVENTS_PER_SECOND * (SECONDS + 60), 2_000, 'steady');
-  const started_ms = performance.now();
-  const running = new Set<Promise<unknown>>();
-  let sent = 0;
-  while (!stop.aborted && sent < events.length) {
-    const due = Math.min(
-      events.length,
-      Math.floor(((performance.now() - started_ms) * EVENTS_PER_SECOND) / 1_000),
-    );
-    for (; sent < due; sent++) {
-      const one = post(target, events[sent]).finally(() => running.delete(one));
-      running.add(one);
-    }
-    await sleep(TICK_MS);
-  }
-  await Promise.all(running);
-  return { sent, elapsed_ms: performance.now() - started_ms };
-}
-
-async function post(target: Target, body: unknown): Promise<void> {
-  const response = await fetch(`${target['ingest_url']}/v1/events`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${target['api_key']}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (response.status !== 202) throw new Error(`answered ${response.status}: ${await response.text()}`);
-  await response.arrayBuffer();
 }

@@ -4,6 +4,7 @@ import { benchFold } from './fold.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchLatency } from './latency.ts';
+import { benchMemory } from './memory.ts';
 import { benchReads } from './reads.ts';
 import { benchSink } from './sink.ts';
 import { formatResult, type Result } from './measure.ts';
@@ -31,10 +32,11 @@ const BENCHES: Record<string, Bench> = {
   sink: () => withIdleService(benchSink),
   reads: benchReads,
   latency: benchLatency,
+  memory: benchMemory,
 };
 
-/** These start servers, which not every machine has. */
-const NAMED_ONLY = new Set(['intake-kafka']);
+/** Not run unless named: one starts servers, which not every machine has, the other takes 13 minutes. */
+const NAMED_ONLY = new Set(['intake-kafka', 'memory']);
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2);

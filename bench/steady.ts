@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { mixedEvents } from './events.ts';
+
+export const EVENTS_PER_SECOND = 1_000;
+const PLAYERS = 2_000;
+const TICK_MS = 10;
+/** More requests than this at once would measure the sockets of the generator. */
+const MAX_RUNNING = 256;
+
+/** What a bench server said when it was ready. */
+export type Target = Record<string, string>;
+
+/** Sends {@link EVENTS_PER_SECOND} single events to intake until `stop`; falls behind rather than beyond it. */
+export async function sendSteadily(
+  target: Target,
+  stop: AbortSignal,
+): Promise<{ sent: number; elapsed_ms: number }> {
+  const started_ms = performance.now();
+  const running = new Set<Promise<unknown>>();
+  let sent = 0;
+  let events: unknown[] = [];
+  while (!stop.aborted) {
+    const due = Math.floor(((performance.now() - started_ms) * EVENTS_PER_SECOND) / 1_000);
+    for (; sent < due && running.size < MAX_RUNNING; sent++) {
+      // One second's events at a time: a load generator that keeps them all would outgrow what it measures.
+      if (events.length === 0) events = mixedEvents(EVENTS_PER_SECOND, PLAYERS, `steady-${sent}`).reverse();
+      const one = post(target, events.pop()).finally(() => running.delete(one));
+      running.add(one);
+    }
+    await sleep(TICK_MS);
+  }
+  await Promise.all(running);
+  return { sent, elapsed_ms: performance.now() - started_ms };
+}
+
+/** Sends one event to intake. Rejects on anything but a 202: a benchmark of errors is none. */
+export async function post(target: Target, body: unknown): Promise<void> {
+  const response = await fetch(`${target['ingest_url']}/v1/events`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${target['api_key']}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (response.status !== 202) throw new Error(`answered ${response.status}: ${await response.text()}`);
+  await response.arrayBuffer();
+}
