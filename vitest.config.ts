@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { NO_PROVIDERS } from './test/engines/no-providers.ts';
 
 const shared = {
   // The embedded ClickHouse allows one data folder per process, so every file gets a process of its own.
@@ -6,6 +7,8 @@ const shared = {
   testTimeout: 60_000,
   hookTimeout: 120_000,
   teardownTimeout: 30_000,
+  // Also for the services that tests start as processes.
+  env: NO_PROVIDERS,
 };
 
 /** The properties themselves are searched by the embedded suite; here they meet the servers. */
@@ -36,7 +39,7 @@ export default defineConfig({
             // Of this folder the other file computes and needs no engine.
             'test/fold/fold-batch.test.ts',
           ],
-          env: { TEST_WIRING: 'distributed', ...FEWER_RUNS },
+          env: { ...shared.env, TEST_WIRING: 'distributed', ...FEWER_RUNS },
           // The files share one set of servers, and some of them kill a server.
           fileParallelism: false,
           globalSetup: ['test/engines/global-setup.ts'],

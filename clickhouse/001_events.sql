@@ -1,5 +1,6 @@
 -- No partitions: events may carry any past time, and one block over a hundred months would be refused.
--- Every resolved event once: sorted for questions about one event over many players (segments).
+-- Every resolved event once, sorted for questions about one event over many players: a window of time is read alone.
+-- The player is no part of the key, so that after a merge the row that names the survivor replaces the old one.
 create table events (
   tenant_id UUID,
   project_id UUID,
@@ -13,11 +14,11 @@ create table events (
   base_amount Nullable(Int64),
   base_payout Nullable(Int64),
   properties String CODEC(ZSTD(1)),
-  -- A later revision of the same event (a better rate) replaces the earlier one.
+  -- A later revision of the same event (a better rate, a merged player) replaces the earlier one.
   revision UInt64 default 0
 )
 engine = ReplacingMergeTree(revision)
-order by (tenant_id, project_id, event, player_id, occurred_at, ingestion_id, event_index)
+order by (tenant_id, project_id, event, occurred_at, ingestion_id, event_index)
 settings non_replicated_deduplication_window = 10000;
 
 -- The same events sorted for questions about one player (timeline, daily series).

@@ -1,4 +1,5 @@
--- Postgres' players as absolute rows; the highest revision (the writing transaction's id) holds.
+-- Postgres' players as absolute rows; the highest revision (the writing transaction's id) holds. A merged player
+-- leaves by a row with `is_deleted`.
 create table players (
   tenant_id UUID,
   project_id UUID,
@@ -28,8 +29,9 @@ create table players (
   session_count Int64,
   created_at DateTime64(3, 'UTC'),
   deleted_at Nullable(DateTime64(3, 'UTC')),
-  revision UInt64
+  revision UInt64,
+  is_deleted UInt8 default 0
 )
-engine = ReplacingMergeTree(revision)
+engine = ReplacingMergeTree(revision, is_deleted)
 order by (tenant_id, project_id, player_id)
 settings non_replicated_deduplication_window = 10000;

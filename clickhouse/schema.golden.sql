@@ -16,7 +16,7 @@ CREATE TABLE default.events
     `revision` UInt64 DEFAULT 0
 )
 ENGINE = ReplacingMergeTree(revision)
-ORDER BY (tenant_id, project_id, event, player_id, occurred_at, ingestion_id, event_index)
+ORDER BY (tenant_id, project_id, event, occurred_at, ingestion_id, event_index)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
 CREATE TABLE default.events_by_player
@@ -56,6 +56,31 @@ CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by
 AS SELECT *
 FROM default.events;
 
+CREATE DICTIONARY default.player_alias
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `into_player_id` UUID
+)
+PRIMARY KEY tenant_id, project_id, player_id
+SOURCE(CLICKHOUSE(QUERY 'select tenant_id, project_id, player_id, into_player_id from "default".player_aliases final'))
+LIFETIME(MIN 0 MAX 0)
+LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE TABLE default.player_aliases
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `into_player_id` UUID,
+    `revision` UInt64,
+    `is_deleted` UInt8 DEFAULT 0
+)
+ENGINE = ReplacingMergeTree(revision, is_deleted)
+ORDER BY (tenant_id, project_id, player_id)
+SETTINGS non_replicated_deduplication_window = 1000, index_granularity = 8192;
+
 CREATE TABLE default.players
 (
     `tenant_id` UUID,
@@ -86,9 +111,10 @@ CREATE TABLE default.players
     `session_count` Int64,
     `created_at` DateTime64(3, 'UTC'),
     `deleted_at` Nullable(DateTime64(3, 'UTC')),
-    `revision` UInt64
+    `revision` UInt64,
+    `is_deleted` UInt8 DEFAULT 0
 )
-ENGINE = ReplacingMergeTree(revision)
+ENGINE = ReplacingMergeTree(revision, is_deleted)
 ORDER BY (tenant_id, project_id, player_id)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 

@@ -18,6 +18,27 @@ CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
 
+CREATE OR REPLACE FUNCTION public.note_fx_rate_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' and (new.tenant_id, new.base, new.quote, new.ts, new.rate)
+      = (old.tenant_id, old.base, old.quote, old.ts, old.rate) then
+    return null;
+  end if;
+  -- A rate that moved leaves a gap where it was.
+  if tg_op = 'DELETE' or tg_op = 'UPDATE' and (new.tenant_id, new.base, new.quote, new.ts)
+      <> (old.tenant_id, old.base, old.quote, old.ts) then
+    insert into fx_rate_changes (tenant_id, base, quote, ts) values (old.tenant_id, old.base, old.quote, old.ts);
+  end if;
+  if tg_op <> 'DELETE' then
+    insert into fx_rate_changes (tenant_id, base, quote, ts) values (new.tenant_id, new.base, new.quote, new.ts);
+  end if;
+  perform pg_notify('fx_rates', '');
+  return null;
+end $function$;
+
 CREATE OR REPLACE PROCEDURE public.protect_tenant_table(IN target regclass)
  LANGUAGE plpgsql
 AS $procedure$
@@ -28,6 +49,37 @@ begin
   execute format('create policy every_tenant on %s to engagement_service using (true)', target);
   execute format('grant select, insert, update, delete on %s to engagement_api, engagement_service', target);
 end $procedure$;
+
+CREATE OR REPLACE FUNCTION public.queue_job(task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform graphile_worker.add_job(
+    identifier => queue_job.task, payload => queue_job.payload, queue_name => queue_job.queue,
+    run_at => coalesce(queue_job.run_at, now()), max_attempts => queue_job.max_attempts, job_key => queue_job.job_key);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.rate_at(of_tenant uuid, from_code text, to_code text, moment timestamp with time zone)
+ RETURNS TABLE(rate numeric, rate_ts timestamp with time zone, rate_is_inverse boolean, source text)
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+    select c.rate, c.ts, c.is_inverse, c.source
+    from (
+      (select f.rate, f.ts, false as is_inverse, f.source from fx_rates f
+        where f.tenant_id = of_tenant and f.base = from_code and f.quote = to_code and f.ts <= moment
+        order by f.ts desc limit 1)
+      union all
+      (select f.rate, f.ts, true, f.source from fx_rates f
+        where f.tenant_id = of_tenant and f.base = to_code and f.quote = from_code and f.ts <= moment
+        order by f.ts desc limit 1)
+    ) c
+    order by c.is_inverse
+    limit 1
+  $function$;
 
 create table event_log.group_positions (
   group_name text not null,
@@ -122,6 +174,22 @@ create table public.dead_letter_replays (
 );
 grant delete, insert, select, update on public.dead_letter_replays to engagement_service;
 
+create table public.event_corrections (
+  tenant_id uuid not null,
+  correction_id bigint not null generated as identity,
+  project_id uuid not null,
+  reference text not null,
+  event money_event not null,
+  occurrence bigint not null,
+  constraint event_corrections_correction_id_key UNIQUE (correction_id),
+  constraint event_corrections_pkey PRIMARY KEY (tenant_id, correction_id)
+);
+-- row-level security of public.event_corrections: enabled, forced
+create policy every_tenant on event_corrections for all to engagement_service using (true);
+create policy own_tenant on event_corrections for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.event_corrections to engagement_api;
+grant delete, insert, select, update on public.event_corrections to engagement_service;
+
 create table public.fold_positions (
   topic text not null,
   partition integer not null,
@@ -129,6 +197,58 @@ create table public.fold_positions (
   constraint fold_positions_pkey PRIMARY KEY (topic, partition)
 );
 grant delete, insert, select, update on public.fold_positions to engagement_service;
+
+create table public.fx_rate_changes (
+  tenant_id uuid not null,
+  change_id bigint not null generated as identity,
+  base text not null,
+  quote text not null,
+  ts timestamp(3) with time zone not null,
+  constraint fx_rate_changes_change_id_key UNIQUE (change_id),
+  constraint fx_rate_changes_pkey PRIMARY KEY (tenant_id, change_id)
+);
+-- row-level security of public.fx_rate_changes: enabled, forced
+create policy every_tenant on fx_rate_changes for all to engagement_service using (true);
+create policy own_tenant on fx_rate_changes for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.fx_rate_changes to engagement_api;
+grant delete, insert, select, update on public.fx_rate_changes to engagement_service;
+
+create table public.fx_rates (
+  tenant_id uuid not null,
+  base text not null,
+  quote text not null,
+  ts timestamp(3) with time zone not null default now(),
+  rate numeric not null,
+  source text not null default 'manual'::text,
+  constraint fx_rates_check CHECK ((base <> quote)),
+  constraint fx_rates_pkey PRIMARY KEY (tenant_id, base, quote, ts),
+  constraint fx_rates_rate_check CHECK (((rate > (0)::numeric) AND (rate < 'Infinity'::numeric))),
+  constraint fx_rates_tenant_id_base_fkey FOREIGN KEY (tenant_id, base) REFERENCES currencies(tenant_id, code),
+  constraint fx_rates_tenant_id_quote_fkey FOREIGN KEY (tenant_id, quote) REFERENCES currencies(tenant_id, code),
+  constraint fx_rates_ts_check CHECK (isfinite(ts))
+);
+-- row-level security of public.fx_rates: enabled, forced
+create policy every_tenant on fx_rates for all to engagement_service using (true);
+create policy own_tenant on fx_rates for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.fx_rates to engagement_api;
+grant delete, insert, select, update on public.fx_rates to engagement_service;
+
+create table public.idempotency_keys (
+  tenant_id uuid not null,
+  route text not null,
+  idempotency_key uuid not null,
+  request_hash bytea not null,
+  status smallint not null,
+  response text not null,
+  created_at timestamp with time zone not null,
+  constraint idempotency_keys_pkey PRIMARY KEY (tenant_id, route, idempotency_key)
+);
+CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (tenant_id, created_at);
+-- row-level security of public.idempotency_keys: enabled, forced
+create policy every_tenant on idempotency_keys for all to engagement_service using (true);
+create policy own_tenant on idempotency_keys for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.idempotency_keys to engagement_api;
+grant delete, insert, select, update on public.idempotency_keys to engagement_service;
 
 create table public.ledger (
   tenant_id uuid not null,
@@ -149,13 +269,37 @@ create table public.ledger (
   event_index smallint not null,
   log_partition integer not null,
   log_offset bigint not null,
+  rate_is_inverse boolean,
   constraint ledger_pkey PRIMARY KEY (tenant_id, project_id, reference, event, occurrence)
 );
+CREATE INDEX ledger_by_rate ON public.ledger USING btree (tenant_id, currency, occurred_at, project_id, reference, event, occurrence) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
 -- row-level security of public.ledger: enabled, forced
 create policy every_tenant on ledger for all to engagement_service using (true);
 create policy own_tenant on ledger for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.ledger to engagement_api;
 grant delete, insert, select, update on public.ledger to engagement_service;
+
+create table public.ledger_adjustments (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adjustment_id bigint not null generated as identity,
+  reference text not null,
+  event money_event not null,
+  occurrence bigint not null,
+  base_amount bigint,
+  base_payout bigint,
+  rate numeric,
+  rate_ts timestamp with time zone,
+  rate_is_inverse boolean,
+  adjusted_at timestamp with time zone not null,
+  constraint ledger_adjustments_pkey PRIMARY KEY (tenant_id, project_id, adjustment_id)
+);
+CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, event, occurrence);
+-- row-level security of public.ledger_adjustments: enabled, forced
+create policy every_tenant on ledger_adjustments for all to engagement_service using (true);
+create policy own_tenant on ledger_adjustments for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.ledger_adjustments to engagement_api;
+grant delete, insert, select, update on public.ledger_adjustments to engagement_service;
 
 create table public.memberships (
   tenant_id uuid not null,
@@ -194,6 +338,26 @@ create policy every_tenant on player_identities for all to engagement_service us
 create policy own_tenant on player_identities for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.player_identities to engagement_api;
 grant delete, insert, select, update on public.player_identities to engagement_service;
+
+create table public.player_merges (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  into_player_id uuid not null,
+  merged_at timestamp with time zone not null,
+  aliased_at timestamp with time zone,
+  squashed_at timestamp with time zone,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  constraint player_merges_pkey PRIMARY KEY (tenant_id, project_id, player_id)
+);
+CREATE INDEX player_merges_by_change ON public.player_merges USING btree (changed_xid, player_id);
+CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (tenant_id, project_id, into_player_id);
+CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (squashed_at IS NULL);
+-- row-level security of public.player_merges: enabled, forced
+create policy every_tenant on player_merges for all to engagement_service using (true);
+create policy own_tenant on player_merges for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.player_merges to engagement_api;
+grant delete, insert, select, update on public.player_merges to engagement_service;
 
 create table public.player_totals (
   tenant_id uuid not null,
@@ -291,6 +455,25 @@ create table public.sink_positions (
   constraint sink_positions_pkey PRIMARY KEY (topic, partition)
 );
 grant delete, insert, select, update on public.sink_positions to engagement_service;
+
+create table public.tenant_configs (
+  tenant_id uuid not null,
+  license_jurisdiction text,
+  verticals text[] not null,
+  kyc_model text not null,
+  config jsonb not null,
+  constraint tenant_configs_config_check CHECK (((jsonb_typeof(config) = 'object'::text) AND (octet_length((config)::text) <= 16384))),
+  constraint tenant_configs_kyc_model_check CHECK ((kyc_model = ANY (ARRAY['platform_owns'::text, 'crm_owns'::text, 'dual'::text, 'none'::text]))),
+  constraint tenant_configs_license_jurisdiction_check CHECK ((length(license_jurisdiction) <= 64)),
+  constraint tenant_configs_pkey PRIMARY KEY (tenant_id),
+  constraint tenant_configs_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id),
+  constraint tenant_configs_verticals_check CHECK ((octet_length(array_to_string(verticals, ','::text)) <= 4096))
+);
+-- row-level security of public.tenant_configs: enabled, forced
+create policy every_tenant on tenant_configs for all to engagement_service using (true);
+create policy own_tenant on tenant_configs for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.tenant_configs to engagement_api;
+grant delete, insert, select, update on public.tenant_configs to engagement_service;
 
 create table public.tenants (
   tenant_id uuid not null,

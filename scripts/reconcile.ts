@@ -2,10 +2,11 @@ import { parseArgs } from 'node:util';
 import type { ReconcileReport } from '../src/reconcile/schema.ts';
 import { callInternal, findInternalApi } from './service-api.ts';
 
-const USAGE = `usage: npm run reconcile -- [--tenant-id <uuid>] [--wait-ms <n>] [--json]
+const USAGE = `usage: npm run reconcile -- [--tenant-id <uuid>] [--wait-ms <n>] [--repair] [--json]
 
 Asks the running service to recompute every player's totals from the ledger and to compare ClickHouse with
 Postgres. Prints each difference; exit 0 means 0 differences, 1 means there are some (or it could not be asked).
+--repair first rebuilds ClickHouse, from Postgres and the log, for the projects where it differs; what is printed is left.
 
 The service is the one that DATA_DIR/dev-credentials.json belongs to, unless flags say otherwise:
   --base-url <url>  --internal-secret <secret>`;
@@ -18,6 +19,7 @@ async function main(): Promise<void> {
       'base-url': { type: 'string' },
       'internal-secret': { type: 'string' },
       json: { type: 'boolean' },
+      repair: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
@@ -27,6 +29,7 @@ async function main(): Promise<void> {
     method: 'POST',
     body: {
       tenant_id: values['tenant-id'],
+      repair: values.repair,
       wait_ms: values['wait-ms'] === undefined ? undefined : Number(values['wait-ms']),
     },
   });
@@ -46,6 +49,7 @@ function describeReport(report: ReconcileReport): string {
   lines.push(
     `compared ${report.players} players of ${report.projects} projects, ${report.ledger_rows} ledger rows and ` +
       `${report.event_rows} events in ClickHouse in ${(report.duration_ms / 1000).toFixed(1)} s`,
+    ...(report.repaired_projects > 0 ? [`rebuilt ${report.repaired_projects} projects in ClickHouse`] : []),
     `${report.differences} differences`,
   );
   return lines.join('\n');

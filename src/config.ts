@@ -2,6 +2,9 @@ import { z } from 'zod';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const optionalText = z.string().min(1).optional();
+const providerUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+  .refine((text) => !/[?#@]/.test(text), 'must have no query, fragment or credentials');
 
 /** The environment variables of the service; README.md's table is tested against this list. */
 const environmentSchema = z.object({
@@ -22,6 +25,8 @@ const environmentSchema = z.object({
   AUTH_ISSUER: optionalText,
   AUTH_AUDIENCE: optionalText,
   INTERNAL_SECRET: z.string().min(32).optional(),
+  FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
+  FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
   RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
   RATE_INGEST_BURST: z.coerce.number().int().positive().default(50_000),
   RATE_IDENTIFY_PER_SECOND: z.coerce.number().positive().default(1_000),
@@ -31,7 +36,16 @@ const environmentSchema = z.object({
 export const ENVIRONMENT_VARIABLES = Object.keys(environmentSchema.shape);
 
 /** The roles one process can take on; `all` runs every one of them. */
-export const ROLES = ['api', 'intake', 'player-fold', 'analytics-sink', 'player-mirror'] as const;
+export const ROLES = [
+  'api',
+  'intake',
+  'player-fold',
+  'analytics-sink',
+  'player-mirror',
+  'fx-restater',
+  'event-rewriter',
+  'scheduler',
+] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The four servers of a distributed installation; absent when everything runs inside this process. */
@@ -42,6 +56,12 @@ export interface Servers {
   clickhouse_url: string;
   postgres_url: string;
   redis_url: string;
+}
+
+/** Addresses of the providers of exchange rates, below which their paths begin. */
+export interface FxUrls {
+  fiat_url: string;
+  crypto_url: string;
 }
 
 export interface Config {
@@ -57,6 +77,8 @@ export interface Config {
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
   /** Absent: one is made and kept in `data_dir`. */
   internal_secret: string | undefined;
+  /** Where exchange rates come from. */
+  fx: FxUrls;
   rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
 }
 
@@ -85,6 +107,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     servers: readServers(env),
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
+    fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
       identify: { per_second: env.RATE_IDENTIFY_PER_SECOND, burst: Math.ceil(env.RATE_IDENTIFY_PER_SECOND) },

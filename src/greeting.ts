@@ -66,15 +66,20 @@ async function readKept(file: string): Promise<Demo | undefined> {
 }
 
 async function makeDemo(config: Config, platform: Platform, service: Service): Promise<Demo> {
-  const sql = platform.postgres.service;
+  const { notifications } = service;
+  const { jobs, postgres } = platform;
   // A user of its own: one who also belongs to a demo whose file was lost would have to name the tenant each time.
   const user_id = `demo-admin-${newId().slice(-8)}`;
-  const { tenant_id, project_id } = await createTenant(sql, service.notifications, {
-    name: 'Demo operator',
-    base_currency: 'EUR',
-    project_name: 'Demo casino',
-    admin_user_id: user_id,
-  });
+  const { tenant_id, project_id } = await createTenant(
+    postgres.service,
+    { notifications, jobs },
+    {
+      name: 'Demo operator',
+      base_currency: 'EUR',
+      project_name: 'Demo casino',
+      admin_user_id: user_id,
+    },
+  );
   const { key } = await createApiKey(platform, {
     tenant_id,
     project_id,

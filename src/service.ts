@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { SINK_GROUP, startAnalyticsSink } from '../processors/analytics-sink/index.ts';
+import { startEventRewriter } from '../processors/event-rewriter/index.ts';
+import { startFxRestater } from '../processors/fx-restater/index.ts';
 import { FOLD_GROUP, startPlayerFold } from '../processors/player-fold/index.ts';
 import { startPlayerMirror } from '../processors/player-mirror/index.ts';
+import { startScheduler } from '../processors/scheduler/index.ts';
 import type { ApiKeyAuthenticator } from './auth/api-key.ts';
 import { openApiKeys, openAuthenticators, type Authenticators } from './auth/authenticators.ts';
 import { loadInternalSecret } from './auth/internal-secret.ts';
@@ -15,7 +18,7 @@ import { exposeConsumerLag } from './platform/event-log/lag-gauge.ts';
 import { RecordAges } from './platform/event-log/record-ages.ts';
 import { TOPICS } from './platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from './platform/postgres/notifications.ts';
-import { TenantMoneyCache } from './tenants/catalogue-cache.ts';
+import { openTenantCapabilities, type TenantCapabilityCache } from './tenants/capability-cache.ts';
 import { Closers } from './wiring/closers.ts';
 import type { Platform } from './wiring/platform.ts';
 
@@ -32,6 +35,12 @@ export interface Service {
   notifications: Notifications;
   /** Stops taking work, lets running work end, then closes the platform. */
   close(): Promise<void>;
+}
+
+/** What both hosts know callers and tenants by, shared when they run in one process. */
+interface Front {
+  api_keys: ApiKeyAuthenticator;
+  capabilities: TenantCapabilityCache;
 }
 
 interface StartOptions {
@@ -60,23 +69,23 @@ export async function startService(
     const { postgres, clock } = platform;
     const notifications = openNotifications(postgres.service, platform.logger);
     // Consumers are opened first and so closed last: what intake accepts until its end is still worked on.
-    await startProcessors(config.roles, platform, closers);
+    await startProcessors(config, platform, notifications, closers);
     const keys = { config, clock, sql: postgres.service, notifications };
-    const api_keys = has('api') || has('intake') ? await openApiKeys(keys) : undefined;
+    const front = has('api') || has('intake') ? await openFront(keys) : undefined;
     let auth: Authenticators | undefined;
-    if (api_keys !== undefined && has('api')) {
+    if (front !== undefined && has('api')) {
       const internal_secret = await loadInternalSecret(config);
-      auth = await openAuthenticators({ ...keys, api_keys, internal_secret });
+      auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
     }
     let ingest_url: string | undefined;
-    if (api_keys !== undefined && has('intake')) {
-      ingest_url = await listen(openIntake(config, platform, api_keys, closers), config.ingest_port);
+    if (front !== undefined && has('intake')) {
+      ingest_url = await listen(openIntake(config, platform, front, closers), config.ingest_port);
     }
     // Last, because whoever waits for this service asks here whether it is ready.
     const health_url = await listen(
-      auth === undefined
+      auth === undefined || front === undefined
         ? buildHealthApp(platform, isStarted)
-        : buildApiApp(platform, config, { auth, notifications, isStarted }),
+        : buildApiApp(platform, config, { auth, notifications, capabilities: front.capabilities, isStarted }),
       config.port,
     );
     const base_url = auth === undefined ? undefined : health_url;
@@ -92,18 +101,22 @@ export async function startService(
   }
 }
 
+async function openFront(options: Parameters<typeof openApiKeys>[0]): Promise<Front> {
+  return { api_keys: await openApiKeys(options), capabilities: await openTenantCapabilities(options) };
+}
+
 function openIntake(
   config: Config,
   platform: Platform,
-  apiKeys: ApiKeyAuthenticator,
+  { api_keys, capabilities }: Front,
   closers: Closers,
 ): FastifyInstance {
   const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
   closers.add('intake appends', () => batcher.drain());
   const deps = {
     ...platform,
-    apiKeys,
-    tenantMoney: new TenantMoneyCache(platform.postgres),
+    apiKeys: api_keys,
+    capabilities,
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
     batcher,
   };
@@ -112,13 +125,26 @@ function openIntake(
 
 /** Starts the consumers of these roles, and says at every scrape how far behind they are. */
 async function startProcessors(
-  roles: ReadonlySet<Role>,
+  { roles, fx }: Config,
   platform: Platform,
+  notifications: Notifications,
   closers: Closers,
 ): Promise<void> {
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
   const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
   exposeLag(platform, ages, roles);
+  if (roles.has('scheduler')) {
+    const scheduler = await startScheduler(platform, fx);
+    closers.add('scheduler', () => scheduler.close());
+  }
+  if (roles.has('event-rewriter')) {
+    const rewriter = startEventRewriter(platform);
+    closers.add('event-rewriter', () => rewriter.close());
+  }
+  if (roles.has('fx-restater')) {
+    const restater = await startFxRestater(platform, notifications);
+    closers.add('fx-restater', () => restater.close());
+  }
   if (roles.has('player-mirror')) {
     const mirror = startPlayerMirror(platform);
     closers.add('player-mirror', () => mirror.close());

@@ -19,7 +19,15 @@ const MAX_TRANSACTION = 2_000;
  */
 export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;
-  const context: FoldContext = { sql: postgres.service, clock, logger, metrics, newId, positions: new Map() };
+  const context: FoldContext = {
+    sql: postgres.service,
+    clock,
+    logger,
+    metrics,
+    newId,
+    positions: new Map(),
+    baseCurrencies: new Map(),
+  };
   return eventLog.consume({
     topic: TOPICS.events,
     group: FOLD_GROUP,

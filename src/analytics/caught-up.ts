@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SINK_GROUP } from '../../processors/analytics-sink/index.ts';
 import { FOLD_GROUP } from '../../processors/player-fold/index.ts';
 import { PLAYERS_MIRROR } from '../../processors/player-mirror/index.ts';
-import { readMirrorPosition } from '../analytics/mirror-queries.ts';
 import { ApiError } from '../errors.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { isMirrorBehind, newestChange } from './queries.ts';
+import { newestCorrection, pendingWork } from './correction-queries.ts';
+import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';
 
 const POLL_MS = 50;
 const RETRY_AFTER_S = 5;
@@ -14,14 +14,21 @@ const RETRY_AFTER_S = 5;
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /**
- * Resolves when everything that was on the log when it was called has gone all the way: folded, in ClickHouse, and
- * its players mirrored. Rejects with SERVICE_UNAVAILABLE when that takes longer than `wait_ms`.
+ * Resolves when everything that was on the log when it was called has gone all the way: folded, restated by the rates
+ * of then, in ClickHouse, and its players mirrored. Rejects with SERVICE_UNAVAILABLE when that takes longer than `wait_ms`.
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
-  await groupReaches(engines, TOPICS.events, FOLD_GROUP, deadline_ms);
-  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, deadline_ms);
+  await waitUntilSunk(engines, deadline_ms);
   const { service } = engines.postgres;
+  await poll(engines, deadline_ms, async () =>
+    (await pendingWork(service)).rate_changes > 0n ? 'fx-restater has rate changes to apply' : undefined,
+  );
+  const until_correction = await newestCorrection(service);
+  await poll(engines, deadline_ms, async () => {
+    const { corrections, merges } = await pendingWork(service, until_correction);
+    return corrections + merges > 0n ? 'event-rewriter has events to correct' : undefined;
+  });
   const until_xid = await newestChange(service);
   await poll(engines, deadline_ms, async () => {
     const position = await readMirrorPosition(service, PLAYERS_MIRROR);
@@ -29,6 +36,15 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
       ? 'player-mirror has changed players to copy'
       : undefined;
   });
+}
+
+/**
+ * Resolves when every event that was on the log when it was called is folded and in ClickHouse. Rejects with
+ * SERVICE_UNAVAILABLE at the deadline.
+ */
+export async function waitUntilSunk(engines: Engines, deadline_ms: number): Promise<void> {
+  await groupReaches(engines, TOPICS.events, FOLD_GROUP, deadline_ms);
+  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, deadline_ms);
 }
 
 /** Waits for the group to pass what is the end of the topic now. */
@@ -59,7 +75,7 @@ async function poll(
     const missing = await probe();
     if (missing === undefined) return;
     if (clock.now_ms() >= deadline_ms) {
-      const message = `nothing was compared, the processors did not catch up in time: ${missing}`;
+      const message = `the processors did not catch up in time: ${missing}`;
       throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
     }
     await sleep(POLL_MS);

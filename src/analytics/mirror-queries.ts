@@ -38,7 +38,7 @@ export interface ChangedPlayer extends MirrorPosition {
 }
 
 /**
- * Players changed after `position`, in commit-safe order: only by transactions older than every running one,
+ * Players changed (or merged away) after `position`, in commit-safe order: only by transactions older than every running one,
  * so that no change can appear below a position that was passed.
  */
 export async function readChangedPlayers(
@@ -46,8 +46,10 @@ export async function readChangedPlayers(
   position: MirrorPosition,
   limit: number,
 ): Promise<ChangedPlayer[]> {
+  const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.player_id})`;
   return sql<ChangedPlayer[]>`
-    select t.changed_xid::text, t.player_id, json_build_object(
+    select u.changed_xid::text, u.player_id, u.line from (
+    (select t.changed_xid, t.player_id, json_build_object(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
       'external_id', p.external_id, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id,
       'status', p.status, 'timezone', p.timezone, 'default_currency_code', p.default_currency_code,
@@ -62,8 +64,35 @@ export async function readChangedPlayers(
       'revision', t.changed_xid::text::numeric)::text as line
     from player_totals t
     join players p using (tenant_id, project_id, player_id)
-    where (t.changed_xid, t.player_id) > (${position.changed_xid}::text::xid8, ${position.player_id})
-      and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    where (t.changed_xid, t.player_id) ${beyond} and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
     order by t.changed_xid, t.player_id
+    limit ${limit})
+    union all
+    (select m.changed_xid, m.player_id, json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
+      'player_id', m.player_id, 'is_deleted', 1, 'revision', m.changed_xid::text::numeric)::text as line
+    from player_merges m
+    where (m.changed_xid, m.player_id) ${beyond} and m.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by m.changed_xid, m.player_id
+    limit ${limit})
+    ) u
+    order by u.changed_xid, u.player_id
     limit ${limit}`;
+}
+
+/** The newest change (or merge) of any player; `0` when there are none. */
+export async function newestChange(tx: Tx): Promise<string> {
+  const [row] = await tx<{ xid: string }[]>`
+    select greatest((select max(changed_xid) from player_totals), (select max(changed_xid) from player_merges),
+      '0'::xid8)::text as xid`;
+  return row?.xid ?? '0';
+}
+
+/** Whether a player changed up to `until_xid` lies behind the mirror's position. */
+export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid: string): Promise<boolean> {
+  const behind = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+      and changed_xid <= ${until_xid}::text::xid8`;
+  const [row] = await tx<{ behind: boolean }[]>`
+    select exists (select from player_totals where ${behind})
+      or exists (select from player_merges where ${behind}) as behind`;
+  return row?.behind ?? false;
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { trimmedText } from '../http/trimmed-text.ts';
 
 /** `POST /v1/projects/:projectId/api-keys`; `ingest_rate` replaces the default rate for this key (spec part 8). */
 export const createApiKeyBody = z.strictObject({
-  name: z.string().trim().min(1).max(200),
+  name: trimmedText(1, 200),
   ingest_rate: z
     .strictObject({
       per_minute: z.int().min(1).max(60_000_000),

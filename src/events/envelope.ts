@@ -60,6 +60,14 @@ export function encodePlayerEvent(row: PlayerEvent): string {
   );
 }
 
+/** Whether a line of {@link encodePlayerEvent} belongs to the project: who it belongs to stands first. */
+export function isOfProject(
+  line: string,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+): boolean {
+  return line.startsWith(`{"tenant_id":"${tenant_id}","project_id":"${project_id}",`);
+}
+
 /**
  * When the service received the event of a record of either topic; undefined where the record is none of ours. The
  * stamp stands before everything a caller wrote, so the first match is it.

@@ -1,6 +1,6 @@
 import type { PlayerEvent } from '../events/envelope.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
-import { exceeds64Bits, toBase } from '../money/conversion.ts';
+import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
 import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { transactionEffect } from '../money/transactions.ts';
@@ -8,7 +8,7 @@ import { joinChanges, statusChangeOf, type StatusChange } from '../players/statu
 import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
 import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
 import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
-import type { Snapshot } from './snapshot.ts';
+import { conversionKey, type Snapshot } from './snapshot.ts';
 
 export interface DecideOptions {
   /** Ids for players that the batch makes known. */
@@ -24,6 +24,11 @@ interface TouchedBet {
   rows: LedgerRow[];
   /** How many of the rows were there before this batch. */
   rows_before: number;
+}
+
+interface Seen {
+  first_seen_at_ms: number | null;
+  last_seen_at_ms: number | null;
 }
 
 /** Where a player belongs; totals and statuses are collected per player of this map. */
@@ -47,7 +52,7 @@ class Decider {
   #ledgerRows: LedgerRow[] = [];
   #touchedBets = new Map<string, TouchedBet>();
   #totals = new TotalsAccumulator();
-  #places = new Map<string, PlayerPlace & { first_seen_at_ms: number; last_seen_at_ms: number }>();
+  #places = new Map<string, PlayerPlace & Seen>();
   #statuses = new Map<string, StatusChange>();
   #emitted: PlayerEvent[] = [];
   #rejections: Rejection[] = [];
@@ -113,7 +118,11 @@ class Decider {
       this.#duplicates++;
       return 'dropped';
     }
+    const { tenant_id, project_id, ingestion_id, index } = event.accepted;
     if (verdict === 'conflict') {
+      // Whoever it may be a conflict with must still be who they were: a merge in between makes the batch start over.
+      for (const row of this.#rowsOf(claim.reference_key)) this.#touch(row, row.player_id);
+      if (this.#isKnown(event)) this.#touch(event.accepted, player_id);
       this.#rejections.push(conflictingDuplicate(event, claim));
       return 'dropped';
     }
@@ -121,7 +130,7 @@ class Decider {
       this.#rejections.push(amountOutOfRange(event));
       return 'dropped';
     }
-    const { tenant_id, project_id, ingestion_id, index } = event.accepted;
+    const conversion = this.#conversionOf(event, claim, base_currency);
     return {
       tenant_id,
       project_id,
@@ -133,13 +142,23 @@ class Decider {
       currency: claim.currency,
       amount: claim.amount,
       payout: claim.payout,
-      base_amount: toBase(claim.amount, claim.currency, base_currency),
-      base_payout: toBase(claim.payout, claim.currency, base_currency),
+      ...inBase(claim, conversion),
       ingestion_id,
       event_index: index,
       log_partition: this.#options.partition,
       log_offset: event.record.offset,
     };
+  }
+
+  #conversionOf(event: FoldEvent, { currency }: FoldClaim, base_currency: string): Conversions {
+    if (currency === null) return undefined;
+    if (currency === base_currency) return 'same';
+    const key = conversionKey(event.accepted.tenant_id, currency, event.occurred_at_ms);
+    return this.#snapshot.conversions.get(key);
+  }
+
+  #isKnown({ identity }: FoldEvent): boolean {
+    return this.#snapshot.players.has(identity.key);
   }
 
   #rowsOf(reference_key: string): LedgerRow[] {
@@ -197,16 +216,13 @@ class Decider {
   /** A bet can move money of a player whom no event of this batch names. */
   #addFor(bet: TouchedBet, delta: TotalsDelta, sign: 1n | -1n): void {
     this.#totals.add(delta, sign);
-    if (!this.#places.has(delta.player_id)) {
-      const row = bet.rows.find((other) => other.player_id === delta.player_id);
-      const at_ms = row?.occurred_at_ms ?? 0;
-      this.#places.set(delta.player_id, {
-        tenant_id: bet.tenant_id,
-        project_id: bet.project_id,
-        first_seen_at_ms: at_ms,
-        last_seen_at_ms: at_ms,
-      });
-    }
+    this.#touch(bet, delta.player_id);
+  }
+
+  /** The player's totals are written, at least looked at: somebody merged in between is noticed. */
+  #touch({ tenant_id, project_id }: PlayerPlace, player_id: string): void {
+    if (this.#places.has(player_id)) return;
+    this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
   }
 
   #addPlayer(
@@ -234,8 +250,8 @@ class Decider {
       const { tenant_id, project_id } = event.accepted;
       this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
     } else {
-      place.first_seen_at_ms = Math.min(place.first_seen_at_ms, at_ms);
-      place.last_seen_at_ms = Math.max(place.last_seen_at_ms, at_ms);
+      place.first_seen_at_ms = Math.min(place.first_seen_at_ms ?? at_ms, at_ms);
+      place.last_seen_at_ms = Math.max(place.last_seen_at_ms ?? at_ms, at_ms);
     }
   }
 

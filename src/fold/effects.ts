@@ -10,8 +10,9 @@ export interface PlayerEffect {
   tenant_id: string;
   project_id: string;
   player_id: string;
-  first_seen_at_ms: number;
-  last_seen_at_ms: number;
+  /** Null for a player whom no event of the batch names: a bet moved money, or a verdict relies on the player. */
+  first_seen_at_ms: number | null;
+  last_seen_at_ms: number | null;
   sums: Record<Sum, bigint>;
 }
 

@@ -22,6 +22,8 @@ export interface FoldContext {
   newId: () => string;
   /** The position each partition is believed to be at; compare-and-set in Postgres decides. */
   positions: Map<number, bigint>;
+  /** tenant_id → base currency, of the tenants met so far: it saves looking up rates that are not needed. */
+  baseCurrencies: Map<string, string>;
 }
 
 const MAX_ATTEMPTS = 12;
@@ -69,7 +71,11 @@ async function replayRecords(
 ): Promise<Emission> {
   const work = async (part: readonly LogRecord[]) => {
     const { events, rejections } = parseAll(part);
-    const snapshot = await readSnapshot(context.sql, requestFor(events));
+    // One moment for all of it: an id and its ledger rows must name the same player.
+    const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
+      // What was converted is in the ledger.
+      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [] }),
+    );
     const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
   };
@@ -120,13 +126,15 @@ async function applyInOneTransaction(
   events: readonly FoldEvent[],
   rejections: readonly Rejection[],
 ): Promise<Emission> {
-  const { sql, clock, metrics, newId, positions } = context;
+  const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
   const { topic, partition } = batch;
   const next = (records.at(-1)?.offset ?? 0n) + 1n;
   const started_ms = performance.now();
   const read = positions.get(partition);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
-    const snapshot = await readSnapshot(tx, requestFor(events));
+    const snapshot = await readSnapshot(tx, requestFor(events, baseCurrencies));
+    for (const { tenant_id, base_currency } of snapshot.projects.values())
+      baseCurrencies.set(tenant_id, base_currency);
     const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
     await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
     return decided;

@@ -1,8 +1,10 @@
-import type { BetKind, LedgerRow, MoneyEvent } from '../money/ledger.ts';
+import type { Conversion } from '../money/conversion.ts';
+import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { anonymousIdentityKey, betKey, playerIdentityKey, referenceKey } from './fold-event.ts';
-import type { ProjectOwner, Snapshot, SnapshotRequest } from './snapshot.ts';
+import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 
 /**
  * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`: key by key through
@@ -11,17 +13,50 @@ import type { ProjectOwner, Snapshot, SnapshotRequest } from './snapshot.ts';
  * Each statement sees what was committed when it began, so bets' revisions are read before their ledger rows:
  * whoever commits in between has moved a revision that was read, and the write will notice. The other way round
  * a new revision could come with old rows, and a bet would count twice.
+ *
+ * Rates are read once the transaction has its id: fx-restater, which comes after every new rate, waits for all
+ * transactions that may have read without it.
  */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
-  const [projects, , , betRevisions, ledger] = await Promise.all([
+  const [projects, , , betRevisions, ledger, conversions] = await Promise.all([
     readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players),
     readPlayers(tx, request.players, players),
     readBetRevisions(tx, request.bets),
     readLedger(tx, request.references),
+    readConversions(tx, request.conversions),
   ]);
-  return { players, ledger, betRevisions, projects };
+  return { players, ledger, betRevisions, projects, conversions };
+}
+
+/** How each currency became its tenant's base currency at each moment; without a known rate there is no entry. */
+async function readConversions(
+  tx: Tx,
+  wanted: SnapshotRequest['conversions'],
+): Promise<Map<string, Conversion>> {
+  if (wanted.length === 0) return new Map();
+  type Values = [string, string, bigint, string, bigint, boolean, number, number];
+  const [, rows] = await Promise.all([
+    tx`select pg_current_xact_id()`,
+    tx`
+      select r.tenant_id, r.currency, r.at_ms, x.rate::text, epoch_ms(x.rate_ts), x.rate_is_inverse, c.scale, b.scale
+      from unnest(${plainArray(wanted.map((r) => r.tenant_id))}::text::uuid[],
+        ${textArray(wanted.map((r) => r.currency))}::text::text[],
+        ${plainArray(wanted.map((r) => r.occurred_at_ms))}::text::bigint[]) as r (tenant_id, currency, at_ms)
+      join tenants t using (tenant_id)
+      join currencies c on c.tenant_id = r.tenant_id and c.code = r.currency
+      join currencies b on b.tenant_id = r.tenant_id and b.code = t.base_currency
+      cross join lateral rate_at(r.tenant_id, r.currency, t.base_currency,
+        'epoch'::timestamptz + r.at_ms * interval '1 millisecond') x
+      where r.currency <> t.base_currency`.values() as unknown as Promise<Values[]>,
+  ]);
+  return new Map(
+    rows.map(([tenant_id, currency, at_ms, rate, ts_ms, is_inverse, from_scale, to_scale]) => [
+      conversionKey(tenant_id, currency, Number(at_ms)),
+      { rate, ts_ms: Number(ts_ms), is_inverse, from_scale, to_scale },
+    ]),
+  );
 }
 
 async function readProjects(
@@ -61,50 +96,39 @@ async function readPlayers(
 ): Promise<void> {
   if (ids.length === 0) return;
   const rows = (await tx`
-    select p.project_id, p.player_id
+    select r.project_id, r.player_id, p.player_id
     from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
     cross join lateral (
-      select * from players p where p.tenant_id = r.tenant_id and p.project_id = r.project_id
-        and p.player_id = r.player_id offset 0) p`.values()) as unknown as [string, string][];
-  for (const [project_id, player_id] of rows) into.set(playerIdentityKey(project_id, player_id), player_id);
+      select p.player_id from players p where p.tenant_id = r.tenant_id and p.project_id = r.project_id
+        and p.player_id = r.player_id
+      union all
+      select m.into_player_id from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
+        and m.player_id = r.player_id
+      offset 0) p`.values()) as unknown as [string, string, string][];
+  for (const [project_id, named_id, player_id] of rows)
+    into.set(playerIdentityKey(project_id, named_id), player_id);
 }
 
-type LedgerValues = [
-  string,
-  string,
-  string,
-  MoneyEvent,
-  bigint,
-  string,
-  Date,
-  string | null,
-  string | null,
-  string | null,
-  bigint | null,
-  bigint | null,
-  string,
-  number,
-  number,
-  bigint,
-];
-
-async function readLedger(
+/** All rows of the given transaction_ids and bet_ids, of whoever holds them now. */
+export async function readLedger(
   tx: Tx,
   references: SnapshotRequest['references'],
 ): Promise<Map<string, LedgerRow[]>> {
   const ledger = new Map<string, LedgerRow[]>();
   if (references.length === 0) return ledger;
   const rows = (await tx`
-    select l.tenant_id, l.project_id, l.reference, l.event, l.occurrence, l.player_id, l.occurred_at, l.currency,
-      l.amount, l.payout, l.base_amount, l.base_payout, l.ingestion_id, l.event_index, l.log_partition, l.log_offset
+    select ${tx.unsafe(LEDGER_COLUMNS)}
     from unnest(${plainArray(references.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(references.map((r) => r.project_id))}::text::uuid[],
       ${textArray(references.map((r) => r.reference))}::text::text[]) as r (tenant_id, project_id, reference)
     cross join lateral (
       select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
-        and l.reference = r.reference offset 0) l`.values()) as unknown as LedgerValues[];
+        and l.reference = r.reference offset 0) l
+    left join lateral (
+      select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
+        and m.player_id = l.player_id offset 0) m on true`.values()) as unknown as LedgerValues[];
   for (const values of rows) {
     const row = toLedgerRow(values);
     const key = referenceKey(row.project_id, row.reference);
@@ -113,27 +137,6 @@ async function readLedger(
     else list.push(row);
   }
   return ledger;
-}
-
-function toLedgerRow(v: LedgerValues): LedgerRow {
-  return {
-    tenant_id: v[0],
-    project_id: v[1],
-    reference: v[2],
-    event: v[3],
-    occurrence: Number(v[4]),
-    player_id: v[5],
-    occurred_at_ms: v[6].getTime(),
-    currency: v[7],
-    amount: v[8] === null ? null : BigInt(v[8]),
-    payout: v[9] === null ? null : BigInt(v[9]),
-    base_amount: v[10],
-    base_payout: v[11],
-    ingestion_id: v[12],
-    event_index: v[13],
-    log_partition: v[14],
-    log_offset: v[15],
-  };
 }
 
 async function readBetRevisions(tx: Tx, bets: SnapshotRequest['bets']): Promise<Map<string, number>> {

@@ -1,3 +1,4 @@
+import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import type { FoldEvent } from './fold-event.ts';
 
@@ -11,6 +12,8 @@ export interface Snapshot {
   betRevisions: Map<string, number>;
   /** project_id → whose it is, for the projects that exist. */
   projects: Map<string, ProjectOwner>;
+  /** conversion key → how that currency became base currency then, where a rate is known. */
+  conversions: Map<string, Conversion>;
 }
 
 export interface ProjectOwner {
@@ -25,14 +28,25 @@ export interface SnapshotRequest {
   references: { tenant_id: string; project_id: string; reference: string }[];
   bets: { tenant_id: string; project_id: string; kind: BetKind; bet_id: string }[];
   projects: { tenant_id: string; project_id: string }[];
+  conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
 }
 
+/** tenant_id → base currency, which never changes. A tenant that is missing costs a look-up, nothing else. */
+export type BaseCurrencies = ReadonlyMap<string, string>;
+
 /** Lists what a batch needs, each thing once. */
-export function requestFor(events: readonly FoldEvent[]): SnapshotRequest {
+export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCurrencies): SnapshotRequest {
   // Apart for each tenant: a record that names a wrong one must not speak for the others of its project.
   const seenByTenant = new Map<string, { keys: Set<string>; references: Set<string> }>();
-  const request: SnapshotRequest = { anonymous: [], players: [], references: [], bets: [], projects: [] };
-  for (const { accepted, identity, claim } of events) {
+  const request: SnapshotRequest = {
+    anonymous: [],
+    players: [],
+    references: [],
+    bets: [],
+    projects: [],
+    conversions: [],
+  };
+  for (const { accepted, identity, claim, occurred_at_ms } of events) {
     const { tenant_id, project_id } = accepted;
     let seen = seenByTenant.get(tenant_id);
     if (seen === undefined) seenByTenant.set(tenant_id, (seen = { keys: new Set(), references: new Set() }));
@@ -48,6 +62,10 @@ export function requestFor(events: readonly FoldEvent[]): SnapshotRequest {
     if (bet !== undefined && isFirst(seen.keys, bet.key)) {
       request.bets.push({ tenant_id, project_id, kind: bet.kind, bet_id: reference });
     }
+    const { currency } = claim;
+    if (currency === null || !needsRate(claim, baseCurrencies.get(tenant_id))) continue;
+    if (isFirst(seen.keys, conversionKey(tenant_id, currency, occurred_at_ms)))
+      request.conversions.push({ tenant_id, currency, occurred_at_ms });
   }
   return request;
 }
@@ -55,4 +73,8 @@ export function requestFor(events: readonly FoldEvent[]): SnapshotRequest {
 function isFirst(seen: Set<string>, key: string): boolean {
   const before = seen.size;
   return seen.add(key).size > before;
+}
+
+export function conversionKey(tenant_id: string, currency: string, occurred_at_ms: number): string {
+  return `c:${tenant_id}:${occurred_at_ms}:${currency}`;
 }

@@ -15,7 +15,8 @@ interface Position {
 
 /**
  * Writes a batch's effects; the statements travel together. Rejects with {@link LostRace} when the position
- * or a row that was read has moved; the caller's transaction must then roll back.
+ * or a row that was read has moved; the caller's transaction must then roll back. Locks are taken in the order of
+ * everyone who writes players or money: identities, players, player_totals, bets, ledger.
  */
 export async function writeEffects(
   tx: Tx,
@@ -26,11 +27,10 @@ export async function writeEffects(
   await Promise.all([
     movePosition(tx, position),
     insertPlayers(tx, effects.newPlayers, now_ms),
-    insertLedger(tx, effects.ledgerRows, position.partition),
-    writeBets(tx, effects.bets),
-    // Profile before totals, as everyone who writes both.
     changeStatuses(tx, effects.statuses, now_ms),
-    addToTotals(tx, effects.players, now_ms),
+    addToTotals(tx, effects.players, new Set(effects.newPlayers.map((p) => p.player_id)), now_ms),
+    writeBets(tx, effects.bets),
+    insertLedger(tx, effects.ledgerRows, position.partition),
   ]);
 }
 
@@ -72,12 +72,16 @@ async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Prom
 /** The primary key is the claim: a writer that comes second violates it and starts over. */
 async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): Promise<void> {
   if (rows.length === 0) return;
+  // Every column costs by the row, and most installations see few foreign currencies.
+  const rates = rows.some((r) => r.rate !== null) ? rateColumns(tx, rows) : undefined;
   await tx`
     insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
-      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset)
+      amount, payout, base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index,
+      log_partition, log_offset)
     select r.tenant_id, r.project_id, r.reference, r.event, r.occurrence, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
-      r.amount, r.payout, r.base_amount, r.base_payout, r.ingestion_id, r.event_index, ${log_partition}::integer, r.log_offset
+      r.amount, r.payout, r.base_amount, r.base_payout, ${rates === undefined ? tx`null, null, null` : tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse`},
+      r.ingestion_id, r.event_index, ${log_partition}::integer, r.log_offset
     from unnest(
       ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
       ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
@@ -86,9 +90,9 @@ async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): P
       ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
       ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
       ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
-      ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]
+      ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]${rates ?? tx``}
     ) as r (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at_ms, currency,
-      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset)`;
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})`;
 }
 
 /** New bets are inserted (the key decides), known ones updated if still at the revision that was read. */
@@ -117,37 +121,75 @@ async function insertBets(tx: Tx, bets: BetWrite[], onConflict: PendingQuery<Row
   if (written.count !== bets.length) throw new LostRace('another process wrote a bet of this batch');
 }
 
-/** Sorted for the same reason as bets; `changed_xid` tells player-mirror. */
-async function addToTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
+function rateColumns(tx: Tx, rows: LedgerRow[]) {
+  return tx`, ${plainArray(rows.map((r) => r.rate?.rate ?? null))}::text::numeric[],
+      ${plainArray(rows.map((r) => r.rate?.ts_ms ?? null))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.rate?.is_inverse ?? null))}::text::boolean[]`;
+}
+
+/**
+ * Known players are updated, all of them or none: one without totals was merged into another since it was read.
+ * Sorted for the same reason as bets; `changed_xid` tells player-mirror.
+ */
+async function addToTotals(
+  tx: Tx,
+  players: PlayerEffect[],
+  newIds: ReadonlySet<string>,
+  now_ms: number,
+): Promise<void> {
+  const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const added = sorted.filter((player) => newIds.has(player.player_id));
+  const known = sorted.filter((player) => !newIds.has(player.player_id));
+  await Promise.all([insertTotals(tx, added, now_ms), updateTotals(tx, known, now_ms)]);
+}
+
+async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
   if (players.length === 0) return;
-  const p = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const now = new Date(now_ms);
   await tx`
-    insert into player_totals as t (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
       total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, updated_at)
-    select r.tenant_id, r.project_id, r.player_id,
-      'epoch'::timestamptz + r.first_ms * interval '1 millisecond', 'epoch'::timestamptz + r.last_ms * interval '1 millisecond',
-      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending, ${new Date(now_ms)}
-    from unnest(
-      ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
-      ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
-      ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
-      ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
-      ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
-    ) as r (tenant_id, project_id, player_id, first_ms, last_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
-    on conflict (tenant_id, project_id, player_id) do update set
-      first_seen_at = least(t.first_seen_at, excluded.first_seen_at),
-      last_seen_at = greatest(t.last_seen_at, excluded.last_seen_at),
-      total_deposited = t.total_deposited + excluded.total_deposited,
-      total_withdrawn = t.total_withdrawn + excluded.total_withdrawn,
-      total_wagered = t.total_wagered + excluded.total_wagered,
-      total_won = t.total_won + excluded.total_won,
-      bet_count = t.bet_count + excluded.bet_count,
-      session_count = t.session_count + excluded.session_count,
-      pending_conversions = t.pending_conversions + excluded.pending_conversions,
-      updated_at = excluded.updated_at,
-      changed_xid = excluded.changed_xid`;
+    select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
+      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending, ${now}
+    from ${totalsRows(tx, players)}`;
+}
+
+async function updateTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const updated = await tx`
+    update player_totals t set
+      first_seen_at = least(t.first_seen_at, r.first_seen_at),
+      last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
+      total_deposited = t.total_deposited + r.deposited,
+      total_withdrawn = t.total_withdrawn + r.withdrawn,
+      total_wagered = t.total_wagered + r.wagered,
+      total_won = t.total_won + r.won,
+      bet_count = t.bet_count + r.bets,
+      session_count = t.session_count + r.sessions,
+      pending_conversions = t.pending_conversions + r.pending,
+      updated_at = ${new Date(now_ms)},
+      changed_xid = pg_current_xact_id()
+    from ${totalsRows(tx, players)}
+    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
+  if (updated.count !== players.length) throw new LostRace('a player of this batch was merged into another');
+}
+
+/** The players' additions as rows `r`. */
+function totalsRows(tx: Tx, p: PlayerEffect[]) {
+  return tx`(
+      select tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, bets, sessions, pending,
+        'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
+        'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at
+      from unnest(
+        ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
+        ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
+        ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
+      ) as u (tenant_id, project_id, player_id, first_ms, last_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
+    ) r`;
 }
 
 /** Each fact only moves forward in event time. A ban or a deletion hides an exclusion, it never ends by one. */

@@ -4,10 +4,13 @@ import { apiKeyEndpoints } from '../api-keys/routes.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
 import type { Config } from '../config.ts';
 import { deadLetterEndpoints } from '../dead-letters/routes.ts';
+import { fxEndpoints } from '../fx/routes.ts';
 import { identityEndpoints } from '../identity/routes.ts';
 import { playerHistoryEndpoints } from '../player-history/routes.ts';
 import { playerEndpoints } from '../players/routes.ts';
 import { reconcileEndpoints } from '../reconcile/routes.ts';
+import { tenantConfigEndpoints } from '../tenant-config/routes.ts';
+import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
@@ -24,20 +27,23 @@ import { registerEndpoints } from './register.ts';
 export interface ApiDeps {
   auth: Authenticators;
   notifications: Notifications;
+  capabilities: TenantCapabilityCache;
   /** Whether the process has finished starting: `/readyz` says so. */
   isStarted: () => boolean;
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
-  const { auth, notifications } = deps;
+  const { auth, notifications, capabilities } = deps;
   const endpoints = [
     ...healthEndpoints(platform, deps.isStarted),
     ...tenantEndpoints({ ...platform, notifications, auth }),
+    ...tenantConfigEndpoints({ ...platform, notifications, capabilities }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints(platform),
     ...playerEndpoints(platform),
     ...playerHistoryEndpoints(platform),
+    ...fxEndpoints(platform, config.fx),
     ...reconcileEndpoints(platform),
     ...deadLetterEndpoints(platform),
   ];
@@ -71,6 +77,7 @@ export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): 
     auth: deps.auth,
     rate_limiter: platform.rateLimiter,
     rates: config.rates,
+    idempotency: platform,
   });
   return app;
 }

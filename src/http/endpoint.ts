@@ -4,6 +4,7 @@ import type { Maybe } from '../auth/maybe.ts';
 import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { Tx } from '../platform/postgres/port.ts';
 
 /** Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. */
 export type Access =
@@ -34,8 +35,28 @@ export interface Call<Caller, Query, Body> {
   body: Body;
 }
 
+declare const stored: unique symbol;
+
+/** A response body that was stored together with its effect: only {@link Once} makes one. */
+export type StoredBody = string & { readonly [stored]: true };
+
+/**
+ * Runs `work` like `postgres.asTenant`, once per Idempotency-Key: in one transaction, `work` writes its effect and
+ * returns the whole response body as text, which is stored under the request's key. A later request with the same key
+ * gets that text, and `work` does not run. What rejects rolls back and leaves no record, so that it may be tried
+ * again. Without a key it is `asTenant`. Effects beyond Postgres must be such that repeating them does no harm.
+ *
+ * Rejects with IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. It may be called again only after it rejected.
+ */
+export type Once = (tenant_id: string, work: (tx: Tx) => Promise<string>) => Promise<StoredBody>;
+
+/** One request of an idempotent endpoint. */
+export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query, Body> {
+  once: Once;
+}
+
 /** One endpoint: what is served, to whom, with which inputs; the OpenAPI document is made from the same. */
-export interface Endpoint<A extends Access, Query, Body> {
+export interface Endpoint<A extends Access, Query, Body, Idempotent extends boolean> {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With `:name` for parameters. */
   path: string;
@@ -57,17 +78,24 @@ export interface Endpoint<A extends Access, Query, Body> {
   content_type?: string;
   /** The errors of its own, beside those that its access, query and body imply. */
   errors: readonly ErrorCode[];
-  /** Returns the whole response body as text. */
-  handle(call: Call<CallerOf<A>, Query, Body>): Maybe<string>;
+  /** True: it takes an Idempotency-Key header (spec part 1), and runs its effect in `call.once`. */
+  idempotent?: Idempotent;
+  /** Returns the whole response body as text: of an idempotent endpoint, what `call.once` resolved with. */
+  handle(
+    call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
+  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string>;
 }
 
 /** An endpoint whose caller and inputs are known only to its own handler. */
-export type AnyEndpoint = Endpoint<Access, unknown, unknown>;
+export type AnyEndpoint = Endpoint<Access, unknown, unknown, boolean>;
 
 /** Declares an endpoint: the handler's caller, query and body follow from `access`, `query` and `body`. */
-export function endpoint<const A extends Access, Query = undefined, Body = undefined>(
-  declared: Endpoint<A, Query, Body>,
-): AnyEndpoint {
-  // Sound because `register` passes each handler what its own access and schemas produced.
+export function endpoint<
+  const A extends Access,
+  Query = undefined,
+  Body = undefined,
+  const Idempotent extends boolean = false,
+>(declared: Endpoint<A, Query, Body, Idempotent>): AnyEndpoint {
+  // Sound because `register` passes each handler what its own declaration produced.
   return declared;
 }

@@ -19,13 +19,16 @@ const FASTIFY_CODES: Readonly<Record<string, [ErrorCode, string]>> = {
 
 /** Answers every failure with the error envelope of spec part 1, unknown paths and wrong methods included. */
 export function installErrorHandling(app: FastifyInstance, logger: Logger): void {
-  const routes: { pattern: RegExp; methods: string[] }[] = [];
+  const routes: { url: string; pattern: RegExp; methods: string[] }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
-    routes.push({ pattern: patternOf(url), methods: Array.isArray(method) ? method : [method] });
+    routes.push({ url, pattern: patternOf(url), methods: Array.isArray(method) ? method : [method] });
   });
   const notFound = (request: FastifyRequest, reply: FastifyReply): ApiError => {
     const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = routes.filter((route) => route.pattern.test(path)).flatMap((route) => route.methods);
+    const matching = routes.filter((route) => route.pattern.test(path));
+    // A path with a name of its own is not one of those with an id in its place.
+    const literal = matching.filter((route) => route.url === path);
+    const allowed = (literal.length > 0 ? literal : matching).flatMap((route) => route.methods);
     if (allowed.length === 0) {
       return new ApiError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, 200)}`);
     }
@@ -55,10 +58,13 @@ export function errorOptions(logger: Logger) {
         socket.destroy();
         return;
       }
-      const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
-      const body = errorBody(new ApiError('BODY_MALFORMED', 'the request is not valid HTTP'));
+      const answer =
+        error.code === 'HPE_HEADER_OVERFLOW'
+          ? new ApiError('HEADERS_TOO_LARGE', 'the request line and the headers are over the size limit')
+          : new ApiError('BODY_MALFORMED', 'the request is not valid HTTP');
+      const body = errorBody(answer);
       socket.end(
-        `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
           `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
       );
     },

@@ -1,16 +1,10 @@
 import { z } from 'zod';
+import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
+import { eventSchema } from '../events/event-schema.ts';
 import type { DocumentedEndpoint } from './openapi.ts';
 
-const event = z
-  .strictObject({
-    event: z.string().describe('A canonical event name, or one with the prefix custom_'),
-    anonymous_id: z.string().optional().describe('This or player_id is required'),
-    player_id: z.uuid().optional(),
-    external_id: z.string().optional(),
-    timestamp: z.iso.datetime().optional().describe('When it happened, UTC; default: when it was received'),
-    properties: z.record(z.string(), z.unknown()).optional(),
-  })
-  .describe('One event (spec part 6)');
+/** As it is checked (src/events/validate.ts), which is not by zod. */
+const event = z.unknown().meta(eventSchema());
 
 const shared = {
   method: 'POST',
@@ -40,7 +34,7 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
     ...shared,
     path: '/v1/events/batch',
     summary: 'Ingests up to 100 events; the valid ones of a batch are accepted',
-    body: z.strictObject({ events: z.array(event).min(1).max(100) }),
+    body: z.strictObject({ events: z.array(event).min(1).max(MAX_BATCH_EVENTS) }),
     response: z.object({
       ingestion_id: z.uuid(),
       accepted: z.int(),

@@ -2,6 +2,13 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, validationError, type Issue } from '../errors.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it came; undefined when there is none. */
+    rawBody: Buffer | undefined;
+  }
+}
+
 const MAX_DEPTH = 64;
 const MAX_ISSUES = 20;
 
@@ -15,9 +22,11 @@ export function installJsonBody(app: FastifyInstance): void {
     text: string,
     done: (error: Error | null, value?: unknown) => void,
   ) => void;
+  app.decorateRequest('rawBody', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
+    request.rawBody = bytes;
     if (bytes.length === 0) done(null, undefined);
     else if (isUtf8(bytes)) parse(request, bytes.toString(), done);
     else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { Access, AnyEndpoint } from './endpoint.ts';
+import { errorHeaders, successHeaders } from './openapi-headers.ts';
+import { linksOf, type LinkedOperation } from './openapi-links.ts';
 
 /** An endpoint as far as the documentation is concerned. */
 export interface DocumentedEndpoint extends Pick<
   AnyEndpoint,
-  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors'
+  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent'
 > {
   status: 200 | 201 | 202;
   query?: z.ZodType;
@@ -25,12 +27,20 @@ const SECURITY: Record<Access['mode'], Json[]> = {
   session: [{ session: [] }],
 };
 
+const INGESTION_SERVER: Json = {
+  url: '{ingest_url}',
+  description: 'The ingestion host',
+  variables: { ingest_url: { default: 'http://localhost:8081' } },
+};
+
 /** The OpenAPI 3.1 document of the endpoints, made from the schemas that check requests. */
 export function openApiDocument(endpoints: readonly DocumentedEndpoint[]): Json {
   const paths: Record<string, Json> = {};
-  for (const endpoint of endpoints) {
+  const linked = endpoints.map(linkedOperation);
+  for (const [i, endpoint] of endpoints.entries()) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint);
+    const links = linked[i] === undefined ? {} : linksOf(linked[i], linked);
+    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, links);
   }
   return {
     openapi: '3.1.0',
@@ -51,6 +61,7 @@ export function openApiDocument(endpoints: readonly DocumentedEndpoint[]): Json 
             message: { type: 'string' },
             details: { type: 'object' },
           },
+          additionalProperties: false,
         },
       },
     },
@@ -60,33 +71,55 @@ export function openApiDocument(endpoints: readonly DocumentedEndpoint[]): Json 
 /** The codes an endpoint may answer with: its own, and those that its access and method imply. */
 export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   const { access, method, errors } = endpoint;
-  const codes = new Set<ErrorCode>([...errors, 'INTERNAL_ERROR']);
+  const codes = new Set<ErrorCode>([...errors, 'HEADERS_TOO_LARGE', 'INTERNAL_ERROR']);
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
   if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
   if (access.mode === 'session') add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (access.mode === 'session' && access.scope === 'project') add('PROJECT_NOT_FOUND');
   if (access.mode === 'api_key' && access.rate === 'identify') add('RATE_LIMITED');
+  if (endpoint.idempotent === true)
+    add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
   if (method !== 'GET') add('BODY_MALFORMED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE');
   if (endpoint.query !== undefined || endpoint.body !== undefined) add('VALIDATION_ERROR');
   return [...codes];
 }
 
-function operation(endpoint: DocumentedEndpoint): Json {
+function linkedOperation(endpoint: DocumentedEndpoint): LinkedOperation {
+  return {
+    operation_id: operationId(endpoint),
+    path: endpoint.path,
+    access: endpoint.access.mode,
+    parameters: parameters(endpoint) as { name: string; in: string }[],
+    data: schemaOf(endpoint.response, 'output'),
+    list: endpoint.shape === 'list',
+  };
+}
+
+function operationId({ method, path }: DocumentedEndpoint): string {
+  return `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`;
+}
+
+function operation(endpoint: DocumentedEndpoint, links: Json): Json {
   const { summary, access, body, status, content_type, server } = endpoint;
   const type = content_type?.split(';', 1)[0] ?? 'application/json';
   return {
     summary,
     description: describeAccess(access),
-    operationId: `${endpoint.method.toLowerCase()}${endpoint.path.replace(/\W+/g, '_')}`,
-    ...(server === undefined ? {} : { servers: [{ url: '/', description: 'the ingestion host' }] }),
+    operationId: operationId(endpoint),
+    ...(server === undefined ? {} : { servers: [INGESTION_SERVER] }),
     security: SECURITY[access.mode],
     parameters: parameters(endpoint),
     ...(body === undefined
       ? {}
       : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body) } } } }),
     responses: {
-      [status]: { description: 'Success', content: { [type]: { schema: successSchema(endpoint) } } },
-      ...errorResponses(possibleErrors(endpoint)),
+      [status]: {
+        description: 'Success',
+        headers: successHeaders(endpoint),
+        content: { [type]: { schema: successSchema(endpoint) } },
+        links,
+      },
+      ...errorResponses(endpoint),
     },
   };
 }
@@ -96,12 +129,13 @@ function describeAccess(access: Access): string {
   return { public: 'No credential.', internal: 'Internal secret.', api_key: 'API key.' }[access.mode];
 }
 
-function parameters({ path, query, access }: DocumentedEndpoint): Json[] {
+function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Json[] {
   const found: Json[] = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
-    schema: { type: 'string' },
+    // Ids are named so, and are ours.
+    schema: /^id$|Id$/.test(name ?? '') ? { type: 'string', format: 'uuid' } : { type: 'string' },
   }));
   if (query !== undefined) {
     const { properties = {}, required = [] } = schemaOf(query) as {
@@ -118,6 +152,8 @@ function parameters({ path, query, access }: DocumentedEndpoint): Json[] {
     header('X-Tenant-Id', 'Which tenant, for members of several');
     if (access.scope === 'project') header('X-Project-Id', "Which project; default: the tenant's oldest");
   }
+  if (idempotent === true)
+    header('Idempotency-Key', 'For 7 days, repeating the request under this key gives the same answer again');
   return found;
 }
 
@@ -130,17 +166,19 @@ function successSchema({ response, shape }: DocumentedEndpoint): Json {
       type: 'object',
       required: ['next_cursor'],
       properties: { next_cursor: { type: ['string', 'null'] } },
+      additionalProperties: false,
     };
   }
-  return { type: 'object', required: Object.keys(properties), properties };
+  return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
 }
 
-function errorResponses(codes: readonly ErrorCode[]): Json {
-  const byStatus = groupByStatus(codes);
+function errorResponses(endpoint: DocumentedEndpoint): Json {
+  const byStatus = groupByStatus(possibleErrors(endpoint));
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       String(status),
       {
+        headers: errorHeaders(status, endpoint),
         description: group.map((code) => `${code}: ${ERRORS[code].when}`).join('; '),
         content: {
           'application/json': {
@@ -152,6 +190,7 @@ function errorResponses(codes: readonly ErrorCode[]): Json {
                   allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: group } } }],
                 },
               },
+              additionalProperties: false,
             },
           },
         },
@@ -170,6 +209,15 @@ function groupByStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      // zod's integers end at 2^53 - 1; ours go out with all their digits.
+      if (io === 'input' || jsonSchema.type !== 'integer') return;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    },
+  });
   return rest;
 }

@@ -11,6 +11,7 @@ import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
 import type { Access, AnyEndpoint, Call } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
+import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
 
 declare module 'fastify' {
@@ -20,11 +21,12 @@ declare module 'fastify' {
   }
 }
 
-/** What endpoints are guarded with. */
+/** What endpoints are guarded with, against strangers, floods and repetition. */
 export interface Guards {
   auth: Authenticators;
   rate_limiter: RateLimiter;
   rates: Config['rates'];
+  idempotency: IdempotencyDeps;
 }
 
 /** Registers the endpoints; the caller is known, allowed and within its rate before the body is read. */
@@ -56,7 +58,7 @@ export function registerEndpoints(
         }
         proceed();
       },
-      handler: handlerOf(endpoint),
+      handler: handlerOf(endpoint, guards.idempotency),
     });
   }
 }
@@ -70,13 +72,46 @@ export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonl
   }
 }
 
-function handlerOf(endpoint: AnyEndpoint) {
-  const type = endpoint.content_type ?? 'application/json; charset=utf-8';
-  return (request: FastifyRequest, reply: FastifyReply) => {
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
+
+function handlerOf(endpoint: AnyEndpoint, idempotency?: IdempotencyDeps): Handler {
+  if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, idempotency);
+  return (request, reply) => {
     const body = endpoint.handle(readCall(endpoint, request));
-    void reply.code(endpoint.status).header('content-type', type).header('x-request-id', request.id);
+    setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
   };
+}
+
+function idempotentHandlerOf(endpoint: AnyEndpoint, idempotency: IdempotencyDeps | undefined): Handler {
+  const { method, path, status } = endpoint;
+  if (idempotency === undefined) throw new TypeError(`${method} ${path} has nowhere to remember answers`);
+  return async (request, reply) => {
+    const call = readCall(endpoint, request);
+    const { project_id } = (request.caller ?? {}) as { project_id?: string };
+    const keyed: KeyedRequest = {
+      route: `${method} ${path}`,
+      key: single(request.headers['idempotency-key']),
+      project_id,
+      params: request.params,
+      query: endpoint.query === undefined ? undefined : request.query,
+      body: request.rawBody,
+      status,
+    };
+    let replayed: number | undefined;
+    const once = createOnce(idempotency, keyed, (before) => {
+      replayed = before;
+    });
+    const body = await endpoint.handle({ ...call, once });
+    if (replayed !== undefined) void reply.header('idempotent-replayed', 'true');
+    setHead(endpoint, replayed ?? status, request, reply);
+    return body;
+  };
+}
+
+function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {
+  const type = endpoint.content_type ?? 'application/json; charset=utf-8';
+  void reply.code(status).header('content-type', type).header('x-request-id', request.id);
 }
 
 function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefined, unknown, unknown> {

@@ -13,6 +13,8 @@ export function serverOptions(logger: Logger) {
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
     genReqId: () => randomUUID(),
+    // A second Authorization header makes the first one unusable: which of them counts must not depend on who reads.
+    http: { joinDuplicateHeaders: true },
     forceCloseConnections: 'idle',
   } as const;
 }

@@ -27,15 +27,16 @@ export interface Decision {
   set_external_id: boolean;
   /** The anonymous_id is new and becomes the target's. */
   link_anonymous_id: boolean;
+  /** Players without an external_id that turned out to be the target. */
+  merge: NamedPlayer[];
   /** Another of the given ids names a player with a different external_id. */
   conflict: boolean;
 }
 
 /**
  * Decides whom the given ids stand for: the external_id is the strongest name, then
- * player_id, then anonymous_id. A bound anonymous_id stays bound. Where two players without contradiction turn out
- * to be one, the stronger is the answer and the other is left as it is: players are not merged by this function.
- * Deleted players are answered with, and never changed.
+ * player_id, then anonymous_id. A player without external_id that another id names is merged into the target; two with
+ * different external_ids never are, whoever shared a device. Deleted players are answered with, and never changed.
  */
 export function decide(given: GivenIds, named: Named): Decision {
   const target = choose(given, named);
@@ -43,6 +44,8 @@ export function decide(given: GivenIds, named: Named): Decision {
     (player): player is NamedPlayer => player !== undefined && player.player_id !== target?.player_id,
   );
   const external_id = given.external_id ?? target?.external_id ?? null;
+  const isChangeable = target?.deleted !== true;
+  const merge = isChangeable ? others.filter((other) => other.external_id === null && !other.deleted) : [];
   const conflict =
     external_id !== null &&
     others.some((other) => other.external_id !== null && other.external_id !== external_id);
@@ -53,9 +56,15 @@ export function decide(given: GivenIds, named: Named): Decision {
       !target.deleted &&
       target.external_id === null &&
       given.external_id !== undefined,
-    link_anonymous_id: given.anonymous_id !== undefined && named.by_anonymous_id === undefined,
+    link_anonymous_id: isChangeable && given.anonymous_id !== undefined && named.by_anonymous_id === undefined,
+    merge: distinct(merge),
     conflict,
   };
+}
+
+/** player_id and anonymous_id may name the same other player. */
+function distinct(players: readonly NamedPlayer[]): NamedPlayer[] {
+  return [...new Map(players.map((player) => [player.player_id, player])).values()];
 }
 
 function choose(given: GivenIds, named: Named): NamedPlayer | undefined {
@@ -68,7 +77,8 @@ function choose(given: GivenIds, named: Named): NamedPlayer | undefined {
   if (
     by_player_id?.external_id === null &&
     by_anonymous_id !== undefined &&
-    by_anonymous_id.external_id !== null
+    by_anonymous_id.external_id !== null &&
+    !by_anonymous_id.deleted
   ) {
     return by_anonymous_id;
   }

@@ -9,6 +9,7 @@ import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { LostRace, isLostRace, retryLostRaces } from '../platform/postgres/retry.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
+import { mergePlayer } from './merge-queries.ts';
 import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
 
 interface Deps {
@@ -22,10 +23,12 @@ interface Scope {
 }
 
 /**
- * Finds or makes the player that the ids stand for, links the ids and writes the traits, in one transaction
+ * Finds or makes the player that the ids stand for, merges into it who turns out to be the same, links the ids and
+ * writes the traits, in one transaction
  * (the decisions are those of `decide`). Safe beside other identifies and the fold, which
  * makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
- * the order identities, players, player_totals. Rejects with PLAYER_NOT_FOUND or VALIDATION_ERROR.
+ * the order identities, players, player_totals. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR or CONFLICT (totals that
+ * no 64-bit integer holds when they are added).
  */
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   try {
@@ -33,10 +36,19 @@ export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Pr
       deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(tx, scope, body, deps.clock.now_ms())),
     );
   } catch (error) {
+    if (isOverflow(error)) {
+      const message = 'the totals of the players that these ids name add up to more than 64 bits hold';
+      throw new ApiError('CONFLICT', message, { cause: error });
+    }
     if (!isLostRace(error)) throw error;
     const message = 'these ids are being identified by others right now; try again';
     throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
   }
+}
+
+/** Numeric value out of range. */
+function isOverflow(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: string }).code === '22003';
 }
 
 async function identifyOnce(
@@ -62,7 +74,7 @@ async function identifyOnce(
   return {
     player_id,
     created: decision.target === undefined,
-    merged_player_ids: [],
+    merged_player_ids: decision.merge.map((merged) => merged.player_id),
     conflict: decision.conflict,
   };
 }
@@ -71,7 +83,7 @@ async function write(
   tx: Tx,
   ref: Scope & { player_id: string },
   { anonymous_id, external_id, traits = {} }: IdentifyBody,
-  { target, set_external_id, link_anonymous_id, conflict }: Decision,
+  { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
   now_ms: number,
 ): Promise<void> {
   const now = new Date(now_ms);
@@ -85,7 +97,9 @@ async function write(
     if (!won) throw new LostRace('an id was taken');
     return;
   }
-  if (link === null && !conflict && isEmptyPatch(patch)) return;
+  if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
+  for (const { player_id } of merge)
+    await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now);
   // One round trip; each statement sees what the ones before it locked.
   const [won, locked] = await Promise.all([
     link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),
@@ -95,6 +109,7 @@ async function write(
   ]);
   if (!won) throw new LostRace('the anonymous_id was taken');
   if (locked?.external_id !== target.external_id) throw new LostRace('the external_id was set');
+  if ((locked.deleted_at !== null) !== target.deleted) throw new LostRace('the player was deleted');
 }
 
 function patchOf(traits: Traits): ProfilePatch {

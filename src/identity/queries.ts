@@ -14,7 +14,7 @@ export interface NewPlayer extends Scope {
   status: 'active' | 'conflict';
 }
 
-/** Whom the ids name. */
+/** Whom the ids name; a player that was merged away is its survivor. */
 export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given: GivenIds): Promise<Named> {
   const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
     with named as (
@@ -27,7 +27,10 @@ export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given:
       from players
       where tenant_id = ${tenant_id} and project_id = ${project_id} and external_id = ${given.external_id ?? null}
       union all
-      select 'by_player_id', ${given.player_id ?? null}::uuid
+      select 'by_player_id', coalesce(
+        (select into_player_id from player_merges
+          where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${given.player_id ?? null}),
+        ${given.player_id ?? null}::uuid)
     )
     select n.named_by, p.player_id, p.external_id, p.deleted_at is not null as deleted
     from named n

@@ -17,12 +17,12 @@ export function identityEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/identify',
-      summary: 'Finds or makes the player of the given ids, links them, and merges traits',
+      summary: 'Finds or makes the player of the given ids, links them, and merges traits and players',
       access: { mode: 'api_key', rate: 'identify' },
       body: identifyBody,
       status: 200,
       response: identifyResult,
-      errors: ['IDENTITY_REQUIRED', 'PLAYER_NOT_FOUND'],
+      errors: ['IDENTITY_REQUIRED', 'PLAYER_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, body }) => {
         if (
           body.anonymous_id === undefined &&

@@ -4,6 +4,8 @@ import { customAttributes, profileFields } from '../players/schema.ts';
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
 
+const { propertyNames, maxProperties } = z.toJSONSchema(customAttributes);
+
 /** Known traits are checked and kept as fields; every other one is a custom attribute. */
 const traits = z
   .looseObject({
@@ -13,15 +15,19 @@ const traits = z
   .refine(
     (value) => customAttributes.safeParse(value).success,
     'must have at most 500 keys of 1 to 200 characters',
-  );
+  )
+  .meta({ propertyNames, maxProperties });
 
 /** `POST /v1/players/identify`. */
-export const identifyBody = z.strictObject({
-  anonymous_id: id.optional(),
-  external_id: id.optional(),
-  player_id: z.guid().optional(),
-  traits: traits.optional(),
-});
+export const identifyBody = z
+  .strictObject({
+    anonymous_id: id.optional(),
+    external_id: id.optional(),
+    player_id: z.guid().optional(),
+    traits: traits.optional(),
+  })
+  // The route says so with a code of its own.
+  .meta({ anyOf: ['anonymous_id', 'external_id', 'player_id'].map((name) => ({ required: [name] })) });
 export type IdentifyBody = z.infer<typeof identifyBody>;
 export type Traits = z.infer<typeof traits>;
 

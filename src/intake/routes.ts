@@ -8,14 +8,14 @@ import type { NewRecord } from '../platform/event-log/port.ts';
 import { LogUnavailable, RecordTooLarge } from '../platform/event-log/port.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
-import type { TenantMoneyCache } from '../tenants/catalogue-cache.ts';
+import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
 import { acceptBatch, acceptEvent, stampFor } from './accept.ts';
 import type { AppendBatcher } from './append-batcher.ts';
 import type { JsonBody } from './body.ts';
 
 export interface IntakeDeps {
   apiKeys: ApiKeyAuthenticator;
-  tenantMoney: TenantMoneyCache;
+  capabilities: TenantCapabilityCache;
   rateLimiter: RateLimiter;
   /** For keys without a rate of their own. */
   defaultPolicy: RatePolicy;
@@ -119,14 +119,14 @@ function withContext(
   reply: FastifyReply,
   accept: (context: ValidationContext) => void,
 ): void {
-  const money = deps.tenantMoney.get(key.tenant_id);
-  if (money instanceof Promise) {
-    money
+  const tenant = deps.capabilities.get(key.tenant_id);
+  if (tenant instanceof Promise) {
+    tenant
       .then(({ currencies }) => accept({ now_ms, hasCurrency: (code) => currencies.has(code) }))
       .catch((error: unknown) => void reply.send(error));
     return;
   }
-  accept({ now_ms, hasCurrency: (code) => money.currencies.has(code) });
+  accept({ now_ms, hasCurrency: (code) => tenant.currencies.has(code) });
 }
 
 /** Answers 202 once the records are durable. */

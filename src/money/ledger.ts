@@ -1,4 +1,5 @@
 import { definitionOf, type EventName } from '../events/catalogue.ts';
+import type { Rate } from './conversion.ts';
 
 /** One distinct money event, as kept in the table `ledger`. Amounts are in the smallest unit. */
 export interface LedgerRow {
@@ -9,6 +10,7 @@ export interface LedgerRow {
   event: MoneyEvent;
   /** Event time in milliseconds for outcomes of sport bets, else 0. */
   occurrence: number;
+  /** Who holds it now: the survivor, where the player that claimed it was merged. */
   player_id: string;
   occurred_at_ms: number;
   currency: string | null;
@@ -17,6 +19,8 @@ export interface LedgerRow {
   /** In the base currency; null while no rate is known, or where nothing was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;
+  /** The rate that converted the row; null where none was needed or none is known. */
+  rate: Rate | null;
   ingestion_id: string;
   event_index: number;
   log_partition: number;

@@ -68,6 +68,27 @@ export function createMetrics() {
       help: 'Player rows written to ClickHouse',
       registers,
     }),
+    rowsRestated: new Counter({
+      name: 'ledger_rows_restated_total',
+      help: 'Ledger rows converted anew after a rate came, changed or went',
+      registers,
+    }),
+    restatementsRefused: new Counter({
+      name: 'ledger_restatements_refused_total',
+      help: 'Ledger rows left as they were because a total would exceed 64 bits',
+      registers,
+    }),
+    eventsCorrected: new Counter({
+      name: 'events_corrected_total',
+      help: 'Event rows rewritten in ClickHouse after a restatement',
+      registers,
+    }),
+    jobs: new Counter({
+      name: 'jobs_total',
+      help: 'Attempts at jobs, by how they ended: done, failed (tried again later) or given_up',
+      labelNames: ['task', 'outcome'],
+      registers,
+    }),
     rateLimiterDegraded: new Gauge({
       name: 'rate_limiter_degraded',
       help: '1 while limits are decided locally',

@@ -1,9 +1,10 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 
-interface PlayerRef {
+/** A player of a project by every id that its events may carry. */
+interface EventOwner {
   tenant_id: string;
   project_id: string;
-  player_id: string;
+  event_player_ids: readonly string[];
 }
 
 /** A place in a player's timeline. */
@@ -31,11 +32,11 @@ export interface DepositDayRow {
 /** A player's events, the newest first; of several revisions of one event the last one. */
 export async function findTimeline(
   clickhouse: ClickHouse,
-  ref: PlayerRef,
+  owner: EventOwner,
   after: TimelinePosition | undefined,
   limit: number,
 ): Promise<TimelineRow[]> {
-  const { tenant_id, project_id, player_id } = ref;
+  const { tenant_id, project_id, event_player_ids } = owner;
   const beyond =
     after === undefined
       ? ''
@@ -44,29 +45,30 @@ export async function findTimeline(
   return clickhouse.query<TimelineRow>(
     `select event, toString(toUnixTimestamp64Milli(occurred_at)) as occurred_ms, ingestion_id, event_index, properties
     from events_by_player
-    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id = {player_id:UUID} ${beyond}
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} 
+      and player_id in ({event_player_ids:Array(UUID)}) ${beyond}
     order by occurred_at desc, ingestion_id desc, event_index desc, revision desc
     limit 1 by ingestion_id, event_index
     limit {limit:UInt32}`,
-    { tenant_id, project_id, player_id, limit, ...after },
+    { tenant_id, project_id, event_player_ids, limit, ...after },
   );
 }
 
 /** Confirmed deposits per UTC day in [from, to), days without any left out; each event once. */
 export async function sumDepositsByDay(
   clickhouse: ClickHouse,
-  ref: PlayerRef,
+  owner: EventOwner,
   from_ms: number,
   to_ms: number,
 ): Promise<DepositDayRow[]> {
-  const { tenant_id, project_id, player_id } = ref;
+  const { tenant_id, project_id, event_player_ids } = owner;
   return clickhouse.query<DepositDayRow>(
     `select toString(toDate(occurred_at, 'UTC')) as day, toString(sum(toInt128(base_amount))) as amount
     from (
       select occurred_at, base_amount
-      from events
+      from events_by_player
       where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
-        and event = 'deposit_confirmed' and player_id = {player_id:UUID}
+        and player_id in ({event_player_ids:Array(UUID)}) and event = 'deposit_confirmed'
         and occurred_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
         and occurred_at < fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
       order by revision desc
@@ -74,6 +76,6 @@ export async function sumDepositsByDay(
     )
     where base_amount is not null
     group by day`,
-    { tenant_id, project_id, player_id, from_ms, to_ms },
+    { tenant_id, project_id, event_player_ids, from_ms, to_ms },
   );
 }

@@ -61,7 +61,9 @@ async function timelinePage(
   const ref = { tenant_id, project_id, player_id };
   const scope: CursorScope = { kind: 'timeline', project_id, filters: { player_id } };
   const after = cursor === undefined ? undefined : positionOf(scope, cursor);
-  const found = await ofPlayer(deps, ref, () => findTimeline(deps.clickhouse, ref, after, limit + 1));
+  const found = await ofPlayer(deps, ref, (ids) =>
+    findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, limit + 1),
+  );
   const page = found.slice(0, limit);
   const last = found.length > limit ? page.at(-1) : undefined;
   const next_cursor =
@@ -92,19 +94,28 @@ async function depositSeries(
 ): Promise<string> {
   const ref = { tenant_id, project_id, player_id };
   const { dates, from_ms, to_ms } = lastDays(deps.clock.now_ms());
-  const rows = await ofPlayer(deps, ref, () => sumDepositsByDay(deps.clickhouse, ref, from_ms, to_ms));
+  const rows = await ofPlayer(deps, ref, (ids) =>
+    sumDepositsByDay(deps.clickhouse, { tenant_id, project_id, ...ids }, from_ms, to_ms),
+  );
   const amounts = new Map(rows.map(({ day, amount }) => [day, amount]));
   const series = dates.map((date) => `{"date":"${date}","amount":${amounts.get(date) ?? '0'}}`);
   return envelopeOfText(`[${series.join(',')}]`);
 }
 
-/** Asks both stores at once; rejects with PLAYER_NOT_FOUND when the project has no such player. */
+/**
+ * Asks both stores at once, and ClickHouse again where the player goes by other ids than the one that was given.
+ * Rejects with PLAYER_NOT_FOUND when the project has no such player.
+ */
 async function ofPlayer<T>(
   { postgres }: Deps,
   ref: { tenant_id: string; project_id: string; player_id: string },
-  ask: () => Promise<T>,
+  ask: (ids: { event_player_ids: string[] }) => Promise<T>,
 ): Promise<T> {
   requireUuid(ref);
-  const [answer] = await Promise.all([ask(), requirePlayer(postgres, ref)]);
-  return answer;
+  const given = ref.player_id.toLowerCase();
+  const [answer, { event_player_ids }] = await Promise.all([
+    ask({ event_player_ids: [given] }),
+    requirePlayer(postgres, ref),
+  ]);
+  return event_player_ids.length === 1 && event_player_ids[0] === given ? answer : ask({ event_player_ids });
 }

@@ -5,7 +5,7 @@ import { retryLostRaces } from '../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
-import { playerNotFound, requireUuid } from './read.ts';
+import { throughMerges } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
 
 interface Deps {
@@ -23,32 +23,33 @@ export async function changePlayer(
   ref: PlayerRef,
   { custom_attributes = {}, ...columns }: PatchPlayerBody,
 ): Promise<PlayerRow> {
-  requireUuid(ref);
   const patch = { columns, ...splitAttributes(custom_attributes) };
-  const change = async (tx: Tx) => {
+  const change = async (tx: Tx, one: PlayerRef) => {
     const [locked, , [player]] = await Promise.all([
-      lockPlayer(tx, ref),
-      applyPatch(tx, ref, patch, clock.now_ms()),
-      selectPlayer(tx, ref),
+      lockPlayer(tx, one),
+      applyPatch(tx, one, patch, clock.now_ms()),
+      selectPlayer(tx, one),
     ]);
-    if (player === undefined || locked === undefined) throw playerNotFound(ref.player_id);
+    if (player === undefined || locked === undefined) return undefined;
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
     return player;
   };
-  return retryLostRaces(() => postgres.asTenant(ref.tenant_id, change));
+  return throughMerges(postgres, ref, (one) =>
+    retryLostRaces(() => postgres.asTenant(one.tenant_id, (tx) => change(tx, one))),
+  );
 }
 
 /** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
 export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
-  requireUuid(ref);
   const now = new Date(clock.now_ms());
-  const [, [player]] = await retryLostRaces(() =>
-    postgres.asTenant(ref.tenant_id, (tx) =>
-      Promise.all([softDeletePlayer(tx, ref, now), selectPlayer(tx, ref)]),
-    ),
-  );
-  if (player === undefined) throw playerNotFound(ref.player_id);
-  return player;
+  return throughMerges(postgres, ref, async (one) => {
+    const [, [player]] = await retryLostRaces(() =>
+      postgres.asTenant(one.tenant_id, (tx) =>
+        Promise.all([softDeletePlayer(tx, one, now), selectPlayer(tx, one)]),
+      ),
+    );
+    return player;
+  });
 }
 
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */

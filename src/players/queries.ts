@@ -37,11 +37,31 @@ export function selectPlayer(tx: Tx, ref: PlayerRef): PendingQuery<PlayerRow[]> 
     where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}`;
 }
 
-/** A row if the project has this player, deleted or not. */
-export function selectPlayerId(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id: string }[]> {
+/** Into whom the player was merged; no row for one that was not. */
+export function selectSurvivor(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id: string }[]> {
   return tx<{ player_id: string }[]>`
-    select player_id from players
+    select into_player_id as player_id from player_merges
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}`;
+}
+
+/**
+ * The player that the id names, deleted or not, with the ids of players merged into it that events in ClickHouse may
+ * still carry, or carried a moment ago, when a query that is on its way was answered; no row when the project has none.
+ */
+export function selectPlayerIds(
+  tx: Tx,
+  ref: PlayerRef,
+): PendingQuery<{ player_id: string; former_ids: string[] }[]> {
+  return tx<{ player_id: string; former_ids: string[] }[]>`
+    select p.player_id, array(
+      select m.player_id::text from player_merges m
+      where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.into_player_id = p.player_id
+        and (m.squashed_at is null or m.squashed_at > now() - interval '1 minute')) as former_ids
+    from players p
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = coalesce(
+      (select into_player_id from player_merges
+        where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}),
+      ${ref.player_id}::uuid)`;
 }
 
 /**

@@ -9,7 +9,7 @@ import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
 import { listPlayers, selectPlayer, type PlayerRef } from './queries.ts';
-import { playerNotFound, requireUuid } from './read.ts';
+import { throughMerges } from './read.ts';
 import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
 
 interface Deps {
@@ -46,9 +46,10 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const ref = refOf(caller, params);
-        requireUuid(ref);
-        const [player] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayer(tx, ref));
-        if (player === undefined) throw playerNotFound(ref.player_id);
+        const player = await throughMerges(deps.postgres, ref, async (one) => {
+          const [row] = await deps.postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
+          return row;
+        });
         return answer(ref, player);
       },
     }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAX_ID_LENGTH } from '../events/catalogue.ts';
+import { trimmedText } from '../http/trimmed-text.ts';
 import { isTimeZone } from './time-zone.ts';
 
 /** The statuses a player can have (spec part 3). */
@@ -13,8 +14,8 @@ const email = z
   .string()
   .max(320)
   .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address');
-const phone = z.string().trim().min(3).max(40);
-const telegram_id = z.string().trim().min(1).max(64);
+const phone = trimmedText(3, 40);
+const telegram_id = trimmedText(1, 64);
 const timezone = z.string().refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta');
 
 /** The profile fields that callers write, in the API and as identify's traits; null clears one. */
@@ -25,10 +26,13 @@ export const profileFields = {
   timezone: timezone.nullable().optional(),
 };
 
+const MAX_ATTRIBUTES = 500;
+
 /** Custom attributes to merge over the stored ones, key by key; null removes a key. */
 export const customAttributes = z
   .record(z.string().min(1).max(200), z.unknown())
-  .refine((value) => Object.keys(value).length <= 500, 'must have at most 500 keys');
+  .refine((value) => Object.keys(value).length <= MAX_ATTRIBUTES, `must have at most ${MAX_ATTRIBUTES} keys`)
+  .meta({ maxProperties: MAX_ATTRIBUTES });
 
 /** `PATCH /v1/players/:id` (spec part 4). */
 export const patchPlayerBody = z.strictObject({

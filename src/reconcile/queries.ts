@@ -1,6 +1,8 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { LedgerRow, MoneyEvent } from '../money/ledger.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { survivorOf } from '../analytics/survivor.ts';
 import { MIRRORED, type ColumnKind, type MirroredValues } from './mirrored-columns.ts';
 
 export interface Project {
@@ -44,27 +46,6 @@ export async function listProjects(tx: Tx, tenant_id: string | undefined): Promi
     order by tenant_id, project_id`;
 }
 
-/** The newest change of any player; `0` when there are none. */
-export async function newestChange(tx: Tx): Promise<string> {
-  const [row] = await tx<{ xid: string }[]>`
-    select coalesce(max(changed_xid), '0'::xid8)::text as xid from player_totals`;
-  return row?.xid ?? '0';
-}
-
-/** Whether a player changed up to `until_xid` lies behind the mirror's position. */
-export async function isMirrorBehind(
-  tx: Tx,
-  position: { changed_xid: string; player_id: string },
-  until_xid: string,
-): Promise<boolean> {
-  const rows = await tx`
-    select from player_totals
-    where (changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
-      and changed_xid <= ${until_xid}::text::xid8
-    limit 1`;
-  return rows.length > 0;
-}
-
 /** Where the slice that begins after `after` ends; null when it is the project's last. */
 export async function endOfSlice(
   tx: Tx,
@@ -103,13 +84,6 @@ function postgresText(source: string, kind: ColumnKind): string {
   return kind === 'time' ? `epoch_ms(${source})::text` : `(${source})::text`;
 }
 
-type LedgerPageRow = Omit<LedgerRow, 'occurrence' | 'occurred_at_ms' | 'amount' | 'payout'> & {
-  occurrence: bigint;
-  occurred_at: Date;
-  amount: string | null;
-  payout: string | null;
-};
-
 /** A page of a project's ledger in the order of its key. */
 export async function readLedgerPage(
   tx: Tx,
@@ -120,22 +94,23 @@ export async function readLedgerPage(
   const beyond =
     after === undefined
       ? tx``
-      : tx`and (reference, event, occurrence) > (${after.reference}, ${after.event}::money_event, ${after.occurrence})`;
-  const rows = await tx<LedgerPageRow[]>`
-    select tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency, amount, payout,
-      base_amount, base_payout, ingestion_id, event_index, log_partition, log_offset
-    from ledger
-    where tenant_id = ${tenant_id} and project_id = ${project_id} ${beyond}
-    order by tenant_id, project_id, reference, event, occurrence
-    limit ${limit}`;
-  return rows.map(({ occurred_at, ...row }) => ({
-    ...row,
-    occurrence: Number(row.occurrence),
-    occurred_at_ms: occurred_at.getTime(),
-    amount: row.amount === null ? null : BigInt(row.amount),
-    payout: row.payout === null ? null : BigInt(row.payout),
-  }));
+      : tx`and (l.reference, l.event, l.occurrence) > (${after.reference}, ${after.event}::money_event, ${after.occurrence})`;
+  const rows = (await tx`
+    select ${tx.unsafe(LEDGER_COLUMNS)}
+    from (
+      select * from ledger l
+      where l.tenant_id = ${tenant_id} and l.project_id = ${project_id} ${beyond}
+      order by l.tenant_id, l.project_id, l.reference, l.event, l.occurrence
+      limit ${limit}
+    ) l
+    left join lateral (
+      select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
+        and m.player_id = l.player_id offset 0) m on true
+    order by l.reference, l.event, l.occurrence`.values()) as unknown as LedgerValues[];
+  return rows.map(toLedgerRow);
 }
+
+const SURVIVOR = survivorOf('e');
 
 /**
  * Money events and session starts per player, each event once. A failed transaction counts where it names its
@@ -147,12 +122,12 @@ export async function countEvents(
   events: readonly string[],
 ): Promise<CountedEvent[]> {
   return clickhouse.query<CountedEvent>(
-    `select player_id, event, toString(count()) as count,
-      toString(sum(toInt128(ifNull(base_amount, 0)))) as base_amount,
-      toString(sum(toInt128(ifNull(base_payout, 0)))) as base_payout
-    from events final
+    `select ${SURVIVOR} as player_id, event, toString(count()) as count,
+      toString(sum(toInt128(ifNull(e.base_amount, 0)))) as base_amount,
+      toString(sum(toInt128(ifNull(e.base_payout, 0)))) as base_payout
+    from events as e final
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
-      and event in ({events:Array(String)}) ${inSlice(slice)}
+      and event in ({events:Array(String)}) ${inSlice(slice, SURVIVOR)}
       and (event not in ('deposit_failed', 'withdrawal_failed') or JSONType(properties, 'transaction_id') = 'String')
     group by player_id, event`,
     { ...slice, events },
@@ -168,7 +143,7 @@ export async function readMirrored(
   const rows = await clickhouse.query<{ player_id: string; columns: (string | null)[] }>(
     `select player_id, [${columns}] as columns
     from players final
-    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} ${inSlice(slice)}`,
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} ${inSlice(slice, 'player_id')}`,
     { ...slice },
   );
   return new Map(rows.map(({ player_id, columns }) => [player_id, toMirrored(columns)]));
@@ -180,10 +155,10 @@ function clickHouseText(name: string, kind: ColumnKind): string {
 }
 
 /** As texts, because ClickHouse orders UUIDs by their second half. */
-function inSlice({ after, to }: Slice): string {
+function inSlice({ after, to }: Slice, player: string): string {
   return (
-    (after === null ? '' : ' and toString(player_id) > {after:String}') +
-    (to === null ? '' : ' and toString(player_id) <= {to:String}')
+    (after === null ? '' : ` and toString(${player}) > {after:String}`) +
+    (to === null ? '' : ` and toString(${player}) <= {to:String}`)
   );
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { waitUntilCaughtUp } from './caught-up.ts';
+import { waitUntilCaughtUp } from '../analytics/caught-up.ts';
 import { compareSlice } from './compare.ts';
 import {
   countEvents,
@@ -15,9 +15,10 @@ import {
   type Slice,
 } from './queries.ts';
 import { COUNTED_EVENTS, LedgerRecomputation } from './recompute.ts';
+import { rebuildProject } from './repair.ts';
 import { MAX_LISTED, type Difference, type ReconcileBody, type ReconcileReport } from './schema.ts';
 
-type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock'>;
+type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
 /** Players compared at once: bounds memory. The ledger of a project is read once per slice. */
 const SLICE_PLAYERS = 50_000;
@@ -26,16 +27,36 @@ const LEDGER_PAGE = 5_000;
 const LOOKS = 3;
 
 /**
+ * Compares, and where asked to rebuilds in ClickHouse the projects that differ there, and compares again. Totals that
+ * are not what their ledger adds up to are reported and never changed: they are no copy, and the cause must be found.
+ * Rejects as {@link compareAll}.
+ */
+export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
+  const { report, differing } = await compareAll(engines, options);
+  if (!options.repair || differing.length === 0) return report;
+  for (const project of differing) await rebuildProject(engines, project);
+  const after = await compareAll(engines, options);
+  return { ...after.report, repaired_projects: differing.length };
+}
+
+interface Comparison {
+  report: ReconcileReport;
+  /** Projects of which ClickHouse says something else than Postgres. */
+  differing: Project[];
+}
+
+/**
  * Compares what the three places say of every player: the totals with the ledger they come from, the events in
  * ClickHouse with that ledger, and the mirrored players with Postgres. Postgres is read at one moment. ClickHouse
  * follows it, so under traffic a slice that differs is looked at again, and only what differs every time is
  * reported. Rejects with SERVICE_UNAVAILABLE when the processors do not catch up within `wait_ms`.
  */
-export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
+async function compareAll(engines: Engines, options: ReconcileBody): Promise<Comparison> {
   const started_ms = engines.clock.now_ms();
   await waitUntilCaughtUp(engines, options.wait_ms);
   const waited_ms = engines.clock.now_ms() - started_ms;
   const projects = await listProjects(engines.postgres.service, options.tenant_id);
+  const differing = new Set<Project>();
   const report: ReconcileReport = {
     differences: 0,
     listed: [],
@@ -45,6 +66,7 @@ export async function reconcile(engines: Engines, options: ReconcileBody): Promi
     ledger_rows: 0,
     event_rows: 0,
     waited_ms,
+    repaired_projects: 0,
     duration_ms: 0,
   };
   for (const project of projects) {
@@ -53,6 +75,7 @@ export async function reconcile(engines: Engines, options: ReconcileBody): Promi
       const slice: Slice = { ...project, after, to };
       const { differences, players, ledger_rows, event_rows } = await lookAt(engines, slice, options.wait_ms);
       report.differences += differences.length;
+      if (differences.some(({ check }) => check !== 'ledger')) differing.add(project);
       report.listed.push(...differences.slice(0, MAX_LISTED - report.listed.length));
       report.players += players;
       report.ledger_rows += after === null ? ledger_rows : 0;
@@ -62,7 +85,7 @@ export async function reconcile(engines: Engines, options: ReconcileBody): Promi
     }
   }
   report.duration_ms = engines.clock.now_ms() - started_ms;
-  return report;
+  return { report, differing: [...differing] };
 }
 
 interface Look {

@@ -5,6 +5,10 @@ export const MAX_LISTED = 1_000;
 /** `POST /v1/internal/reconcile`. */
 export const reconcileBody = z.strictObject({
   tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),
+  repair: z
+    .boolean()
+    .default(false)
+    .describe('Rebuild ClickHouse for the projects where it differs, then compare again'),
   wait_ms: z
     .int()
     .min(0)
@@ -40,6 +44,9 @@ export const reconcileReport = z.object({
   players: z.int(),
   ledger_rows: z.int(),
   event_rows: z.int().describe('Rows of money events and session starts in ClickHouse, each event once'),
+  repaired_projects: z
+    .int()
+    .describe('Projects that were rebuilt in ClickHouse; the differences are those left'),
   waited_ms: z.int(),
   duration_ms: z.int(),
 });

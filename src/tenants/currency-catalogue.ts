@@ -65,6 +65,17 @@ const CRYPTO: readonly [string, number, string, string][] = [
   ['USDT', 6, '₮', 'Tether'],
 ];
 
+/** What CoinGecko calls the crypto currencies of the catalogue. */
+export const COINGECKO_IDS: Readonly<Record<string, string>> = {
+  BTC: 'bitcoin',
+  DOGE: 'dogecoin',
+  ETH: 'ethereum',
+  LTC: 'litecoin',
+  TRX: 'tron',
+  USDC: 'usd-coin',
+  USDT: 'tether',
+};
+
 /** What a new tenant gets, all active. */
 export const DEFAULT_CATALOGUE: readonly CatalogueCurrency[] = [
   ...FIAT.map(([code, scale, symbol, display_name]) => currency('fiat', code, scale, symbol, display_name)),

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ROLES_ASCENDING } from '../auth/roles.ts';
+import { trimmedText } from '../http/trimmed-text.ts';
 import { BASE_CURRENCIES } from './currency-catalogue.ts';
 
-const name = z.string().trim().min(1).max(200);
+const name = trimmedText(1, 200);
 const user_id = z.string().min(1).max(255).describe('The `sub` of the user’s session tokens');
 
 /** `POST /v1/internal/tenants`. */

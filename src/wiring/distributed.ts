@@ -5,7 +5,9 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { systemClock } from '../platform/clock.ts';
 import { openKafkaLog } from '../platform/event-log/kafka-log.ts';
 import { ALL_TOPICS } from '../platform/event-log/topics.ts';
-import { createLogger } from '../platform/logger.ts';
+import { openJobs } from '../platform/jobs/graphile.ts';
+import { migrateJobs } from '../platform/jobs/migrate.ts';
+import { createLogger, type Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
@@ -29,7 +31,7 @@ export async function openDistributedPlatform(
   try {
     const clickhouse = connectClickHouse(servers.clickhouse_url);
     closers.add('clickhouse', () => clickhouse.close());
-    await migrate(servers.postgres_url, clickhouse);
+    await migrate(servers.postgres_url, clickhouse, logger);
     const postgres = openPostgres(servers.postgres_url);
     closers.add('postgres', () => postgres.close());
     const eventLog = openKafkaLog({
@@ -43,6 +45,7 @@ export async function openDistributedPlatform(
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createRedisRateLimiter({ redis_url: servers.redis_url, clock, logger, metrics });
     closers.add('rate limiter', () => rateLimiter.close());
+    const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
     return {
       clock,
       logger,
@@ -50,6 +53,7 @@ export async function openDistributedPlatform(
       postgres,
       clickhouse,
       eventLog,
+      jobs,
       rateLimiter,
       close: () => closers.close(),
     };
@@ -59,12 +63,15 @@ export async function openDistributedPlatform(
   }
 }
 
-/** Brings both schemas up to date; of processes that start together, one works and the others wait. */
-async function migrate(postgres_url: string, clickhouse: ClickHouse): Promise<void> {
+/** Brings every schema up to date; of processes that start together, one works and the others wait. */
+async function migrate(postgres_url: string, clickhouse: ClickHouse, logger: Logger): Promise<void> {
   const owner = connectPool(postgres_url, { max: 2 });
   try {
     await migratePostgres(owner);
-    await withMigrationLock(owner, () => migrateClickHouse(clickhouse));
+    await withMigrationLock(owner, async () => {
+      await migrateJobs(postgres_url, logger);
+      await migrateClickHouse(clickhouse);
+    });
   } finally {
     await owner.end({ timeout: 5 });
   }

@@ -6,6 +6,8 @@ import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import { systemClock } from '../platform/clock.ts';
 import { openPostgresLog } from '../platform/event-log/postgres-log.ts';
 import { ALL_TOPICS } from '../platform/event-log/topics.ts';
+import { openJobs } from '../platform/jobs/graphile.ts';
+import { migrateJobs } from '../platform/jobs/migrate.ts';
 import { createLogger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded-server.ts';
@@ -33,6 +35,7 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
     closers.add('log connections', () => owner.end({ timeout: 5 }));
     await migratePostgres(owner);
     await migratePostgres(owner, 'pg-migrations/event-log');
+    await migrateJobs(server.url, logger);
     const clickhouse = await openEmbeddedClickHouse(join(data_dir, 'clickhouse'));
     closers.add('clickhouse', () => clickhouse.close());
     await migrateClickHouse(clickhouse);
@@ -43,6 +46,7 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createMemoryRateLimiter({ clock });
     const metrics = createMetrics();
+    const jobs = openJobs({ url: server.url, logger, metrics });
     return {
       clock,
       logger,
@@ -50,6 +54,7 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
       postgres,
       clickhouse,
       eventLog,
+      jobs,
       rateLimiter,
       close: () => closers.close(),
     };

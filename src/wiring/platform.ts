@@ -1,6 +1,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
+import type { Jobs } from '../platform/jobs/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
@@ -14,6 +15,7 @@ export interface Platform {
   postgres: Postgres;
   clickhouse: ClickHouse;
   eventLog: EventLog;
+  jobs: Jobs;
   rateLimiter: RateLimiter;
   /** Closes in reverse order of opening; safe to call twice. */
   close(): Promise<void>;

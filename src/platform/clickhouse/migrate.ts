@@ -3,7 +3,8 @@ import type { ClickHouse } from './port.ts';
 
 /**
  * Applies the files of `clickhouse/` that are missing. ClickHouse has no transactions, so every statement is
- * made repeatable and a file's record is written after its last statement. The caller sees to it that
+ * made repeatable and a file's record is written after its last statement. `{database}` in a file is the database's
+ * name, for what ClickHouse runs later by itself, outside any connection's database. The caller sees to it that
  * no other process migrates at the same time. Rejects with SchemaTooNew.
  */
 export async function migrateClickHouse(clickhouse: ClickHouse): Promise<void> {
@@ -13,11 +14,15 @@ export async function migrateClickHouse(clickhouse: ClickHouse): Promise<void> {
       'engine = ReplacingMergeTree order by version',
   );
   const rows = await clickhouse.query<{ version: number }>('select version from schema_migrations');
+  const [{ database = 'default' } = {}] = await clickhouse.query<{ database: string }>(
+    'select currentDatabase() as database',
+  );
   const applied = new Set(rows.map((row) => row.version));
   refuseNewer(Math.max(0, ...applied), migrations, 'ClickHouse');
   for (const migration of migrations) {
     if (applied.has(migration.version)) continue;
-    for (const statement of splitStatements(migration.sql)) await clickhouse.command(repeatable(statement));
+    const sql = migration.sql.replaceAll('{database}', database);
+    for (const statement of splitStatements(sql)) await clickhouse.command(repeatable(statement));
     await clickhouse.command(
       'insert into schema_migrations (version, name) values ({version:UInt32}, {name:String})',
       {
@@ -37,5 +42,5 @@ function splitStatements(sql: string): string[] {
 }
 
 function repeatable(statement: string): string {
-  return statement.replace(/^create (table|materialized view) /i, 'create $1 if not exists ');
+  return statement.replace(/^create (table|materialized view|dictionary) /i, 'create $1 if not exists ');
 }

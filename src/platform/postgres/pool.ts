@@ -1,8 +1,10 @@
 import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import { parseTextArray, textArray } from './arrays.ts';
+import { Lanes } from './lanes.ts';
 import { OneTripReader } from './one-trip.ts';
 import type { Db, Postgres, Tx } from './port.ts';
+import { Transactions } from './transactions.ts';
 
 /** The first word of our sessions' application_name. */
 export const APPLICATION = 'engagement';
@@ -29,21 +31,42 @@ interface PoolOptions {
    * made while the table was empty and a scan seemed as good.
    */
   for_key_batches?: boolean;
-  /** Called when a connection was closed. */
-  onClosed?: () => void;
 }
 
 /**
  * A pool of connections on which every 64-bit integer arrives as `bigint`, and `text[]`, alone of all array types, as
- * an array.
+ * an array. Transactions (`begin`) have connections of their own, as many again: see {@link Transactions}.
  */
 export function connectPool(url: string, options: PoolOptions = {}): Db {
+  const max = options.max ?? POOL_SIZE;
+  const pool = connect(url, { ...options, max });
+  const transactions = new Transactions(openLanes(url, options, max));
+  const end = pool.end.bind(pool);
+  return Object.assign(pool, {
+    begin(
+      ...args: [work: (tx: Tx) => Promise<unknown>] | [settings: string, work: (tx: Tx) => Promise<unknown>]
+    ) {
+      const [settings, work] = args.length === 1 ? ['', args[0]] : args;
+      return transactions.run(settings, work);
+    },
+    async end(how: { timeout?: number } = {}) {
+      await Promise.all([transactions.close(how.timeout ?? CLOSE_TIMEOUT_S), end(how)]);
+    },
+  });
+}
+
+function openLanes(url: string, options: PoolOptions, max: number): Lanes {
+  return new Lanes((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max);
+}
+
+/** A driver with `max` connections; `onClosed` is called whenever one was closed. */
+function connect(url: string, options: PoolOptions & { max: number }, onClosed?: () => void): Db {
   return postgres(url, {
-    max: options.max ?? POOL_SIZE,
+    max: options.max,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
     onnotice: () => undefined,
-    onclose: () => options.onClosed?.(),
+    onclose: () => onClosed?.(),
     types: { bigint: postgres.BigInt, texts: TEXTS },
     // Asked for on each new connection by a query nobody waits for: losing the connection then ended the process.
     fetch_types: false,
@@ -57,21 +80,19 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
 
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
-  const api = connectPool(url, { role: 'engagement_api' });
-  const reader = new OneTripReader(
-    (onClosed) => connectPool(url, { role: 'engagement_api', max: 1, onClosed }),
-    POOL_SIZE,
-  );
+  const api = { role: 'engagement_api' } as const;
+  const transactions = new Transactions(openLanes(url, api, POOL_SIZE));
+  const reader = new OneTripReader(openLanes(url, api, POOL_SIZE));
   const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
   return {
     service,
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return api.begin((tx) => {
+      return transactions.run('', (tx) => {
         // Not awaited: it travels with the first statements of `work`. postgres.js rolls back if it fails.
         void tx`select set_config('app.tenant_id', ${tenant_id}, true)`.execute();
         return work(tx);
-      }) as Promise<T>;
+      });
     },
     async ping() {
       await service`select 1`;
@@ -82,7 +103,7 @@ export function openPostgres(url: string): Postgres {
     },
     async close() {
       await Promise.all([
-        api.end({ timeout: CLOSE_TIMEOUT_S }),
+        transactions.close(CLOSE_TIMEOUT_S),
         reader.close(CLOSE_TIMEOUT_S),
         service.end({ timeout: CLOSE_TIMEOUT_S }),
       ]);

@@ -128,7 +128,7 @@ class RedisRateLimiter implements RateLimiter {
   #ask(bucket: Bucket): Promise<void> {
     const { lease } = bucket;
     const now_ms = this.#options.clock.now_ms();
-    const wanted = Math.max(lease.block, bucket.waiting);
+    const wanted = Math.max(lease.block(now_ms), bucket.waiting);
     const asking = this.#call(bucket, wanted, lease.expire(now_ms))
       .then((grant) => lease.add(grant, wanted, this.#options.clock.now_ms()))
       .catch((error: unknown) => this.#degrade(error))

@@ -1,0 +1,25 @@
+-- Merged players whose events still carry the old id: who they are now. `is_deleted` once the events are rewritten.
+create table player_aliases (
+  tenant_id UUID,
+  project_id UUID,
+  player_id UUID,
+  into_player_id UUID,
+  revision UInt64,
+  is_deleted UInt8 default 0
+)
+engine = ReplacingMergeTree(revision, is_deleted)
+order by (tenant_id, project_id, player_id)
+settings non_replicated_deduplication_window = 1000;
+
+-- The same in memory, for queries over many players; event-rewriter reloads it after each change. A server whose
+-- `default` user has a password needs the source's credentials added here.
+create dictionary player_alias (
+  tenant_id UUID,
+  project_id UUID,
+  player_id UUID,
+  into_player_id UUID
+)
+primary key tenant_id, project_id, player_id
+source(clickhouse(query 'select tenant_id, project_id, player_id, into_player_id from "{database}".player_aliases final'))
+layout(complex_key_hashed())
+lifetime(0);

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntilSunk } from '../../src/analytics/caught-up.ts';
+import {
+  deleteCorrections,
+  markMerges,
+  readCorrections,
+  readEventLines,
+  readUnaliased,
+  readUnsquashed,
+  repointEvents,
+  tryBeTheRewriter,
+  writeAliases,
+  type Correction,
+} from '../../src/analytics/correction-queries.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+const MAX_ALIASES = 5_000;
+/** They are named in the query, and that in an address of bounded length. */
+const MAX_CORRECTIONS = 1_000;
+const MAX_SQUASHED = 1_000;
+/** Rewriting costs by the batch: merges wait this long for others, unless a batch is full. */
+const SQUASH_AFTER_MS = 30_000;
+const CATCH_UP_MS = 60_000;
+const IDLE_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** A running rewriter. */
+export interface EventRewriter {
+  close(): Promise<void>;
+}
+
+/**
+ * event-rewriter: what changed about events after they happened → ClickHouse. Restated amounts and merged players
+ * become later revisions of the rows that are there. One rewriter works at a time, since each revision is made from the
+ * one before; dying half-way repeats the batch, which only replaces rows by equal ones.
+ */
+export function startEventRewriter(platform: Platform): EventRewriter {
+  const stop = new AbortController();
+  const done = run(platform, stop.signal);
+  return {
+    async close() {
+      stop.abort();
+      await done;
+    },
+  };
+}
+
+async function run(platform: Platform, stop: AbortSignal): Promise<void> {
+  let pause_ms = IDLE_PAUSE_MS;
+  while (!stop.aborted) {
+    try {
+      const worked = await rewriteOnce(platform);
+      pause_ms = IDLE_PAUSE_MS;
+      if (worked) continue;
+    } catch (error) {
+      pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
+      platform.logger.warn({ err: error, pause_ms }, 'rewriting events failed; it tries again');
+    }
+    await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
+  }
+}
+
+/** Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others. */
+export async function rewriteOnce(platform: Platform, squash_after_ms = SQUASH_AFTER_MS): Promise<boolean> {
+  return platform.postgres.service.begin(async (tx) => {
+    if (!(await tryBeTheRewriter(tx))) return false;
+    const aliased = await aliasMerges(platform);
+    const corrected = await correctEvents(platform, tx);
+    const squashed = await squashMerges(platform, squash_after_ms);
+    return aliased || corrected || squashed;
+  });
+}
+
+/** From now on queries over many players take the old id for the survivor's. */
+async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
+  const merges = await readUnaliased(postgres.service, MAX_ALIASES);
+  if (merges.length === 0) return false;
+  await writeAliases(clickhouse, merges, 0, clock.now_ms());
+  await markMerges(postgres.service, merges, 'aliased_at');
+  return true;
+}
+
+async function correctEvents(platform: Platform, tx: Tx): Promise<boolean> {
+  const corrections = await readCorrections(tx, MAX_CORRECTIONS);
+  if (corrections.length === 0) return false;
+  // The rows to correct must be there: the fold may have written them to Postgres a moment ago.
+  await waitUntilSunk(platform, platform.clock.now_ms() + CATCH_UP_MS);
+  await writeCorrections(platform, corrections);
+  await deleteCorrections(
+    platform.postgres.service,
+    corrections.map(({ correction_id }) => correction_id),
+  );
+  return true;
+}
+
+async function writeCorrections(
+  { clickhouse, metrics, logger }: Platform,
+  corrections: readonly Correction[],
+): Promise<void> {
+  const wanted = new Map(corrections.map((c) => [`${c.ingestion_id} ${c.event_index}`, c]));
+  const rows = await readEventLines(clickhouse, corrections);
+  if (rows.length < wanted.size) {
+    const missing = wanted.size - rows.length;
+    logger.error({ missing }, 'ClickHouse lacks events that were restated: run reconcile with --repair');
+  }
+  const lines = rows.map((row) => {
+    const { base_amount = null, base_payout = null } =
+      wanted.get(`${row.ingestion_id} ${row.event_index}`) ?? {};
+    const revision = String(BigInt(row.revision) + 1n);
+    return JSON.stringify({
+      ...row,
+      // As numbers: milliseconds in a text are taken for seconds before 2001, and refused before 1970.
+      occurred_at: Number(row.occurred_at),
+      received_at: Number(row.received_at),
+      base_amount: base_amount?.toString() ?? null,
+      base_payout: base_payout?.toString() ?? null,
+      revision,
+    });
+  });
+  const [first, last] = [corrections[0]?.correction_id, corrections.at(-1)?.correction_id];
+  // The revisions are part of the token: a batch that is repeated after a crash writes the next ones.
+  const revisions = rows.reduce((sum, row) => sum + BigInt(row.revision), 0n);
+  await clickhouse.insertLines('events', lines, `corrections:${first}-${last}:${revisions}`);
+  metrics.eventsCorrected.inc(lines.length);
+}
+
+/** Rewrites the rows of merged players, and forgets the aliases that resolved them. */
+async function squashMerges(platform: Platform, squash_after_ms: number): Promise<boolean> {
+  const { postgres, clickhouse, clock } = platform;
+  const merges = await readUnsquashed(postgres.service, MAX_SQUASHED);
+  const [oldest] = merges;
+  if (oldest === undefined) return false;
+  if (merges.length < MAX_SQUASHED && oldest.waiting_ms < squash_after_ms) return false;
+  // What the fold resolved to the old ids before they were merged must have arrived.
+  await waitUntilSunk(platform, clock.now_ms() + CATCH_UP_MS);
+  await repointEvents(clickhouse, merges);
+  await writeAliases(clickhouse, merges, 1, clock.now_ms());
+  await markMerges(postgres.service, merges, 'squashed_at');
+  return true;
+}

@@ -1,0 +1,14 @@
+import type { FxUrls } from '../../src/config.ts';
+import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/fx/fetch-job.ts';
+import { PROVIDER_DEFAULTS } from '../../src/fx/rate-provider.ts';
+import type { JobWorker } from '../../src/platform/jobs/port.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+/** scheduler: jobs in Postgres → done. Adds what is due by the clock, and works on what anybody added. */
+export function startScheduler(platform: Platform, urls: FxUrls): Promise<JobWorker> {
+  const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
+  const tasks = {
+    [FETCH_TASK]: (payload: unknown, stop: AbortSignal) => runFetchJob(fetching, payload, stop),
+  };
+  return platform.jobs.work(tasks, FETCH_CRONTAB);
+}

@@ -1,0 +1,181 @@
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { plainArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+
+/** Takes the place of the only rewriter until the transaction ends, waiting for whoever has it. */
+export async function beTheRewriter(tx: Tx): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtext('event-rewriter'))`;
+}
+
+/** Takes the place of the only rewriter until the transaction ends; false when another one has it. */
+export async function tryBeTheRewriter(tx: Tx): Promise<boolean> {
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtext('event-rewriter')) as locked`;
+  return row?.locked ?? false;
+}
+
+/** A player that was merged into another. */
+export interface Merge {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  into_player_id: string;
+}
+
+/** Merges that ClickHouse does not resolve yet. */
+export async function readUnaliased(sql: Tx, limit: number): Promise<Merge[]> {
+  return sql<Merge[]>`
+    select tenant_id, project_id, player_id, into_player_id from player_merges
+    where squashed_at is null and aliased_at is null
+    order by merged_at limit ${limit}`;
+}
+
+/** Merges that ClickHouse resolves, with rows that still carry the old id; oldest first. */
+export async function readUnsquashed(sql: Tx, limit: number): Promise<(Merge & { waiting_ms: number })[]> {
+  return sql<(Merge & { waiting_ms: number })[]>`
+    select tenant_id, project_id, player_id, into_player_id,
+      (extract(epoch from now() - aliased_at) * 1000)::float8 as waiting_ms
+    from player_merges
+    where squashed_at is null and aliased_at is not null
+    order by merged_at limit ${limit}`;
+}
+
+/** Marks merges as done, unless the survivor has been merged on in the meantime. */
+export async function markMerges(
+  sql: Tx,
+  merges: readonly Merge[],
+  column: 'aliased_at' | 'squashed_at',
+): Promise<void> {
+  await sql`
+    update player_merges m set ${sql(column)} = now()
+    from unnest(${plainArray(merges.map((m) => m.tenant_id))}::text::uuid[],
+      ${plainArray(merges.map((m) => m.project_id))}::text::uuid[],
+      ${plainArray(merges.map((m) => m.player_id))}::text::uuid[],
+      ${plainArray(merges.map((m) => m.into_player_id))}::text::uuid[])
+      as r (tenant_id, project_id, player_id, into_player_id)
+    where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.player_id
+      and m.into_player_id = r.into_player_id`;
+}
+
+/** The event of a restated ledger row, as ClickHouse knows it, with its amounts of now. */
+export interface Correction {
+  correction_id: bigint;
+  tenant_id: string;
+  project_id: string;
+  event: string;
+  occurred_ms: bigint;
+  ingestion_id: string;
+  event_index: number;
+  base_amount: bigint | null;
+  base_payout: bigint | null;
+}
+
+/** Restated rows in the order they were restated. */
+export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
+  return sql<Correction[]>`
+    select c.correction_id, l.tenant_id, l.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
+      l.event_index, l.base_amount, l.base_payout
+    from (select * from event_corrections order by correction_id limit ${limit}) c
+    cross join lateral (
+      select * from ledger l where l.tenant_id = c.tenant_id and l.project_id = c.project_id
+        and l.reference = c.reference and l.event = c.event and l.occurrence = c.occurrence offset 0) l
+    order by c.correction_id`;
+}
+
+export async function deleteCorrections(sql: Tx, ids: readonly bigint[]): Promise<void> {
+  await sql`
+    delete from event_corrections c using unnest(${plainArray(ids)}::text::bigint[]) as r (correction_id)
+    where c.correction_id = r.correction_id`;
+}
+
+/** The newest correction; 0 when there is none. */
+export async function newestCorrection(sql: Tx): Promise<bigint> {
+  const [row] = await sql<
+    { id: bigint }[]
+  >`select coalesce(max(correction_id), 0) as id from event_corrections`;
+  return row?.id ?? 0n;
+}
+
+/** What is still to be done; corrections up to `until_correction`. */
+export async function pendingWork(
+  sql: Tx,
+  until_correction = 0n,
+): Promise<{ rate_changes: bigint; corrections: bigint; merges: bigint }> {
+  const [row] = await sql<{ rate_changes: bigint; corrections: bigint; merges: bigint }[]>`
+    select (select count(*) from fx_rate_changes) as rate_changes,
+      (select count(*) from event_corrections where correction_id <= ${until_correction}) as corrections,
+      (select count(*) from player_merges where squashed_at is null and aliased_at is null) as merges`;
+  return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
+}
+
+/** Has queries over many players resolve these players, or no longer. */
+export async function writeAliases(
+  clickhouse: ClickHouse,
+  merges: readonly Merge[],
+  is_deleted: 0 | 1,
+  revision: number,
+): Promise<void> {
+  const lines = merges.map((merge) => JSON.stringify({ ...merge, is_deleted, revision }));
+  const token = `aliases:${revision}:${is_deleted}:${merges[0]?.player_id}:${merges.length}`;
+  await clickhouse.insertLines('player_aliases', lines, token);
+  await clickhouse.command('system reload dictionary player_alias');
+}
+
+/** A row of ClickHouse's `events`, as JSONEachRow gives it: 64-bit integers are texts, times in milliseconds too. */
+export type EventLine = Record<string, unknown> & {
+  occurred_at: string;
+  received_at: string;
+  ingestion_id: string;
+  event_index: number;
+  revision: string;
+};
+
+/** The events of the corrections as they stand. */
+export async function readEventLines(
+  clickhouse: ClickHouse,
+  corrections: readonly Correction[],
+): Promise<EventLine[]> {
+  return clickhouse.query<EventLine>(
+    `select tenant_id, project_id, event, player_id, toUnixTimestamp64Milli(e.occurred_at) as occurred_at,
+      toUnixTimestamp64Milli(e.received_at) as received_at, ingestion_id, event_index, base_amount, base_payout,
+      properties, revision
+    from events as e final
+    where (e.tenant_id, e.project_id, e.event, e.occurred_at, e.ingestion_id, e.event_index) in (
+      select k.1, k.2, k.3, fromUnixTimestamp64Milli(k.4, 'UTC'), k.5, k.6
+      from (select arrayJoin(arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {events:Array(String)},
+        {times:Array(Int64)}, {ingestions:Array(UUID)}, {indexes:Array(UInt16)})) as k))`,
+    {
+      tenants: corrections.map((c) => c.tenant_id),
+      projects: corrections.map((c) => c.project_id),
+      events: corrections.map((c) => c.event),
+      times: corrections.map((c) => c.occurred_ms),
+      ingestions: corrections.map((c) => c.ingestion_id),
+      indexes: corrections.map((c) => c.event_index),
+    },
+  );
+}
+
+const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
+
+/** Gives every event of the merged players its survivor, as a later revision of the same row. Repeatable. */
+export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
+  const params = {
+    tenants: merges.map((m) => m.tenant_id),
+    projects: merges.map((m) => m.project_id),
+    players: merges.map((m) => m.player_id),
+  };
+  await clickhouse.command(
+    `insert into events
+    with ${MERGED} as merged
+    select tenant_id, project_id, event,
+      arrayElement({survivors:Array(UUID)}, indexOf(merged, (e.tenant_id, e.project_id, e.player_id))) as player_id,
+      occurred_at, received_at, ingestion_id, event_index, base_amount, base_payout, properties, revision + 1
+    from events_by_player as e final
+    where (e.tenant_id, e.project_id, e.player_id) in (select arrayJoin(${MERGED}))`,
+    { ...params, survivors: merges.map((m) => m.into_player_id) },
+  );
+  await clickhouse.command(
+    `delete from events_by_player where (tenant_id, project_id, player_id) in (select arrayJoin(${MERGED}))`,
+    params,
+  );
+}

@@ -1,0 +1,90 @@
+import type { Tx } from '../platform/postgres/port.ts';
+
+/** Which record: `route` is the method and declared path of an endpoint, `key` a UUID. */
+export interface RecordRef {
+  tenant_id: string;
+  route: string;
+  key: string;
+}
+
+/** What was asked and answered under a key. */
+export interface IdempotencyRecord {
+  request_hash: Buffer;
+  status: number;
+  response: string;
+}
+
+/**
+ * Claims the key until the transaction ends; false when another transaction has it, at once. Two keys share a lock
+ * once in 2^64 pairs, and then one of them is merely told to come back.
+ */
+export async function tryClaimKey(tx: Tx, { tenant_id, route, key }: RecordRef): Promise<boolean> {
+  const name = `idempotency ${tenant_id} ${route} ${key}`;
+  const rows = await tx<{ claimed: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as claimed`;
+  return rows[0]?.claimed === true;
+}
+
+/** The record of the key, unless it was made at `expired_at` or before. */
+export async function findRecord(
+  tx: Tx,
+  { tenant_id, route, key }: RecordRef,
+  expired_at: Date,
+): Promise<IdempotencyRecord | undefined> {
+  const rows = await tx<IdempotencyRecord[]>`
+    select request_hash, status, response
+    from idempotency_keys
+    where tenant_id = ${tenant_id} and route = ${route} and idempotency_key = ${key}
+      and created_at > ${expired_at}`;
+  return rows[0];
+}
+
+/** Writes the record, in place of an expired one if there is one. */
+export async function storeRecord(
+  tx: Tx,
+  { tenant_id, route, key }: RecordRef,
+  { request_hash, status, response }: IdempotencyRecord,
+  created_at: Date,
+): Promise<void> {
+  await tx`
+    insert into idempotency_keys (
+      tenant_id, route, idempotency_key, request_hash, status, response, created_at
+    ) values (
+      ${tenant_id}, ${route}, ${key}, ${request_hash}, ${status}, ${response}, ${created_at}
+    )
+    on conflict (tenant_id, route, idempotency_key) do update
+    set request_hash = excluded.request_hash, status = excluded.status, response = excluded.response,
+      created_at = excluded.created_at`;
+}
+
+/**
+ * Removes up to `limit` records made at `expired_at` or before, of one tenant or of all, and waits for nobody: what
+ * others are working on is left to the next time. Returns how many were removed.
+ */
+export async function removeRecords(
+  tx: Tx,
+  expired_at: Date,
+  limit: number,
+  tenant_id?: string,
+): Promise<number> {
+  const whose = tenant_id === undefined ? tx`` : tx`where t.tenant_id = ${tenant_id}`;
+  const { count } = await tx`
+    delete from idempotency_keys k
+    using (
+      select old.*
+      from tenants t
+      cross join lateral (
+        select o.tenant_id, o.route, o.idempotency_key
+        from idempotency_keys o
+        where o.tenant_id = t.tenant_id and o.created_at <= ${expired_at}
+        order by o.created_at
+        limit ${limit}
+        for update skip locked
+      ) old
+      ${whose}
+      limit ${limit}
+    ) expired
+    where k.tenant_id = expired.tenant_id and k.route = expired.route
+      and k.idempotency_key = expired.idempotency_key`;
+  return count;
+}

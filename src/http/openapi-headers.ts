@@ -1,0 +1,57 @@
+import type { DocumentedEndpoint } from './openapi.ts';
+
+type Json = Record<string, unknown>;
+
+const seconds = { type: 'integer', minimum: 1 };
+const count = { type: 'integer', minimum: 0 };
+
+const REQUEST_ID: Json = {
+  'X-Request-Id': {
+    required: true,
+    description: 'Names this request in the log of the service',
+    schema: { type: 'string', format: 'uuid' },
+  },
+};
+
+const REPLAYED: Json = {
+  'Idempotent-Replayed': {
+    description: '`true` when this is the answer to an earlier request with the same Idempotency-Key',
+    schema: { type: 'string', const: 'true' },
+  },
+};
+
+const RATE_LIMIT: Json = {
+  'X-RateLimit-Limit': { required: true, description: 'Requests at once', schema: seconds },
+  'X-RateLimit-Remaining': { required: true, description: 'Requests left now', schema: count },
+  'X-RateLimit-Reset': { required: true, description: 'Seconds until all are there again', schema: count },
+};
+
+const retryAfter = (required: boolean): Json => ({
+  'Retry-After': { required, description: 'Seconds to wait before trying again', schema: seconds },
+});
+
+const OF_STATUS: Readonly<Record<number, Json>> = {
+  401: { 'WWW-Authenticate': { required: true, schema: { type: 'string', const: 'Bearer' } } },
+  // Only one kind of conflict passes by itself.
+  409: retryAfter(false),
+  429: retryAfter(true),
+  503: retryAfter(true),
+};
+
+/** The headers of a success. The ingestion host gives accepted events no request id: ingestion_id names them. */
+export function successHeaders({ server, idempotent }: DocumentedEndpoint): Json {
+  return {
+    ...(server === 'ingestion' ? RATE_LIMIT : REQUEST_ID),
+    ...(idempotent === true ? REPLAYED : {}),
+  };
+}
+
+/** The headers of an error. A request whose headers are too large has not become one that has an id. */
+export function errorHeaders(status: number, { server }: DocumentedEndpoint): Json {
+  if (status === 431) return {};
+  return {
+    ...REQUEST_ID,
+    ...OF_STATUS[status],
+    ...(server === 'ingestion' && status === 429 ? RATE_LIMIT : {}),
+  };
+}

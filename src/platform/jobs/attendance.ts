@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from 'pg';
+import type { Logger } from '../logger.ts';
+import { APPLICATION } from '../postgres/pool.ts';
+import { connectSession } from './connections.ts';
+
+const PAUSE_MS = 5_000;
+/** The name of the session by which a worker is seen to live; the worker's id follows. */
+const PRESENT = `${APPLICATION} worker `;
+
+interface AttendanceOptions {
+  url: string;
+  worker_id: string;
+  logger: Logger;
+}
+
+/**
+ * Shows until `stop` that this worker lives, by a session named after it, and frees the jobs (and their queues) of
+ * workers that were missing at two looks in a row: the library itself would wait for four hours. Never rejects.
+ */
+export async function attend(
+  { url, worker_id, logger }: AttendanceOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  let session: Client | undefined;
+  let missing: readonly string[] = [];
+  while (!stop.aborted) {
+    try {
+      session ??= await connectSession(url, PRESENT + worker_id, () => (session = undefined));
+      const missed_before = missing;
+      missing = await findMissing(session);
+      const dead = missing.filter((id) => missed_before.includes(id));
+      if (dead.length > 0) {
+        await session.query('select graphile_worker.force_unlock_workers($1::text[])', [dead]);
+        logger.warn({ workers: dead }, 'freed the jobs of workers that died');
+      }
+    } catch (error) {
+      logger.debug({ err: error }, 'jobs: could not look for workers that died');
+      // Not awaited: it may have lost its server.
+      session?.end().catch(() => undefined);
+      session = undefined;
+    }
+    await sleep(PAUSE_MS, undefined, { signal: stop }).catch(() => undefined);
+  }
+  await session?.end().catch(() => undefined);
+}
+
+/** The ids of workers that hold jobs without a session of theirs being there. */
+async function findMissing(session: Client): Promise<string[]> {
+  const { rows } = await session.query<{ locked_by: string }>(
+    `select distinct j.locked_by from graphile_worker.jobs j
+     where j.locked_by is not null
+       and not exists (select from pg_stat_activity a where a.application_name = $1 || j.locked_by)`,
+    [PRESENT],
+  );
+  return rows.map(({ locked_by }) => locked_by);
+}

@@ -1,0 +1,22 @@
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Jobs } from './port.ts';
+import { startWorker } from './worker.ts';
+
+interface JobsOptions {
+  /** The same as everybody's; connections are opened only by `work`. */
+  url: string;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** Jobs by graphile-worker, whose schema must have been migrated. */
+export function openJobs(options: JobsOptions): Jobs {
+  return {
+    async add(sql, { task, payload, max_attempts, job_key = null, queue = null, run_at = null }) {
+      await sql`
+        select queue_job(${task}, ${JSON.stringify(payload)}::text::json, ${max_attempts}, ${job_key}, ${queue}, ${run_at})`;
+    },
+    work: (tasks, crontab) => startWorker({ ...options, tasks, crontab }),
+  };
+}

@@ -1,0 +1,17 @@
+import { runMigrations } from 'graphile-worker';
+import type { Logger } from '../logger.ts';
+import { connectJobs } from './connections.ts';
+import { libraryLogger } from './library-logger.ts';
+
+/**
+ * Brings the schema `graphile_worker` up to date. Every process does so at its start, also one that only adds jobs.
+ * Rejects when a newer version of the library has made changes that this one does not understand.
+ */
+export async function migrateJobs(url: string, logger: Logger): Promise<void> {
+  const pgPool = connectJobs(url, 1, logger);
+  try {
+    await runMigrations({ pgPool, logger: libraryLogger(logger) });
+  } finally {
+    await pgPool.end();
+  }
+}
