@@ -1,4 +1,5 @@
 import { startPlayerFold } from '../processors/player-fold/index.ts';
+import type { EventBody } from '../src/events/validate.ts';
 import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/fold/fold-event.ts';
 import { decide } from '../src/fold/decide.ts';
 import { requestFor } from '../src/fold/snapshot.ts';
@@ -9,7 +10,7 @@ import { TOPICS } from '../src/platform/event-log/topics.ts';
 import type { LogRecord } from '../src/platform/event-log/port.ts';
 import { folded, type TestService } from '../test/engines/embedded.ts';
 import { acceptedRecords, chunks, mixedEvents } from './events.ts';
-import { alternate, median, perSecond, ratios, result, timed, type Result } from './measure.ts';
+import { alternate, median, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
 
 const EVENTS = 50_000;
 const PLAYERS = 5_000;
@@ -25,7 +26,7 @@ export async function benchFold(service: TestService): Promise<Result[]> {
   let round = 0;
   const pairs = await alternate(
     ROUNDS,
-    () => foldEndToEnd(service, `a${round++}`),
+    () => foldEndToEnd(service, mixedEvents(EVENTS, PLAYERS, `a${round++}`)),
     () => bareTransactions(service, `b${round}`),
   );
   const speeds = pairs.map(({ a }) => perSecond(a));
@@ -43,16 +44,17 @@ export async function benchFold(service: TestService): Promise<Result[]> {
   ];
 }
 
-async function foldEndToEnd(service: TestService, label: string) {
+/** Puts the events on the log and times a fold that works through them. */
+export async function foldEndToEnd(service: TestService, events: readonly EventBody[]): Promise<Sample> {
   const { platform, tenant_id, project_id } = service;
-  for (const part of chunks(mixedEvents(EVENTS, PLAYERS, label), 2_000)) {
+  for (const part of chunks(events, 2_000)) {
     await platform.eventLog.append(TOPICS.events, acceptedRecords(part, tenant_id, project_id));
   }
   return timed(async () => {
     const fold = await startPlayerFold(platform);
     await folded(platform);
     await fold.close();
-    return EVENTS;
+    return events.length;
   });
 }
 
@@ -63,7 +65,8 @@ async function bareTransactions(service: TestService, label: string) {
   const start = (await readPosition(sql, BARE_TOPIC, 0)) ?? 0n;
   const events = records.map((record, i) => toEvent({ ...record, offset: start + BigInt(i) }));
   // One snapshot carried through all batches: what a batch decided is what the next one would have read.
-  const snapshot = await readSnapshot(sql, requestFor(events));
+  const baseCurrencies = new Map([[tenant_id, 'EUR']]);
+  const snapshot = await readSnapshot(sql, requestFor(events, baseCurrencies));
   let read: bigint | undefined = start === 0n ? undefined : start;
   const prepared = chunks(events, BATCH).map((part) => {
     const { effects } = decide(part, snapshot, { newId, partition: 1 });
@@ -73,7 +76,7 @@ async function bareTransactions(service: TestService, label: string) {
       snapshot.betRevisions.set(betKey(project_id, bet.kind, bet.bet_id), (bet.read_revision ?? 0) + 1);
     const position = { topic: BARE_TOPIC, partition: 0, read, next: (part.at(-1)?.record.offset ?? 0n) + 1n };
     read = position.next;
-    return { effects, request: requestFor(part), position };
+    return { effects, request: requestFor(part, baseCurrencies), position };
   });
   return timed(async () => {
     for (const { effects, request, position } of prepared) {

@@ -1,5 +1,6 @@
 import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/embedded.ts';
+import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
@@ -7,6 +8,7 @@ import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchReads } from './reads.ts';
 import { benchSink } from './sink.ts';
+import { benchTenancy } from './tenancy.ts';
 import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
@@ -29,8 +31,10 @@ const BENCHES: Record<string, Bench> = {
   intake: () => benchIntake(),
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
+  currencies: () => withIdleService((service) => benchCurrencies(service)),
   sink: () => withIdleService(benchSink),
   reads: benchReads,
+  tenancy: () => benchTenancy(),
   latency: benchLatency,
   memory: benchMemory,
 };

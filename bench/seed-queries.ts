@@ -1,4 +1,5 @@
 import { connectPool } from '../src/platform/postgres/pool.ts';
+import type { Db } from '../src/platform/postgres/port.ts';
 
 /** Puts `count` players straight into Postgres; returns a thousand of their ids. */
 export async function seedPlayers(
@@ -24,4 +25,31 @@ export async function seedPlayers(
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+/** Rates of a pair, one per `every_hours`, over the `days` before `until_ms`; each a little above the one before. */
+export async function seedRates(
+  sql: Db,
+  tenant_id: string,
+  { base, quote, rate }: { base: string; quote: string; rate: number },
+  { until_ms, days, every_hours }: { until_ms: number; days: number; every_hours: number },
+): Promise<void> {
+  await sql`
+    insert into fx_rates (tenant_id, base, quote, ts, rate, source)
+    select ${tenant_id}, ${base}, ${quote}, ${new Date(until_ms)}::timestamptz - i * interval '1 hour',
+      ${rate}::numeric * (1 - i * 0.00001), 'bench'
+    from generate_series(0, ${days * 24}::integer, ${every_hours}::integer) i`;
+}
+
+/** How many ledger rows of references that begin so were converted by a rate, and how many wait for one. */
+export async function countConverted(
+  sql: Db,
+  tenant_id: string,
+  prefix: string,
+): Promise<{ converted: number; waiting: number }> {
+  const [row] = await sql<{ converted: number; waiting: number }[]>`
+    select count(*) filter (where rate is not null)::integer as converted,
+      count(*) filter (where amount is not null and base_amount is null)::integer as waiting
+    from ledger where tenant_id = ${tenant_id} and starts_with(reference, ${prefix})`;
+  return row ?? { converted: 0, waiting: 0 };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -11,16 +12,12 @@ import { rateLimitContract } from './rate-limit.contract.ts';
 import { until } from './until.ts';
 
 const INGEST: RatePolicy = { name: 'ingest', per_second: 10_000, burst: 50_000 };
+const IDENTIFY: RatePolicy = { name: 'identify', per_second: 1_000, burst: 1_000 };
 
 let redis: RedisEngine;
 const metrics = createMetrics();
-const open = (): RateLimiter =>
-  createRedisRateLimiter({
-    redis_url: redis.url,
-    clock: systemClock,
-    logger: createLogger('silent'),
-    metrics,
-  });
+const open = (logger = createLogger('silent')): RateLimiter =>
+  createRedisRateLimiter({ redis_url: redis.url, clock: systemClock, logger, metrics });
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -51,20 +48,66 @@ async function flood(limiter: RateLimiter, policy: RatePolicy, key: string, end_
   return result;
 }
 
-test('two processes together stay within 5 % of the limit, and ask Redis rarely', async () => {
+test.each([INGEST, IDENTIFY])(
+  'two processes together stay within 5 % of the limit of $name, and ask Redis rarely',
+  async (policy) => {
+    const limiters = [open(), open()];
+    const key = randomUUID();
+    const asked_before = await leasesAsked();
+    const start_ms = Date.now();
+    const results = await Promise.all(
+      limiters.map((limiter) => flood(limiter, policy, key, start_ms + 5_000)),
+    );
+    const seconds = (Date.now() - start_ms) / 1_000;
+    const allowed = results.reduce((sum, result) => sum + result.allowed, 0);
+    const limit = policy.burst + policy.per_second * seconds;
+    expect(allowed).toBeGreaterThan(limit * 0.95);
+    expect(allowed).toBeLessThan(limit * 1.05);
+    const asked = (await leasesAsked()) - asked_before;
+    // Against the permits given: those refused cost Redis nothing at all.
+    expect(asked / (allowed / 1_000)).toBeLessThanOrEqual(10);
+    await Promise.all(limiters.map((limiter) => limiter.close()));
+  },
+);
+
+/** Asks `per_second` times a second until `end_ms`, evenly; returns how many were allowed and refused. */
+async function trickle(
+  limiter: RateLimiter,
+  policy: RatePolicy,
+  key: string,
+  per_second: number,
+  end_ms: number,
+) {
+  const start_ms = Date.now();
+  const result = { allowed: 0, refused: 0 };
+  for (let now_ms = start_ms; now_ms < end_ms; now_ms = Date.now()) {
+    for (; result.allowed + result.refused < ((now_ms - start_ms) * per_second) / 1_000;) {
+      if ((await limiter.take(policy, key)).allowed) result.allowed++;
+      else result.refused++;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return result;
+}
+
+test('below the limit nobody is refused, Redis is asked rarely, and a rush after it stays within 5 %', async () => {
   const limiters = [open(), open()];
   const key = randomUUID();
   const asked_before = await leasesAsked();
   const start_ms = Date.now();
-  const results = await Promise.all(limiters.map((limiter) => flood(limiter, INGEST, key, start_ms + 4_000)));
-  const seconds = (Date.now() - start_ms) / 1_000;
-  const allowed = results.reduce((sum, result) => sum + result.allowed, 0);
-  const limit = INGEST.burst + INGEST.per_second * seconds;
+  const trickles = await Promise.all(
+    limiters.map((limiter) => trickle(limiter, IDENTIFY, key, 400, start_ms + 4_000)),
+  );
+  expect(trickles.map(({ refused }) => refused)).toEqual([0, 0]);
+  const before = trickles.reduce((sum, { allowed }) => sum + allowed, 0);
+  expect(before).toBeGreaterThan(2_500);
+  expect(((await leasesAsked()) - asked_before) / (before / 1_000)).toBeLessThanOrEqual(10);
+  const rush_ms = Date.now();
+  const rush = await Promise.all(limiters.map((limiter) => flood(limiter, IDENTIFY, key, rush_ms + 6_000)));
+  const allowed = rush.reduce((sum, result) => sum + result.allowed, 0);
+  const limit = IDENTIFY.burst + (IDENTIFY.per_second * (Date.now() - rush_ms)) / 1_000;
   expect(allowed).toBeGreaterThan(limit * 0.95);
   expect(allowed).toBeLessThan(limit * 1.05);
-  const asked = (await leasesAsked()) - asked_before;
-  // Against the permits given: those refused cost Redis nothing at all.
-  expect(asked / (allowed / 1_000)).toBeLessThanOrEqual(10);
   await Promise.all(limiters.map((limiter) => limiter.close()));
 });
 
@@ -86,7 +129,8 @@ test('what an idle process holds comes back', async () => {
 
 test('without Redis limits are local; with it they are shared again', async () => {
   const policy: RatePolicy = { name: 'outage', per_second: 0.001, burst: 10 };
-  const limiter = open();
+  const said: string[] = [];
+  const limiter = open(pino({ level: 'info' }, { write: (line) => void said.push(line) }));
   const degraded = async () => (await metrics.rateLimiterDegraded.get()).values[0]?.value;
   expect((await limiter.take(policy, randomUUID())).allowed).toBe(true);
   expect(await degraded()).toBe(0);
@@ -95,8 +139,15 @@ test('without Redis limits are local; with it they are shared again', async () =
   const verdicts = await Promise.all(Array.from({ length: 15 }, async () => limiter.take(policy, key)));
   expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(10);
   expect(await degraded()).toBe(1);
+  expect(said).toHaveLength(1);
+  expect(JSON.parse(said[0] ?? '')).toMatchObject({
+    level: 50,
+    msg: expect.stringContaining('decided locally') as string,
+  });
   await redis.restart();
   await until(async () => (await degraded()) === 0);
+  expect(said).toHaveLength(2);
+  expect(said[1]).toContain('rate limits are shared');
   const shared = randomUUID();
   const other = open();
   const both = await Promise.all(

@@ -19,7 +19,7 @@ export interface DistributedService {
   servers: Servers;
   /** The roles api and intake. */
   front: ServiceProcess;
-  /** The roles player-fold, analytics-sink and player-mirror. */
+  /** Every processor. */
   processors: ServiceProcess;
   api: InternalApi;
   /** Also when something failed before; removes everything but the shared databases. */
@@ -54,7 +54,7 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
     };
     const [front, processors] = await Promise.all([
       start('front', 'api,intake'),
-      start('processors', 'player-fold,analytics-sink,player-mirror'),
+      start('processors', 'player-fold,analytics-sink,player-mirror,fx-restater,event-rewriter'),
     ]);
     const api = { base_url: front.base_url, internal_secret };
     return { kafka, redis, servers, front, processors, api, close };

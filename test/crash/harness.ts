@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionTenant, type InternalApi } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { Load } from './load.ts';
 import { Model } from './model.ts';
 import { Random } from './random.ts';
@@ -74,6 +75,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
       LOG_LEVEL: 'warn',
       RATE_INGEST_PER_SECOND: '1000000',
       RATE_INGEST_BURST: '1000000',
+      ...NO_PROVIDERS,
     },
   });
   const api: InternalApi = { base_url: service.base_url, internal_secret };

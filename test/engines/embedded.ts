@@ -6,6 +6,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { startService, type Service } from '../../src/service.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { NO_PROVIDERS } from './no-providers.ts';
 import { openTestPlatform } from './wiring.ts';
 
 /** A tenant made for one test, with an owner's session and an API key of its first project. */
@@ -39,7 +40,7 @@ export async function startTestService(
 ): Promise<TestService> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
   const config: Config = {
-    ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error' }),
+    ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error', ...NO_PROVIDERS }),
     rates: { ingest: GENEROUS, identify: GENEROUS, admin: GENEROUS },
     ...overrides,
   };
@@ -52,12 +53,16 @@ export async function startTestService(
   let users = 0;
   async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
     const user = `owner-${++users}`;
-    const place = await createTenant(platform.postgres.service, service.notifications, {
-      name: `Test operator ${users}`,
-      base_currency,
-      project_name: 'Test casino',
-      admin_user_id: user,
-    });
+    const place = await createTenant(
+      platform.postgres.service,
+      { ...platform, ...service },
+      {
+        name: `Test operator ${users}`,
+        base_currency,
+        project_name: 'Test casino',
+        admin_user_id: user,
+      },
+    );
     const { key } = await createApiKey(platform, { ...place, name: 'test', environment: config.service_env });
     const session_token = (await auth?.dev_issuer?.issueSession(user)) ?? '';
     return { ...place, api_key: key, session_token };

@@ -4,6 +4,8 @@ import type { FoldContext } from '../../src/fold/fold-batch.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
+import { openJobs } from '../../src/platform/jobs/graphile.ts';
+import { migrateJobs } from '../../src/platform/jobs/migrate.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
@@ -21,8 +23,8 @@ export interface FoldFixture {
   newTenant(): Promise<Place>;
   /** A fold as one process runs it; what it was overtaken in is kept in `overtaken`. */
   newFold(): FoldContext & { overtaken: string[] };
-  /** Resolves when a statement of another connection waits for a lock that this transaction holds. */
-  someoneWaits(): Promise<void>;
+  /** Resolves when statements of so many other connections wait for locks. */
+  someoneWaits(connections?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -36,16 +38,23 @@ export async function openFoldFixture(): Promise<FoldFixture> {
   const owner = connectPool(server.url);
   await migratePostgres(owner);
   const postgres = openPostgres(server.url);
-  const notifications = openNotifications(postgres.service, createLogger('silent'));
+  const logger = createLogger('silent');
+  await migrateJobs(server.url, logger);
+  const jobs = openJobs({ url: server.url, logger, metrics: createMetrics() });
+  const notifications = openNotifications(postgres.service, logger);
   return {
     sql: postgres.service,
     newTenant: () =>
-      createTenant(postgres.service, notifications, {
-        name: 'Operator',
-        base_currency: 'EUR',
-        project_name: 'Casino',
-        admin_user_id: 'owner',
-      }),
+      createTenant(
+        postgres.service,
+        { notifications, jobs },
+        {
+          name: 'Operator',
+          base_currency: 'EUR',
+          project_name: 'Casino',
+          admin_user_id: 'owner',
+        },
+      ),
     newFold() {
       const overtaken: string[] = [];
       const logger = pino({ level: 'debug' }, { write: (line) => void overtaken.push(line) });
@@ -57,15 +66,16 @@ export async function openFoldFixture(): Promise<FoldFixture> {
         metrics,
         newId,
         positions: new Map(),
+        baseCurrencies: new Map(),
         overtaken,
       };
     },
-    async someoneWaits() {
+    async someoneWaits(connections = 1) {
       await eventually('a statement waits for a lock', async () => {
         const rows = await owner`
           select from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock' and application_name like '%engagement_service%'`;
-        return rows.length > 0 ? true : undefined;
+        return rows.length >= connections ? true : undefined;
       });
     },
     async close() {

@@ -8,7 +8,8 @@ import {
   referenceKey,
   type FoldEvent,
 } from '../../src/fold/fold-event.ts';
-import type { Snapshot } from '../../src/fold/snapshot.ts';
+import { conversionKey, type Snapshot } from '../../src/fold/snapshot.ts';
+import type { Conversion } from '../../src/money/conversion.ts';
 import type { LedgerRow } from '../../src/money/ledger.ts';
 import { SUMS, type Sum } from '../../src/money/totals.ts';
 import { encodeAccepted } from '../../src/events/envelope.ts';
@@ -35,6 +36,25 @@ export function eventAt(sent: SentEvent, offset: number): FoldEvent {
   throw new Error(parsed.rejection.message);
 }
 
+/** Rates that are known in every other hour; there is none for the other currencies. */
+const CONVERSIONS: Readonly<Record<string, Omit<Conversion, 'ts_ms'>>> = {
+  USD: { rate: '0.915', is_inverse: false, from_scale: 2, to_scale: 2 },
+  ETH: { rate: '0.000333', is_inverse: true, from_scale: 18, to_scale: 2 },
+};
+const HOUR_MS = 3_600_000;
+
+function conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
+  const conversions: Snapshot['conversions'] = new Map();
+  for (const { accepted, claim, occurred_at_ms } of events) {
+    const hour = Math.floor(occurred_at_ms / HOUR_MS);
+    const conversion = CONVERSIONS[claim?.currency ?? ''];
+    if (conversion === undefined || hour % 2 === 1) continue;
+    const key = conversionKey(accepted.tenant_id, claim?.currency ?? '', occurred_at_ms);
+    conversions.set(key, { ...conversion, ts_ms: hour * HOUR_MS });
+  }
+  return conversions;
+}
+
 /** What Postgres is to the fold, in memory: decisions are made on copies and then written. */
 export class MemoryStore {
   /** Identity key → player_id. */
@@ -56,13 +76,15 @@ export class MemoryStore {
       ledger: new Map([...this.ledger].map(([key, rows]) => [key, [...rows]])),
       betRevisions: new Map(this.bets),
       projects: new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]),
+      conversions: new Map(),
     };
   }
 
   /** Decides the batch and writes its effects; throws where Postgres would find that a row has moved. */
   fold(events: readonly FoldEvent[], partition = 0): Decision {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
-    const decision = decide(events, this.snapshot(), { newId, partition });
+    const snapshot = { ...this.snapshot(), conversions: conversionsOf(events) };
+    const decision = decide(events, snapshot, { newId, partition });
     const { newPlayers, ledgerRows, bets, players } = decision.effects;
     for (const { anonymous_id, player_id } of newPlayers) this.identify(anonymous_id, player_id);
     for (const row of ledgerRows) {

@@ -6,7 +6,9 @@ import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/
 import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/http/api-app.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
+import { openTenantCapabilities } from '../../src/tenants/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 
 export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
@@ -59,7 +61,8 @@ let users = 0;
 
 export async function openFixture(environment: Record<string, string> = {}): Promise<Fixture> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-http-'));
-  const config = readConfig({ DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...environment });
+  const own = { DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...NO_PROVIDERS };
+  const config = readConfig({ ...own, ...environment });
   const platform = await openTestPlatform(config);
   const { clock, logger } = platform;
   const sql = platform.postgres.service;
@@ -67,7 +70,8 @@ export async function openFixture(environment: Record<string, string> = {}): Pro
   const shared = { config, clock, sql, notifications };
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
-  const deps = { auth, notifications, isStarted: () => true };
+  const capabilities = await openTenantCapabilities(shared);
+  const deps = { auth, notifications, capabilities, isStarted: () => true };
   const app = buildApiApp(platform, config, deps);
 
   const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {

@@ -13,18 +13,23 @@ const CASES: Record<string, 'public' | 'internal' | 'api_key' | 'viewer' | 'edit
   'POST /v1/internal/memberships': 'internal',
   'POST /v1/internal/dev-sessions': 'internal',
   'POST /v1/internal/reconcile': 'internal',
+  'POST /v1/internal/fx-fetch': 'internal',
   'GET /v1/internal/dead-letters': 'internal',
   'POST /v1/internal/dead-letters/replay': 'internal',
   'GET /v1/me': 'api_key',
   'POST /v1/players/identify': 'api_key',
   'POST /v1/projects/:projectId/api-keys': 'admin',
   'DELETE /v1/projects/:projectId/api-keys/:id': 'admin',
+  'GET /v1/tenant/config': 'admin',
+  'PATCH /v1/tenant/config': 'admin',
   'GET /v1/players': 'viewer',
   'GET /v1/players/:id': 'viewer',
   'PATCH /v1/players/:id': 'editor',
   'DELETE /v1/players/:id': 'editor',
   'GET /v1/players/:id/timeline': 'viewer',
   'GET /v1/players/:id/deposits-daily': 'viewer',
+  'GET /v1/currencies': 'viewer',
+  'GET /v1/currencies/fx': 'viewer',
 };
 const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';

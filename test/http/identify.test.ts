@@ -105,19 +105,17 @@ describe('whom the ids stand for', () => {
     }
   });
 
-  test('where two players are one, the stronger id answers and the other keeps its data', async () => {
+  test('where two players are one, the stronger id answers and the other is merged into it', async () => {
     const [anonymous_id, external_id] = [fresh('a'), fresh('e')];
     const anonymous = await resultOf({ anonymous_id });
     const known = await resultOf({ external_id });
     const both = await resultOf({ anonymous_id, external_id });
-    expect(both).toEqual({ ...known, created: false });
-    expect(await player(anonymous.player_id)).toMatchObject({
-      anonymous_ids: [anonymous_id],
-      external_id: null,
-    });
+    expect(both).toEqual({ ...known, created: false, merged_player_ids: [anonymous.player_id] });
+    const merged = await player(anonymous.player_id);
+    expect(merged).toMatchObject({ id: known.player_id, anonymous_ids: [anonymous_id], external_id });
     const other = await resultOf({ anonymous_id: fresh('a') });
     const named = await resultOf({ anonymous_id, player_id: other.player_id });
-    expect(named).toEqual({ ...other, created: false });
+    expect(named).toEqual({ ...known, created: false, merged_player_ids: [other.player_id] });
   });
 
   test('a deleted player is answered with and not changed', async () => {
@@ -126,7 +124,7 @@ describe('whom the ids stand for', () => {
     await fixture.as(tenant.session, `/v1/players/${player_id}`, { method: 'DELETE' });
     const answer = await resultOf({ external_id, anonymous_id, traits: { email: 'back@example.com' } });
     expect(answer).toMatchObject({ player_id, created: false });
-    expect(await player(player_id)).toMatchObject({ status: 'deleted', email: null });
+    expect(await player(player_id)).toMatchObject({ status: 'deleted', email: null, anonymous_ids: [] });
   });
 });
 

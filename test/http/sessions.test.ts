@@ -1,42 +1,30 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { SignJWT, exportJWK, exportSPKI, generateKeyPair, type CryptoKey, type JWK } from 'jose';
+import { exportJWK, exportSPKI, generateKeyPair, type SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFixture, type Fixture } from './api-fixture.ts';
+import {
+  newKey,
+  signedBy,
+  startIdentityProvider,
+  tokenOf,
+  type IdentityProvider,
+  type SigningKey,
+} from './identity-provider.ts';
 
-const ISSUER = 'https://login.example';
-const AUDIENCE = 'engagement';
-
-/** An identity provider's key endpoint; `keys` is what it publishes, `up` whether it answers. */
-const provider = { keys: [] as JWK[], up: true, fetches: 0 };
-let server: Server;
+let provider: IdentityProvider;
 let fixture: Fixture;
-let first: { privateKey: CryptoKey; publicKey: CryptoKey };
+let first: SigningKey;
 let member: { tenant_id: string; user_id: string };
 let users = 0;
 
 beforeAll(async () => {
-  first = await generateKeyPair('RS256', { extractable: true });
-  provider.keys = [{ ...(await exportJWK(first.publicKey)), kid: 'first', alg: 'RS256', use: 'sig' }];
-  server = createServer((_request, response) => {
-    provider.fetches++;
-    if (!provider.up) return response.writeHead(503).end();
-    return response
-      .setHeader('content-type', 'application/json')
-      .end(JSON.stringify({ keys: provider.keys }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  fixture = await openFixture({
-    AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks`,
-    AUTH_ISSUER: ISSUER,
-    AUTH_AUDIENCE: AUDIENCE,
-  });
+  first = await newKey('first');
+  provider = await startIdentityProvider([first.jwk]);
+  fixture = await openFixture(provider.environment);
   member = await newMember();
 });
 afterAll(async () => {
   await fixture.close();
-  server.close();
+  await provider.close();
 });
 
 async function newMember() {
@@ -46,14 +34,10 @@ async function newMember() {
   return { user_id, tenant_id: String(data['tenant_id']) };
 }
 
-function token(claims: Record<string, unknown> = {}): SignJWT {
-  const now_s = Math.floor(Date.now() / 1000);
-  const all = { iss: ISSUER, aud: AUDIENCE, sub: member.user_id, iat: now_s, exp: now_s + 600, ...claims };
-  return new SignJWT(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)));
-}
+const token = (claims: Record<string, unknown> = {}): SignJWT => tokenOf(member.user_id, claims);
 
 const sign = (claims: Record<string, unknown> = {}, kid = 'first') =>
-  token(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(first.privateKey);
+  signedBy({ ...first, kid }, member.user_id, claims);
 
 const list = (bearer: string, headers: Record<string, string> = {}) =>
   fixture.as(bearer, '/v1/players', { headers });
@@ -143,8 +127,8 @@ test('a token expires also while it is cached', async () => {
 test('a rotated key works, the old one does not; an outage spares sessions in use', async () => {
   const inUse = await sign({ marker: 'in use' });
   expect((await list(inUse)).status).toBe(200);
-  const second = await generateKeyPair('ES256', { extractable: true });
-  provider.keys = [{ ...(await exportJWK(second.publicKey)), kid: 'second', alg: 'ES256' }];
+  const second = await newKey('second', 'ES256');
+  provider.keys = [second.jwk];
   await new Promise((resolve) => setTimeout(resolve, 1_100));
   const rotated = () =>
     token({ jti: String(Math.random()) }).setProtectedHeader({ alg: 'ES256', kid: 'second' });
@@ -160,7 +144,7 @@ test('a rotated key works, the old one does not; an outage spares sessions in us
   expect(unknown.body.error.code).toBe('SERVICE_UNAVAILABLE');
   expect(unknown.headers['retry-after']).toBe('5');
   provider.up = true;
-  provider.keys = [{ ...(await exportJWK(first.publicKey)), kid: 'first', alg: 'RS256' }];
+  provider.keys = [first.jwk];
   await new Promise((resolve) => setTimeout(resolve, 1_100));
   expect((await list(await sign({ marker: 'back' }))).status).toBe(200);
 });

@@ -13,6 +13,7 @@ function rowOf(claim: Claim, player_id = PLAYER): LedgerRow {
     occurred_at_ms: claim.occurrence,
     base_amount: claim.amount,
     base_payout: claim.payout,
+    rate: null,
     ingestion_id: 'i',
     event_index: 0,
     log_partition: 0,

@@ -1,7 +1,9 @@
+import { LARGEST_TOTAL, OracleRates } from './rates.ts';
+
 /**
  * An independent recomputation of what the service should know of every player, written from the rules of the
  * design and from nothing else: it imports no code of the service. It keeps every distinct money event and sums at
- * the end, where the service keeps running totals.
+ * the end, by the rates of then, where the service keeps running totals.
  */
 
 /** An event as it was sent. */
@@ -56,7 +58,6 @@ interface OraclePlayer {
   kyc_level: Said<bigint> | undefined;
 }
 
-const LARGEST_TOTAL = 2n ** 63n - 1n;
 const TRANSACTION = /^(deposit|withdrawal)_(initiated|requested|confirmed|failed)$/;
 const CASINO = /^bet_/;
 const SPORT = /^sport_(bet_|cashout)/;
@@ -71,14 +72,16 @@ const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 
 export class Oracle {
   #base_currency: string;
+  #rates: OracleRates;
   #by_anonymous_id = new Map<string, OraclePlayer>();
   #by_player_id = new Map<string, OraclePlayer>();
   #transactions = new Map<string, Entry>();
   #casino = new Map<string, Entry[]>();
   #sport = new Map<string, Entry[]>();
 
-  constructor(base_currency: string) {
+  constructor(base_currency: string, rates = new OracleRates()) {
     this.#base_currency = base_currency;
+    this.#rates = rates;
   }
 
   /** What identify answered: the anonymous_id names the player of this player_id from now on. */
@@ -109,7 +112,7 @@ export class Oracle {
     for (const player of [...this.#by_anonymous_id.values(), ...this.#by_player_id.values()]) {
       if (!sums.has(player)) sums.set(player, emptySums(player));
     }
-    const book = new Book(sums, this.#base_currency);
+    const book = new Book(sums, this.#base_currency, this.#rates);
     for (const entry of this.#transactions.values()) {
       if (entry.event === 'deposit_confirmed') book.add('total_deposited', entry, entry.amount);
       if (entry.event === 'withdrawal_confirmed') book.add('total_withdrawn', entry, entry.amount);
@@ -178,22 +181,25 @@ export class Oracle {
 class Book {
   #sums: Map<OraclePlayer, ExpectedPlayer>;
   #base_currency: string;
+  #rates: OracleRates;
   #pending = new Map<OraclePlayer, Set<Entry>>();
 
-  constructor(sums: Map<OraclePlayer, ExpectedPlayer>, base_currency: string) {
+  constructor(sums: Map<OraclePlayer, ExpectedPlayer>, base_currency: string, rates: OracleRates) {
     this.#sums = sums;
     this.#base_currency = base_currency;
+    this.#rates = rates;
   }
 
-  /** Adds an amount of the entry to its player; without a rate the event is pending, once. */
+  /** Adds an amount of the entry to its player; what cannot be converted leaves the event pending, once. */
   add(
     total: 'total_deposited' | 'total_withdrawn' | 'total_wagered' | 'total_won',
     entry: Entry,
     amount: bigint | undefined,
   ): void {
     if (amount === undefined || amount === 0n) return;
-    if (entry.currency === this.#base_currency) {
-      this.#of(entry.player)[total] += amount;
+    const converted = this.#rates.convert(amount, entry.currency ?? '', this.#base_currency, entry.at_ms);
+    if (converted !== undefined) {
+      this.#of(entry.player)[total] += converted;
       return;
     }
     const pending = this.#pending.get(entry.player) ?? new Set();

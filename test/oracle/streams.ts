@@ -58,10 +58,38 @@ const CURRENCIES = ['EUR', 'EUR', 'EUR', 'EUR', 'USD', 'ETH', 'JPY'];
 const TOO_LARGE = '9223372036854775808';
 const BEYOND_64_BITS = '99999999999999999999999999999999999999';
 
+/** What money a stream is in. */
+export interface Market {
+  base_currency: string;
+  /** Drawn from evenly. */
+  currencies: readonly string[];
+  amounts: readonly (number | string)[];
+  /** Whether a bet may be placed in one currency and paid out in another. */
+  is_mixed: boolean;
+}
+
+const USUAL_MARKET: Market = {
+  base_currency: 'EUR',
+  currencies: CURRENCIES,
+  amounts: AMOUNTS,
+  is_mixed: false,
+};
+
+/** Every currency as often as any other; 12,345 ether are more wei than 64 bits count. */
+export function mixedMarket(base_currency: string, currencies: readonly string[]): Market {
+  return { base_currency, currencies, amounts: [...AMOUNTS, '12345678901234567890123'], is_mixed: true };
+}
+
 const FEW = 8;
 const FOOTBALL = { sport: 'football', bet_type: 'single', odds: '2.10', event_ref: 'final' };
 
 const FIRST_MS = Date.UTC(2026, 0, 15, 12);
+export const MOMENTS = 13;
+
+/** The time of one of the {@link MOMENTS}. */
+export function momentAt(moment: number): number {
+  return FIRST_MS + moment * 3_600_000 + (moment % 3);
+}
 
 /** A stream over `players` senders. Without `contradictions` every id always carries the same content. */
 export function streamOf(players: number, length: number, contradictions: boolean): fc.Arbitrary<Step[]> {
@@ -78,7 +106,7 @@ export function streamOf(players: number, length: number, contradictions: boolea
     ),
     event: fc.nat(1000),
     reference: fc.nat(Math.ceil(length / 5)),
-    moment: fc.nat(12),
+    moment: fc.nat(MOMENTS - 1),
     salt: contradictions
       ? fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) })
       : fc.constant(0),
@@ -102,31 +130,34 @@ export function toEvents(
   steps: readonly Step[],
   senders: readonly Sender[],
   before: readonly SentEvent[] = [],
+  market = USUAL_MARKET,
 ): SentEvent[] {
   const events: SentEvent[] = [];
   const all = [...before];
   for (const step of steps) {
     const again = step.retry === 0 ? undefined : all.at(-step.retry);
-    const event = again ?? toEvent(step, all.length, senders);
+    const event = again ?? toEvent(step, all.length, senders, market);
     events.push(event);
     all.push(event);
   }
   return events;
 }
 
-function toEvent(step: Step, place: number, senders: readonly Sender[]): SentEvent {
+function toEvent(step: Step, place: number, senders: readonly Sender[], market: Market): SentEvent {
   const names = NAMES[step.kind];
   const drawn = names[step.event % names.length] ?? 'login';
   // A bet that was won is lost only where the stream contradicts itself.
   const event = drawn === 'bet_lost' && step.salt === 0 && !isLost(step.reference) ? 'bet_won' : drawn;
-  const hour_ms = FIRST_MS + step.moment * 3_600_000 + (step.moment % 3);
+  // What an event is worth depends on its time: the same id must say the same one, in whatever order it is sent.
+  const isFixed = market.is_mixed && hasOneTime(event);
+  const moment = isFixed ? mix(step.reference, event.length) % MOMENTS : step.moment;
   // Of two KYC events at one moment the one that arrives later holds: only streams whose order counts have those.
   const isOrdered = event.startsWith('kyc_') && step.salt === 0;
   return {
     event,
     ...identityOf(step, senders),
-    timestamp: new Date(isOrdered ? FIRST_MS + place : hour_ms).toISOString(),
-    properties: propertiesOf(step, event),
+    timestamp: new Date(isOrdered ? FIRST_MS + place : momentAt(moment)).toISOString(),
+    properties: propertiesOf(step, event, market),
   };
 }
 
@@ -151,19 +182,20 @@ function identityOf(step: Step, senders: readonly Sender[]): { anonymous_id?: st
 }
 
 /** Properties follow from the id, the event and the salt, so that one id says the same however often it comes. */
-function propertiesOf(step: Step, event: string): Record<string, unknown> {
+function propertiesOf(step: Step, event: string, market: Market): Record<string, unknown> {
   const { kind, reference, moment, salt } = step;
   if (kind === 'status') return event.startsWith('kyc_') ? { level: step.event % 4 } : {};
   if (kind === 'session' || kind === 'other') return { note: 'nothing that counts', amount: 77 };
-  const currency = pick(CURRENCIES, mix(reference, kind.length, salt === 2 ? 1 : 0));
-  const amount = amountOf(mix(reference, event.length, salt), currency);
+  const drawn = [reference, kind.length, salt === 2 ? 1 : 0, ...(market.is_mixed ? [partOf(event)] : [])];
+  const currency = pick(market.currencies, mix(...drawn));
+  const amount = amountOf(mix(reference, event.length, salt), currency, market);
   if (kind === 'transaction') return transactionOf(event, reference, { amount, currency });
   const bet_id = referenceText(reference);
   if (event === 'bet_lost' || event === 'sport_bet_voided') return { bet_id };
   // All settlements of one casino bet agree; a sport bet's outcomes differ from moment to moment.
   const lost = kind === 'casino' && isLost(reference);
   const seed = kind === 'casino' ? mix(reference, 7, salt) : mix(reference, event.length, moment, salt);
-  const payout = lost ? salt : amountOf(seed, currency);
+  const payout = lost ? salt : amountOf(seed, currency, market);
   const game = { game_id: 'book-of-tests', game_category: 'slots' };
   switch (event) {
     case 'bet_placed':
@@ -198,9 +230,19 @@ function transactionOf(
   };
 }
 
-function amountOf(hash: number, currency: string): number | string {
-  if (hash % 61 === 0) return currency === 'EUR' ? TOO_LARGE : BEYOND_64_BITS;
-  return pick(AMOUNTS, hash);
+/** Outcomes of sport bets may come again at another time, and are another outcome then. */
+function hasOneTime(event: string): boolean {
+  return !event.startsWith('sport_') || event === 'sport_bet_placed';
+}
+
+/** Which events of a bet share a currency in a mixed market: all settlements of a casino bet have to. */
+function partOf(event: string): number {
+  return event === 'bet_settled' || event === 'bet_won' ? 1 : event.length;
+}
+
+function amountOf(hash: number, currency: string, market: Market): number | string {
+  if (hash % 61 === 0) return currency === market.base_currency ? TOO_LARGE : BEYOND_64_BITS;
+  return pick(market.amounts, hash);
 }
 
 function pick<T>(values: readonly T[], hash: number): T {

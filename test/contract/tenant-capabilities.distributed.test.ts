@@ -1,0 +1,39 @@
+import { expect, inject, onTestFinished, test } from 'vitest';
+import type { Config } from '../../src/config.ts';
+import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import { startTestService } from '../engines/embedded.ts';
+import { newInstallation } from '../engines/installation.ts';
+import { send } from '../http/intake-client.ts';
+
+test('a configuration saved through one service holds in the other before its cache would have ended', async () => {
+  const servers = await newInstallation(inject('servers'));
+  const roles: Config['roles'] = new Set(['api', 'intake']);
+  const open = async () => {
+    const service = await startTestService({ roles }, (config) => openDistributedPlatform(config, servers));
+    onTestFinished(() => service.close());
+    return service;
+  };
+  const [here, there] = [await open(), await open()];
+  const { api_key, session_token, tenant_id } = here;
+  const deposit = async () => {
+    const properties = {
+      amount: 1,
+      currency: 'JPY',
+      transaction_id: crypto.randomUUID(),
+      payment_method: 'card',
+    };
+    const body = { event: 'deposit_confirmed', anonymous_id: 'a', properties };
+    return (await send(`${there.ingest_url}/v1/events`, api_key, { body })).status;
+  };
+  const { service } = here.platform.postgres;
+  const known_since_ms = performance.now();
+  expect(await deposit()).toBe(202);
+  await service`update currencies set is_active = false where tenant_id = ${tenant_id} and code = 'JPY'`;
+  expect(await deposit()).toBe(202);
+  // Both services made an owner of one name, who so belongs to two tenants.
+  const headers = { 'x-tenant-id': tenant_id };
+  const request = { method: 'PATCH', body: { kyc_model: 'dual' }, headers };
+  expect((await send(`${here.base_url}/v1/tenant/config`, session_token, request)).status).toBe(200);
+  await expect.poll(deposit, { timeout: 10_000 }).toBe(422);
+  expect(performance.now() - known_since_ms).toBeLessThan(30_000);
+});

@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { startScheduler } from '../../processors/scheduler/index.ts';
+import { ROLES } from '../../src/config.ts';
+import { packageRoot } from '../../src/package-root.ts';
+import type { JobWorker } from '../../src/platform/jobs/port.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
+import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
+import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
+
+// Who has rates fetched: the command, the scheduler, a new tenant.
+
+const run = promisify(execFile);
+
+let service: TestService;
+let fiat: TestServer;
+let crypto: TestServer;
+let scheduler: JobWorker | undefined;
+
+beforeAll(async () => {
+  fiat = await startServer(json('{}'));
+  crypto = await startServer(json('{}'));
+  working();
+  // The scheduler starts when a test says so.
+  const roles = new Set(ROLES.filter((role) => role !== 'scheduler'));
+  service = await startTestService({ roles, fx: { fiat_url: fiat.url, crypto_url: crypto.url } });
+});
+afterEach(async () => {
+  await scheduler?.close();
+  scheduler = undefined;
+  working();
+});
+afterAll(async () => {
+  await service.close();
+  await Promise.all([fiat.close(), crypto.close()]);
+});
+
+function working(): void {
+  fiat.handle = frankfurter('2026-02-27', { EUR: { SEK: '11.02', USD: '1.10' } });
+  crypto.handle = coingecko(1_772_286_431, { bitcoin: { eur: '57000.12' } });
+}
+
+async function schedule(): Promise<void> {
+  scheduler = await startScheduler(service.platform, { fiat_url: fiat.url, crypto_url: crypto.url });
+}
+
+const sql = () => service.platform.postgres.service;
+
+async function sourcesOf(tenant_id: string): Promise<string[]> {
+  const rows = await sql()<{ source: string }[]>`
+    select distinct source from fx_rates where tenant_id = ${tenant_id} order by source`;
+  return rows.map(({ source }) => source);
+}
+
+const BOTH = ['coingecko', 'frankfurter'];
+
+async function fetched(tenant_id: string): Promise<void> {
+  await eventually('both kinds are there', async () =>
+    (await sourcesOf(tenant_id)).length === BOTH.length ? true : undefined,
+  );
+}
+
+/** In the schema of the jobs, which is its owner's. */
+async function asOwner<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  return sql().begin(async (tx) => {
+    await tx`set local role none`;
+    return work(tx);
+  }) as Promise<T>;
+}
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+async function command(file: string, ...args: string[]): Promise<Ended> {
+  const where = ['--base-url', service.base_url, '--internal-secret', service.internal_secret];
+  try {
+    return { code: 0, ...(await run(file, [...args, ...where], { cwd: packageRoot })) };
+  } catch (error) {
+    const { code, stdout, stderr } = error as Ended;
+    return { code, stdout, stderr };
+  }
+}
+
+const fxFetch = (...args: string[]) => command('node', join('dist', 'scripts', 'fx-fetch.js'), ...args);
+
+it('the command prints one JSON line', async () => {
+  const { code, stdout, stderr } = await fxFetch();
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toBe('{"event":"fx-fetch-summary","upserted":3,"tenants":1}\n');
+  expect(await sourcesOf(service.tenant_id)).toEqual(BOTH);
+
+  const npm = await command('npm', 'run', '--silent', 'fx-fetch', '--', '--kind', 'crypto');
+  expect(npm).toMatchObject({ code: 0, stdout: '{"event":"fx-fetch-summary","upserted":1,"tenants":1}\n' });
+}, 120_000);
+
+it('the command prints it also when a provider failed, and says so', async () => {
+  crypto.handle = json('{}', 404);
+  const failed = await fxFetch('--tenant-id', service.tenant_id);
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toBe('{"event":"fx-fetch-summary","upserted":2,"tenants":1}\n');
+  expect(failed.stderr).toMatch(
+    /^coingecko: GET http.*\/api\/v3\/simple\/price\?.* was answered with 404, attempt 1\n$/,
+  );
+});
+
+it.each([
+  ['a tenant that is none', ['--tenant-id', '00000000-0000-4000-8000-000000000000'], /^TENANT_NOT_FOUND: /],
+  ['a kind that is none', ['--kind', 'gold'], /^VALIDATION_ERROR: kinds\.0/],
+  ['a flag that is none', ['--all'], /Unknown option '--all'/],
+])('the command refuses %s', async (_what, args, message) => {
+  const refused = await fxFetch(...args);
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toMatch(message);
+});
+
+it('without the scheduler a new tenant has no rates; with it they come by themselves', async () => {
+  const { tenant_id } = await service.newTenant('EUR');
+  expect(await sourcesOf(tenant_id)).toEqual([]);
+  await schedule();
+  await fetched(tenant_id);
+  const next = await service.newTenant('EUR');
+  await fetched(next.tenant_id);
+  expect(fiat.requests.at(-1)).toMatch(/^\/v1\/latest\?base=EUR&symbols=AED,/);
+});
+
+it('both kinds are fetched by the clock, also what was missed', async () => {
+  await schedule();
+  await fetched(service.tenant_id);
+  const known = () =>
+    asOwner(
+      (tx) => tx<{ identifier: string }[]>`
+    select identifier from graphile_worker._private_known_crontabs order by identifier`,
+    );
+  await eventually('the crontab is known', async () => ((await known()).length === 2 ? true : undefined));
+  await scheduler?.close();
+  // As if nobody had worked for an hour.
+  await asOwner(
+    (tx) => tx`
+    update graphile_worker._private_known_crontabs
+    set known_since = now() - interval '2 days', last_execution = now() - interval '25 hours'`,
+  );
+  await sql()`delete from fx_rates`;
+  await schedule();
+  await fetched(service.tenant_id);
+});
+
+it('a fetch that failed is tried again', async () => {
+  fiat.handle = json('{}', 404);
+  await schedule();
+  const { tenant_id } = await service.newTenant('EUR');
+  const waiting = () =>
+    asOwner(
+      (tx) => tx<{ key: string; attempts: number; max_attempts: number; last_error: string }[]>`
+    select key, attempts, max_attempts, last_error from graphile_worker.jobs where locked_at is null and attempts > 0`,
+    );
+  await eventually('it failed', async () => ((await waiting()).length === 1 ? true : undefined));
+  expect(await waiting()).toMatchObject([{ key: `fx-fetch ${tenant_id}`, attempts: 1, max_attempts: 8 }]);
+  expect((await waiting())[0]?.last_error).toContain('was answered with 404');
+  expect(await sourcesOf(tenant_id)).toEqual(['coingecko']);
+  expect(await service.platform.metrics.registry.metrics()).toContain(
+    'jobs_total{task="fx-fetch",outcome="failed"} 1',
+  );
+  working();
+  await asOwner((tx) => tx`update graphile_worker._private_jobs set run_at = now()`);
+  await fetched(tenant_id);
+});
+
+it('nobody but the owner sees jobs', async () => {
+  await expect(sql()`select from graphile_worker.jobs`).rejects.toThrow('permission denied');
+});

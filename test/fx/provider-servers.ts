@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+type Handle = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
+
+/** A server on the loopback interface that answers as it is told to. */
+export interface TestServer {
+  url: string;
+  /** Paths with queries, in order of arrival. */
+  requests: string[];
+  /** How the next requests are answered. */
+  handle: Handle;
+  close(): Promise<void>;
+}
+
+export async function startServer(handle: Handle): Promise<TestServer> {
+  const server: Server = createServer((request, response) => {
+    const url = request.url ?? '';
+    running.requests.push(url);
+    running.handle(request, response, new URL(url, 'http://localhost').searchParams);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const running: TestServer = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: [],
+    handle,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return running;
+}
+
+/** Answers with this text as JSON. */
+export const json =
+  (text: string, status = 200): Handle =>
+  (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+  };
+
+/** Frankfurter as of a date: rates per base currency, as their digits; what it does not have it leaves out. */
+export function frankfurter(date: string, rates: Record<string, Record<string, string>>): Handle {
+  return (_request, response, query) => {
+    const base = query.get('base') ?? '';
+    const symbols = query.get('symbols')?.split(',') ?? [];
+    const known = Object.entries(rates[base] ?? {}).filter(([code]) => symbols.includes(code));
+    const fields = known.map(([code, digits]) => `"${code}":${digits}`).join(',');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(`{"amount":1.0,"base":"${base}","date":"${date}","rates":{${fields}}}`);
+  };
+}
+
+/** CoinGecko at a time in seconds: prices per coin and currency, as their digits. */
+export function coingecko(updated_at: number, prices: Record<string, Record<string, string>>): Handle {
+  return (_request, response, query) => {
+    const ids = query.get('ids')?.split(',') ?? [];
+    const currencies = query.get('vs_currencies')?.split(',') ?? [];
+    const coins = Object.entries(prices).filter(([id]) => ids.includes(id));
+    const fields = coins.map(([id, own]) => {
+      const known = Object.entries(own).filter(([currency]) => currencies.includes(currency));
+      const listed = known.map(([currency, digits]) => `"${currency}":${digits}`);
+      if (query.get('include_last_updated_at') === 'true') listed.push(`"last_updated_at":${updated_at}`);
+      return `"${id}":{${listed.join(',')}}`;
+    });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`{${fields.join(',')}}`);
+  };
+}

@@ -1,0 +1,86 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  SignJWT,
+  exportJWK,
+  generateKeyPair,
+  type CryptoKey,
+  type JWK,
+  type JWTHeaderParameters,
+} from 'jose';
+
+export const ISSUER = 'https://login.example';
+export const AUDIENCE = 'engagement';
+
+/** A pair of keys, and the public one as a provider publishes it. */
+export interface SigningKey {
+  kid: string;
+  alg: string;
+  privateKey: CryptoKey;
+  publicKey: CryptoKey;
+  jwk: JWK;
+}
+
+/** An identity provider's key endpoint on a socket. */
+export interface IdentityProvider {
+  /** What it publishes. */
+  keys: JWK[];
+  /** Whether it answers. */
+  up: boolean;
+  /** Answered instead of the keys. */
+  garbage: string | undefined;
+  /** Requests so far, and the paths that were asked for. */
+  fetches: number;
+  paths: Set<string>;
+  url: string;
+  /** The environment of a service that trusts it. */
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+export async function newKey(kid: string, alg = 'RS256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid, alg, privateKey, publicKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
+}
+
+export async function startIdentityProvider(keys: JWK[]): Promise<IdentityProvider> {
+  const server = createServer((request, response) => {
+    provider.fetches++;
+    provider.paths.add(request.url ?? '');
+    if (!provider.up) return response.writeHead(503).end();
+    const text = provider.garbage ?? JSON.stringify({ keys: provider.keys });
+    return response.setHeader('content-type', 'application/json').end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider: IdentityProvider = {
+    keys,
+    up: true,
+    garbage: undefined,
+    fetches: 0,
+    paths: new Set(),
+    url,
+    environment: { AUTH_JWKS_URL: `${url}/jwks`, AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE },
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+  return provider;
+}
+
+/** A token of the user, good for ten minutes; claims given as undefined are left out. */
+export function tokenOf(sub: string, claims: Record<string, unknown> = {}): SignJWT {
+  const now_s = Math.floor(Date.now() / 1000);
+  const all = { iss: ISSUER, aud: AUDIENCE, sub, iat: now_s, exp: now_s + 600, ...claims };
+  return new SignJWT(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)));
+}
+
+/** Signs such a token with the key; `header` adds to what a good header has. */
+export function signedBy(
+  { kid, alg, privateKey }: Omit<SigningKey, 'publicKey' | 'jwk'>,
+  sub: string,
+  claims: Record<string, unknown> = {},
+  header: Partial<JWTHeaderParameters> = {},
+): Promise<string> {
+  return tokenOf(sub, claims)
+    .setProtectedHeader({ alg, kid, ...header })
+    .sign(privateKey);
+}

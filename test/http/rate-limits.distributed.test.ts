@@ -1,0 +1,51 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
+
+const REQUESTS = 3_000;
+const CONNECTIONS = 8;
+
+let fixture: Fixture;
+let tenant: Tenant;
+let redis: Redis;
+
+beforeAll(async () => {
+  redis = new Redis(inject('servers').redis_url);
+  fixture = await openFixture();
+  tenant = await fixture.makeTenant();
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await fixture.close();
+});
+
+/** Every call of the limiter's script, and nothing that the script itself does. */
+async function leasesAsked(): Promise<number> {
+  const stats = await redis.info('commandstats');
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+    (sum, [, calls]) => sum + Number(calls),
+    0,
+  );
+}
+
+test('a thousand identify requests ask Redis at most ten times', async () => {
+  const statuses = new Map<number, number>();
+  const before = await leasesAsked();
+  const started_ms = Date.now();
+  let sent = 0;
+  const sender = async () => {
+    while (sent < REQUESTS) {
+      const body = { external_id: `player-${sent++ % 10}` };
+      const { status } = await fixture.as(tenant.api_key, '/v1/players/identify', { method: 'POST', body });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, sender));
+  const asked = (await leasesAsked()) - before;
+  expect(asked).toBeGreaterThan(0);
+  // A block lasts a second at most: on a slow machine, where a second has few requests, that is what counts.
+  const seconds = (Date.now() - started_ms) / 1_000;
+  expect(asked).toBeLessThanOrEqual(Math.max((10 * REQUESTS) / 1_000, 2 * seconds));
+  expect([...statuses.keys()].filter((status) => ![200, 429].includes(status))).toEqual([]);
+  expect(statuses.get(200)).toBeGreaterThan(1_000);
+});

@@ -1,0 +1,451 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
+import { call, digestOf, fillPlace, type Answer, type Place } from './tenancy-places.ts';
+
+type PlaceId = Exclude<keyof Place, 'markers' | 'session' | 'api_key'>;
+
+/** What there is to attack at an endpoint. A new endpoint needs one line here, or the first test fails. */
+interface Case {
+  /** Which id of a place each parameter of the path is. */
+  path?: Readonly<Record<string, PlaceId>>;
+  /** A body that would be good where the ids belong together; `at` is the place under attack. */
+  body?: (at: Place) => object;
+  /** A query that would be good. */
+  query?: string;
+}
+
+const player = { path: { id: 'player_id' } } as const;
+const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
+const CASES: Record<string, Case> = {
+  'GET /healthz': {},
+  'GET /readyz': {},
+  'GET /metrics': {},
+  'GET /openapi.json': {},
+  'POST /v1/internal/tenants': {
+    body: () => ({ name: 'T', base_currency: 'EUR', project_name: 'P', admin_user_id: 'thief' }),
+  },
+  'POST /v1/internal/projects': { body: ({ tenant_id }) => ({ tenant_id, name: 'stolen' }) },
+  'POST /v1/internal/memberships': {
+    body: ({ tenant_id }) => ({ tenant_id, user_id: 'thief', role: 'owner' }),
+  },
+  'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
+  'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
+  'POST /v1/internal/fx-fetch': { body: () => ({}) },
+  'GET /v1/internal/dead-letters': {},
+  'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
+  'GET /v1/me': {},
+  'POST /v1/players/identify': { body: ({ player_id }) => ({ player_id, traits: { email: 'a@b.c' } }) },
+  'POST /v1/events': { body: ({ player_id }) => ({ event: 'custom_x', player_id }) },
+  'POST /v1/events/batch': { body: ({ player_id }) => ({ events: [{ event: 'custom_x', player_id }] }) },
+  'POST /v1/projects/:projectId/api-keys': {
+    path: { projectId: 'project_id' },
+    body: () => ({ name: 'stolen' }),
+  },
+  'DELETE /v1/projects/:projectId/api-keys/:id': key,
+  'GET /v1/tenant/config': {},
+  'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },
+  'GET /v1/players': {},
+  'GET /v1/players/:id': player,
+  'PATCH /v1/players/:id': { ...player, body: () => ({ email: 'stolen@example.com', status: 'banned' }) },
+  'DELETE /v1/players/:id': player,
+  'GET /v1/players/:id/timeline': player,
+  'GET /v1/players/:id/deposits-daily': player,
+  'GET /v1/currencies': {},
+  'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
+};
+
+/** An endpoint as the service's own document, made from `apiEndpoints()`, tells of it. */
+interface Declared {
+  name: string;
+  method: string;
+  path: string;
+  mode: 'public' | 'internal' | 'api_key' | 'session';
+  /** Whether X-Project-Id chooses the project. */
+  of_project: boolean;
+  /** Names of the query's parameters. */
+  query: string[];
+  host: 'base_url' | 'ingest_url';
+}
+
+interface Operation {
+  security: Record<string, unknown>[];
+  parameters: { name: string; in: string }[];
+  servers?: unknown;
+}
+
+let service: TestService;
+let declared: Declared[];
+/** Whose owner attacks: everything of it is the attacker's own. */
+let own: Place;
+/** More of the attacker's own, which may come to harm. */
+let spare: Place;
+/** Another tenant, and another project of the attacker's tenant. */
+let victims: { kind: 'tenant' | 'project'; place: Place; before: Record<string, string> }[];
+/** An owner here who is a viewer of the other tenant. */
+let guest: string;
+const ran = new Map<string, number>();
+
+beforeAll(async () => {
+  service = await startTestService();
+  const other = await service.newTenant('SEK');
+  own = await fillPlace(service, service, 'mine');
+  const project = async () => ({ ...service, project_id: await newProject(service) });
+  spare = await fillPlace(service, await project(), 'spare');
+  const sibling = await fillPlace(service, await project(), 'sibling');
+  const theirs = await fillPlace(service, other, 'victim');
+  theirs.markers.push(theirs.tenant_id);
+  guest = await newGuest(service.tenant_id, other.tenant_id);
+  victims = [
+    { kind: 'tenant', place: theirs, before: await digestOf(service, theirs, 'tenant') },
+    { kind: 'project', place: sibling, before: await digestOf(service, sibling, 'project') },
+  ];
+  declared = await readDeclared();
+});
+afterAll(() => service.close());
+
+async function internal(path: string, body: object): Promise<Record<string, string>> {
+  const headers = { 'x-internal-secret': service.internal_secret };
+  const url = `${service.base_url}/v1/internal/${path}`;
+  return (await call(url, undefined, { method: 'POST', body, headers })).body.data as Record<string, string>;
+}
+
+async function newProject({ tenant_id }: { tenant_id: string }): Promise<string> {
+  return (await internal('projects', { tenant_id, name: 'Second' }))['project_id'] ?? '';
+}
+
+async function newGuest(home: string, abroad: string): Promise<string> {
+  await internal('memberships', { tenant_id: home, user_id: 'guest', role: 'owner' });
+  await internal('memberships', { tenant_id: abroad, user_id: 'guest', role: 'viewer' });
+  return (await internal('dev-sessions', { user_id: 'guest' }))['session_token'] ?? '';
+}
+
+async function readDeclared(): Promise<Declared[]> {
+  const document = JSON.parse((await call(`${service.base_url}/openapi.json`, undefined)).text) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  const modes = { internal_secret: 'internal', api_key: 'api_key', session: 'session' } as const;
+  return Object.entries(document.paths).flatMap(([template, operations]) =>
+    Object.entries(operations).map(([verb, { security, parameters, servers }]) => {
+      const [method, path] = [verb.toUpperCase(), template.replace(/\{(\w+)\}/g, ':$1')];
+      const scheme = Object.keys(security[0] ?? {})[0] as keyof typeof modes | undefined;
+      return {
+        name: `${method} ${path}`,
+        method,
+        path,
+        mode: scheme === undefined ? 'public' : modes[scheme],
+        of_project: parameters.some(({ name }) => name === 'X-Project-Id'),
+        query: parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name),
+        host: servers === undefined ? 'base_url' : 'ingest_url',
+      } as const;
+    }),
+  );
+}
+
+interface Attempt {
+  token: string | undefined;
+  /** From which place each parameter of the path is, in order. */
+  from: Place[];
+  /** Whose ids the body has. */
+  body_of: Place;
+  headers?: Record<string, string>;
+  query?: string;
+  /** The statuses that are right; absent: any but a fault, and nothing of the victims in it. */
+  statuses?: number[];
+}
+
+/** Makes the attempt and expects what must come of it; nothing of a victim may be told that was not asked with. */
+async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
+  const { name, method, path, host } = endpoint;
+  const { path: ids = {}, body, query = '' } = CASES[name] ?? {};
+  const places = [...tried.from];
+  const filled = path.replace(/:(\w+)/g, (_all, parameter: string) => {
+    const id = ids[parameter];
+    if (id === undefined) throw new Error(`${name}: the case does not say what :${parameter} is`);
+    return places.shift()?.[id] ?? '';
+  });
+  const url = service[host] + filled + (tried.query ?? query);
+  const payload = body?.(tried.body_of);
+  const headers = tried.headers ?? {};
+  const answer = await call(url, tried.token, {
+    method,
+    headers,
+    ...(payload === undefined || method === 'GET' ? {} : { body: payload }),
+  });
+  ran.set(name, (ran.get(name) ?? 0) + 1);
+  const asked = JSON.stringify([url, payload ?? null, headers]);
+  const what = `${name} ${asked}: ${answer.text.slice(0, 300)}`;
+  if (tried.statuses === undefined) expect(answer.status, what).toBeLessThan(500);
+  else expect(tried.statuses, what).toContain(answer.status);
+  for (const marker of victims.flatMap(({ place }) => place.markers)) {
+    if (!asked.includes(marker)) expect(answer.text, what).not.toContain(marker);
+  }
+  return answer;
+}
+
+/** Every way to take each of `count` ids from one place or the other. */
+function mixtures(count: number, one: Place, other: Place): Place[][] {
+  if (count === 0) return [[]];
+  return mixtures(count - 1, one, other).flatMap((rest) => [
+    [...rest, one],
+    [...rest, other],
+  ]);
+}
+
+const parametersOf = ({ path }: Declared) => path.match(/:\w+/g)?.length ?? 0;
+const NOT_THERE = [403, 404];
+/** 404: of the attacker's own there may be none, such as a rate. */
+const OWN = [200, 201, 404];
+
+/** What an owner tries whose own session is sound. */
+function sessionAttempts(endpoint: Declared): Attempt[] {
+  const count = parametersOf(endpoint);
+  const attempts: Attempt[] = [];
+  const ours = Array.from({ length: count }, () => own);
+  for (const { kind, place } of victims) {
+    const foreign = mixtures(count, own, place).filter((places) => {
+      if (!places.includes(place)) return false;
+      // All projects of a tenant belong to those who work on the tenant.
+      return kind === 'tenant' || endpoint.of_project || places.includes(own);
+    });
+    for (const from of foreign) {
+      const tried = { from, body_of: place, statuses: NOT_THERE };
+      attempts.push(
+        { ...tried, token: own.session },
+        { ...tried, token: own.session, headers: { 'x-tenant-id': own.tenant_id } },
+        { ...tried, token: own.session, headers: { 'x-project-id': own.project_id } },
+        { ...tried, token: guest, headers: { 'x-tenant-id': own.tenant_id } },
+      );
+    }
+    // The right ids under the wrong names: X-Project-Id has to be of the tenant, and then it decides.
+    const named = { 'x-project-id': place.project_id };
+    const decides = kind === 'tenant' || count > 0;
+    if (endpoint.of_project && decides)
+      attempts.push({
+        token: own.session,
+        from: ours,
+        body_of: own,
+        headers: named,
+        statuses: NOT_THERE,
+      });
+    if (kind === 'project') continue;
+    const theirs = Array.from({ length: count }, () => place);
+    const asThem = { 'x-tenant-id': place.tenant_id };
+    for (const from of count === 0 ? [ours] : [ours, theirs]) {
+      const tried = { token: own.session, from, body_of: place, statuses: NOT_THERE };
+      attempts.push({ ...tried, headers: asThem }, { ...tried, headers: { ...asThem, ...named } });
+      if (endpoint.of_project || from === theirs) attempts.push({ ...tried, headers: named });
+    }
+    if (!endpoint.of_project) {
+      // There the header counts for nothing, and what is done is done to what is the attacker's.
+      const from = ours.map(() => spare);
+      attempts.push({ token: own.session, from, body_of: spare, headers: named, statuses: OWN });
+    }
+    if (endpoint.method !== 'GET')
+      attempts.push({ token: guest, from: theirs, body_of: place, headers: asThem, statuses: NOT_THERE });
+  }
+  return attempts;
+}
+
+/** What those try who may not call the endpoint at all: with the victims' ids in the body. */
+function strangerAttempts(): Attempt[] {
+  return victims.flatMap(({ place }) =>
+    [own.session, own.api_key, undefined].map((token) => ({
+      token,
+      from: [],
+      body_of: place,
+      headers: { 'x-internal-secret': 'guessed', 'x-tenant-id': place.tenant_id },
+      statuses: [401],
+    })),
+  );
+}
+
+/** What names others besides a credential that says where it belongs: it counts for nothing. */
+function namingAttempts(token: string | undefined): Attempt[] {
+  return victims.flatMap(({ place }) =>
+    [{ 'x-tenant-id': place.tenant_id }, { 'x-project-id': place.project_id }].map((headers) => ({
+      token,
+      from: [],
+      body_of: own,
+      headers,
+      statuses: [200, 202],
+    })),
+  );
+}
+
+function attemptsOn(endpoint: Declared): Attempt[] {
+  if (endpoint.mode === 'session') return sessionAttempts(endpoint);
+  if (endpoint.mode === 'internal') return strangerAttempts();
+  return namingAttempts(endpoint.mode === 'api_key' ? own.api_key : undefined);
+}
+
+async function expectUntouched(what: string): Promise<void> {
+  for (const { kind, place, before } of victims) {
+    expect(await digestOf(service, place, kind), what).toEqual(before);
+  }
+}
+
+test('every endpoint of both hosts has a case', () => {
+  expect(declared.map(({ name }) => name).sort()).toEqual(Object.keys(CASES).sort());
+  // What is compared: many tables, and rows in those that matter.
+  for (const { before } of victims) {
+    expect(Object.keys(before).length).toBeGreaterThan(8);
+    for (const table of ['players', 'player_totals', 'ledger', 'api_keys', 'clickhouse events']) {
+      expect(before[table], table).toMatch(/^[1-9]\d* rows/);
+    }
+  }
+});
+
+describe.each(Object.keys(CASES))('%s', (name) => {
+  test('gives nothing of others and does nothing to them', async () => {
+    const endpoint = declared.find((each) => each.name === name);
+    if (endpoint === undefined) throw new Error('there is no such endpoint any more: remove its case');
+    for (const tried of attemptsOn(endpoint)) await attempt(endpoint, tried);
+    await expectUntouched(name);
+  });
+});
+
+test('no cursor of others is of use', async () => {
+  const lists = declared.filter(({ query, mode }) => mode === 'session' && query.includes('cursor'));
+  const used: string[] = [];
+  for (const endpoint of lists) {
+    for (const { place } of victims) {
+      const { path: ids = {} } = CASES[endpoint.name] ?? {};
+      const theirs = endpoint.path.replace(
+        /:(\w+)/g,
+        (_all, name: string) => place[ids[name] ?? 'player_id'],
+      );
+      const headers = { 'x-project-id': place.project_id };
+      const page = await call(`${service.base_url}${theirs}?limit=1`, place.session, { headers });
+      const cursor = page.body.meta?.next_cursor ?? null;
+      if (cursor === null) continue;
+      used.push(endpoint.name);
+      const count = parametersOf(endpoint);
+      const tried = { token: own.session, body_of: own, query: `?limit=1&cursor=${cursor}` };
+      await attempt(endpoint, { ...tried, from: Array.from({ length: count }, () => own), statuses: [422] });
+      if (count > 0) {
+        const from = Array.from({ length: count }, () => place);
+        await attempt(endpoint, { ...tried, from, statuses: [404, 422] });
+      }
+    }
+  }
+  expect(used.filter((name) => name === 'GET /v1/players')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/players/:id/timeline')).toHaveLength(2);
+});
+
+test('no filter finds what others have', async () => {
+  const used: string[] = [];
+  for (const endpoint of declared.filter(({ mode, method }) => mode === 'session' && method === 'GET')) {
+    for (const { place } of victims) {
+      for (const name of endpoint.query.filter((name): name is PlaceId => name in place)) {
+        const query = `?${name}=${encodeURIComponent(place[name])}`;
+        const from = Array.from({ length: parametersOf(endpoint) }, () => own);
+        const answer = await attempt(endpoint, {
+          token: own.session,
+          from,
+          body_of: own,
+          query,
+          statuses: [200],
+        });
+        expect(answer.body.data, `${endpoint.name}${query}`).toEqual([]);
+        used.push(`${endpoint.name} ${name}`);
+      }
+    }
+  }
+  for (const name of ['email', 'external_id', 'phone', 'telegram_id']) {
+    expect(used.filter((each) => each === `GET /v1/players ${name}`)).toHaveLength(2);
+  }
+});
+
+test('lists have the rows of one project, and all of them', async () => {
+  const places = [own, ...victims.map(({ place }) => place)];
+  for (const place of places) {
+    const headers = { 'x-project-id': place.project_id };
+    const { body, text } = await call(`${service.base_url}/v1/players?limit=200`, place.session, { headers });
+    expect((body.data as { project_id: string }[]).map(({ project_id }) => project_id)).toEqual(
+      (body.data as unknown[]).map(() => place.project_id),
+    );
+    expect(text).toContain(place.player_id);
+    for (const other of places.filter((each) => each !== place)) {
+      for (const marker of other.markers) expect(text).not.toContain(marker);
+    }
+  }
+});
+
+describe('bodies that name others', () => {
+  const identify = (body: object) =>
+    call(`${service.base_url}/v1/players/identify`, own.api_key, { method: 'POST', body });
+
+  test('identify knows no player of others, by no id', async () => {
+    for (const { place } of victims) {
+      const { player_id, external_id, anonymous_id } = place;
+      for (const beside of [
+        {},
+        { external_id: 'mine-too' },
+        { anonymous_id: own.anonymous_id },
+        { external_id },
+      ]) {
+        const answer = await identify({ player_id, ...beside, traits: { email: 'stolen@example.com' } });
+        expect([answer.status, answer.body.error?.code]).toEqual([404, 'PLAYER_NOT_FOUND']);
+      }
+      for (const ids of [{ external_id }, { anonymous_id }, { external_id, anonymous_id }]) {
+        const answer = await identify({ ...ids, traits: { email: 'own@example.com' } });
+        expect(answer.status, answer.text).toBe(200);
+        expect(place.markers).not.toContain((answer.body.data as { player_id: string }).player_id);
+      }
+    }
+    await expectUntouched('identify');
+  });
+
+  test('events for players of others end as dead letters', async () => {
+    const { ingest_url, platform } = service;
+    for (const { place } of victims) {
+      const transaction_id = `theft-${place.project_id}`;
+      const properties = { amount: 1, currency: 'EUR', transaction_id, payment_method: 'card' };
+      const events = [
+        { event: 'deposit_confirmed', player_id: place.player_id, properties },
+        { event: 'self_exclusion_set', player_id: place.player_id, anonymous_id: own.anonymous_id },
+        { event: 'custom_theft', player_id: place.player_id.toUpperCase() },
+      ];
+      const body = { events };
+      const sent = await call(`${ingest_url}/v1/events/batch`, own.api_key, { method: 'POST', body });
+      expect(sent.status, sent.text).toBe(202);
+      const { ingestion_id } = sent.body.data as { ingestion_id: string };
+      const letters = await eventually('the dead letters are there', async () => {
+        const headers = { 'x-internal-secret': service.internal_secret };
+        const url = `${service.base_url}/v1/internal/dead-letters?limit=200`;
+        const page = (await call(url, undefined, { headers })).body.data as {
+          reason: string;
+          value: string;
+        }[];
+        const ours = page.filter(({ value }) => value.includes(ingestion_id));
+        return ours.length === events.length ? ours : undefined;
+      });
+      expect(letters.map(({ reason }) => reason)).toEqual(events.map(() => 'UNKNOWN_PLAYER'));
+      // The same transaction and bet ids are other ones elsewhere: nothing of ours stands in their way.
+      const again = { ...properties, transaction_id: 'victim-deposit-0', amount: 77 };
+      const deposit = { event: 'deposit_confirmed', anonymous_id: place.anonymous_id, properties: again };
+      const url = `${ingest_url}/v1/events`;
+      expect((await call(url, own.api_key, { method: 'POST', body: deposit })).status).toBe(202);
+    }
+    expect(
+      await platform.postgres.service`
+      select from ledger where project_id = ${own.project_id} and reference like 'theft-%'`,
+    ).toHaveLength(0);
+    await expectUntouched('events');
+  });
+});
+
+test('as many attempts were made as the endpoints give reason to', () => {
+  const least: Record<Declared['mode'], (endpoint: Declared) => number> = {
+    public: () => 4,
+    internal: () => 6,
+    api_key: () => 4,
+    // Another tenant's ids: 4 attempts for each mixture; its names: 2 for each set of ids, and more.
+    session: (endpoint) => 4 * (2 ** parametersOf(endpoint) - 1) + 3,
+  };
+  const missing = declared.filter(
+    (endpoint) => (ran.get(endpoint.name) ?? 0) < least[endpoint.mode](endpoint),
+  );
+  expect(missing.map(({ name }) => name)).toEqual([]);
+  expect([...ran.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThan(200);
+});

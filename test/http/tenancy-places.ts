@@ -1,0 +1,142 @@
+import { expect } from 'vitest';
+import { sunk, type TestService } from '../engines/embedded.ts';
+
+/** A project of a tenant, full of things that nobody else may see or change. */
+export interface Place {
+  /** Of the tenant's owner. */
+  session: string;
+  api_key: string;
+  tenant_id: string;
+  project_id: string;
+  key_id: string;
+  player_id: string;
+  external_id: string;
+  anonymous_id: string;
+  email: string;
+  phone: string;
+  telegram_id: string;
+  /** Texts that occur in the place's data and nowhere else. */
+  markers: string[];
+}
+
+interface Sending {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  text: string;
+  body: { data?: unknown; meta?: { next_cursor?: string | null }; error?: { code: string } };
+}
+
+/** Calls one of the service's hosts with a bearer token, if there is one. */
+export async function call(url: string, token: string | undefined, sending: Sending = {}): Promise<Answer> {
+  const { method = 'GET', body, headers } = sending;
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  return { status: response.status, text, body: (isJson ? JSON.parse(text) : {}) as Answer['body'] };
+}
+
+async function made(answer: Promise<Answer>): Promise<Record<string, string>> {
+  const { status, text, body } = await answer;
+  expect([200, 201, 202], text).toContain(status);
+  return body.data as Record<string, string>;
+}
+
+/** Fills a project with an API key, players, their events and totals; `label` is in all of it. */
+export async function fillPlace(
+  { base_url, ingest_url }: TestService,
+  owner: { session_token: string; tenant_id: string; project_id: string },
+  label: string,
+): Promise<Place> {
+  const { session_token: session, tenant_id, project_id } = owner;
+  const path = `${base_url}/v1/projects/${project_id}/api-keys`;
+  const key = await made(call(path, session, { method: 'POST', body: { name: `${label}-key` } }));
+  const api_key = key['key'] ?? '';
+  const identified = async (n: number) => {
+    const digits = String(BigInt(`0x${Buffer.from(label).toString('hex').slice(-12)}`)).slice(0, 10);
+    const traits = {
+      email: `${label}-${n}@example.com`,
+      phone: `+${digits}${n}`,
+      telegram_id: `@${label}-${n}`,
+      first_name: `${label}-name-${n}`,
+    };
+    const ids = { external_id: `${label}-external-${n}`, anonymous_id: `${label}-device-${n}` };
+    const body = { ...ids, traits };
+    const { player_id = '' } = await made(
+      call(`${base_url}/v1/players/identify`, api_key, { method: 'POST', body }),
+    );
+    return { player_id, ...ids, ...traits };
+  };
+  const { first_name, ...player } = await identified(0);
+  const others = [await identified(1), await identified(2)];
+  const { anonymous_id } = player;
+  const properties = { amount: 5_000, currency: 'EUR', payment_method: 'card' };
+  for (const n of [0, 1, 2]) {
+    const transaction_id = `${label}-deposit-${n}`;
+    const deposit = {
+      event: 'deposit_confirmed',
+      anonymous_id,
+      properties: { ...properties, transaction_id },
+    };
+    const note = { event: 'custom_note', anonymous_id, properties: { note: `${label}-note-${n}` } };
+    const body = { events: [deposit, note, { event: 'session_start', anonymous_id }] };
+    await made(call(`${ingest_url}/v1/events/batch`, api_key, { method: 'POST', body }));
+  }
+  const { id: key_id = '', prefix = '' } = key;
+  const markers = [label, project_id, key_id, prefix, player.player_id, player.phone, first_name];
+  markers.push(...others.flatMap((other) => [other.player_id, other.phone]));
+  return { session, api_key, tenant_id, project_id, key_id, ...player, markers };
+}
+
+/**
+ * One text per table: everything that Postgres and ClickHouse hold of the tenant, or of the project alone. Which
+ * tables there are is asked of the catalogues.
+ */
+export async function digestOf(
+  service: TestService,
+  { tenant_id, project_id }: Pick<Place, 'tenant_id' | 'project_id'>,
+  only: 'tenant' | 'project',
+): Promise<Record<string, string>> {
+  await sunk(service.platform);
+  const { clickhouse, postgres } = service.platform;
+  const column = only === 'tenant' ? 'tenant_id' : 'project_id';
+  const value = only === 'tenant' ? tenant_id : project_id;
+  const digests: Record<string, string> = {};
+  const tables = await postgres.service<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+      and a.attname = ${column} and not a.attisdropped order by 1`;
+  for (const { name } of tables) {
+    const [row] = await postgres.service<{ digest: string }[]>`
+      select count(*) || ' rows, ' || md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as digest
+      from ${postgres.service(name)} t where ${postgres.service(column)} = ${value}`;
+    digests[name] = row?.digest ?? '';
+  }
+  const stores = await clickhouse.query<{ table: string }>(
+    `select distinct c.table as table from system.columns c join system.tables t
+      on t.database = c.database and t.name = c.table
+    where c.database = currentDatabase() and c.name = {column:String} and t.engine like '%MergeTree' order by 1`,
+    { column },
+  );
+  for (const { table } of stores) {
+    const [row] = await clickhouse.query<{ digest: string }>(
+      `select concat(toString(count()), ' rows, ', toString(groupBitXor(sipHash64(formatRow('JSONEachRow', *))))) as digest
+      from ${table} final where ${column} = {value:UUID}`,
+      { value },
+    );
+    digests[`clickhouse ${table}`] = row?.digest ?? '';
+  }
+  return digests;
+}

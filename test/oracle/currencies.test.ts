@@ -1,0 +1,216 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestService, type TestService, type TestTenant } from '../engines/embedded.ts';
+import { FrontDoor, newSenders, shown, shuffle } from './front-door.ts';
+import { Oracle } from './oracle.ts';
+import { OracleRates } from './rates.ts';
+import { CURRENCIES, RateOperator, rateStepsOf } from './rate-steps.ts';
+import { propertyParameters, runsFromEnvironment } from './settings.ts';
+import { mixedMarket, streamOf, toEvents } from './streams.ts';
+
+const PLAYERS = 120;
+const EVENTS = 500;
+const RATE_STEPS = 70;
+const CONNECTIONS = 6;
+const USUAL_RUNS = 3;
+const TIMEOUT_MS = 60_000 * Math.max(1, runsFromEnvironment('ORACLE_RUNS', USUAL_RUNS) / USUAL_RUNS);
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
+  'keeps totals in %s that follow from events and rates alone, in whatever order both come and change',
+  async (base_currency) => {
+    const seen = { converted: 0, inverse: 0, pending: 0, adjusted: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        streamOf(PLAYERS, EVENTS, false),
+        rateStepsOf(RATE_STEPS),
+        fc.nat(),
+        async (steps, rateSteps, order) => {
+          const tenant = await service.newTenant(base_currency);
+          const rates = new OracleRates();
+          const oracle = new Oracle(base_currency, rates);
+          const { service: sql } = service.platform.postgres;
+          const operator = new RateOperator(sql, tenant.tenant_id, base_currency, rates);
+          const door = new FrontDoor(service, tenant);
+          const senders = newSenders(PLAYERS);
+          for (const [i, sender] of senders.entries())
+            if (i % 3 === 0) await door.identify(sender, oracle, i);
+          await operator.take(rateSteps, 'before');
+          const events = toEvents(steps, senders, [], mixedMarket(base_currency, CURRENCIES));
+          const answers = new Answers();
+          await Promise.all([
+            sendInParts(door, shuffle(events, order), answers),
+            operator.take(rateSteps, 'during', () => answers.next()),
+          ]);
+          await operator.take(rateSteps, 'after');
+          for (const event of events) oracle.take(event);
+
+          expect(await differences(tenant)).toEqual([]);
+          expect(await door.players()).toEqual(shown(oracle));
+          const ledger = await readLedger(tenant);
+          expect(ledger.flatMap((row) => faultsOf(row, base_currency, rates))).toEqual([]);
+          expect(await readAnalytics(tenant)).toEqual(amountsByEvent(ledger));
+          for (const row of ledger) {
+            if (row.rate !== null) seen.converted++;
+            if (row.rate_is_inverse === true) seen.inverse++;
+            if (row.amount !== null && row.base_amount === null) seen.pending++;
+          }
+          seen.adjusted += await countAdjustments(tenant);
+        },
+      ),
+      { ...propertyParameters('ORACLE_RUNS', USUAL_RUNS), endOnFailure: true },
+    );
+    for (const [what, rows] of Object.entries(seen)) expect(rows, what).toBeGreaterThan(10);
+  },
+  TIMEOUT_MS,
+);
+
+/** Answers of intake as they come: a transaction that awaits the next one is open while events are folded. */
+class Answers {
+  #waiting: (() => void)[] = [];
+  #over = false;
+
+  next(): Promise<void> {
+    return this.#over ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  came(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.came();
+  }
+}
+
+async function sendInParts(
+  door: FrontDoor,
+  events: Parameters<FrontDoor['send']>[0],
+  answers: Answers,
+): Promise<void> {
+  const part = Math.ceil(events.length / 8);
+  try {
+    for (let next = 0; next < events.length; next += part) {
+      await door.sendOver(CONNECTIONS, events.slice(next, next + part));
+      answers.came();
+    }
+  } finally {
+    answers.end();
+  }
+}
+
+/** What reconcile finds once every processor has caught up. */
+async function differences({ tenant_id }: TestTenant): Promise<unknown> {
+  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
+    method: 'POST',
+    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+    body: JSON.stringify({ tenant_id }),
+  });
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return (JSON.parse(text) as { data: { listed: unknown } }).data.listed;
+}
+
+interface Row {
+  event: string;
+  reference: string;
+  ingestion_id: string;
+  event_index: number;
+  occurred_ms: bigint;
+  currency: string | null;
+  amount: string | null;
+  payout: string | null;
+  base_amount: bigint | null;
+  base_payout: bigint | null;
+  rate: string | null;
+  rate_ms: bigint | null;
+  rate_is_inverse: boolean | null;
+  /** Whether the table of rates holds the one that the row names. */
+  rate_is_known: boolean;
+}
+
+async function readLedger({ tenant_id }: TestTenant): Promise<Row[]> {
+  return service.platform.postgres.service<Row[]>`
+    select l.event, l.reference, l.ingestion_id, l.event_index, epoch_ms(l.occurred_at) as occurred_ms, l.currency,
+      l.amount::text, l.payout::text, l.base_amount, l.base_payout, l.rate::text, epoch_ms(l.rate_ts) as rate_ms,
+      l.rate_is_inverse, f.rate is not null as rate_is_known
+    from ledger l
+    join tenants t using (tenant_id)
+    left join fx_rates f on f.tenant_id = l.tenant_id and f.ts = l.rate_ts and f.rate = l.rate
+      and f.base = case when l.rate_is_inverse then t.base_currency else l.currency end
+      and f.quote = case when l.rate_is_inverse then l.currency else t.base_currency end
+    where l.tenant_id = ${tenant_id}`;
+}
+
+/** Where the row says something else than the rates of now. */
+function faultsOf(row: Row, base_currency: string, rates: OracleRates): unknown[] {
+  const { currency } = row;
+  const worth = (sent: string | null) =>
+    sent === null
+      ? null
+      : (rates.convert(BigInt(sent), currency ?? '', base_currency, Number(row.occurred_ms)) ?? null);
+  const base_amount = worth(row.amount);
+  const base_payout = worth(row.payout);
+  const isConverted =
+    currency !== null &&
+    currency !== base_currency &&
+    ((BigInt(row.amount ?? 0) > 0n && base_amount !== null) ||
+      (BigInt(row.payout ?? 0) > 0n && base_payout !== null));
+  const used = isConverted ? rates.at(currency, base_currency, Number(row.occurred_ms)) : undefined;
+  const isRight =
+    row.base_amount === base_amount &&
+    row.base_payout === base_payout &&
+    row.rate_is_known === isConverted &&
+    sameNumber(row.rate, used?.rate ?? null) &&
+    row.rate_ms === (used === undefined ? null : BigInt(used.ts_ms)) &&
+    row.rate_is_inverse === (used?.is_inverse ?? null);
+  return isRight ? [] : [{ ...row, expected: { base_amount, base_payout, used } }];
+}
+
+/** Zeros at the end are no other rate. */
+function sameNumber(a: string | null, b: string | null): boolean {
+  const short = (text: string | null) => (text?.includes('.') ? text.replace(/\.?0+$/, '') : text);
+  return short(a) === short(b);
+}
+
+type Amounts = Map<string, string>;
+
+function amountsByEvent(ledger: readonly Row[]): Amounts {
+  return new Map(
+    ledger.map((row) => [
+      `${row.ingestion_id} ${row.event_index}`,
+      `${row.event} ${row.base_amount} ${row.base_payout}`,
+    ]),
+  );
+}
+
+/** What ClickHouse has of the events that the ledger has, in both of its orders; the two must agree. */
+async function readAnalytics({ tenant_id }: TestTenant): Promise<Amounts> {
+  const read = async (table: string) => {
+    const rows = await service.platform.clickhouse.query<Row>(
+      `select event, ingestion_id, event_index, base_amount, base_payout from ${table} final
+       where tenant_id = {tenant_id:UUID} and
+         (event like 'sport_%' or match(event, '^bet_|^(deposit|withdrawal)_(initiated|requested|confirmed|failed)'))
+         and (JSONHas(properties, 'bet_id') or JSONHas(properties, 'transaction_id'))`,
+      { tenant_id },
+    );
+    const amounts = amountsByEvent(rows);
+    expect(amounts.size).toBe(rows.length);
+    return amounts;
+  };
+  const byEvent = await read('events');
+  expect(await read('events_by_player')).toEqual(byEvent);
+  return byEvent;
+}
+
+async function countAdjustments({ tenant_id }: TestTenant): Promise<number> {
+  const rows = await service.platform.postgres.service`
+    select from ledger_adjustments where tenant_id = ${tenant_id}`;
+  return rows.length;
+}
