@@ -12,7 +12,7 @@ import { call, provisionTenant, type InternalApi, type ProvisionedTenant } from 
 import { ServiceProcess } from './service-process.ts';
 
 const DEFAULT_SEED = 1;
-const DEFAULT_SECONDS = 240;
+const DEFAULT_SECONDS = 300;
 const MIN_SECONDS = 10;
 const ISOLATION_SHARE = 0.15;
 const PLAYERS = 5;

@@ -49,9 +49,12 @@ export async function openTransaction(
   };
 }
 
-/** Keeps everybody from writing a table, without a transaction id that somebody might wait for. */
-export async function stopWriters(sql: Db, table: 'bets' | 'ledger'): Promise<{ commit(): Promise<void> }> {
-  return openTransaction(sql, (tx) => tx`lock table ${tx(table)} in share mode`);
+/**
+ * Keeps everybody from writing a table and from locking its rows, without a transaction id that somebody might wait
+ * for.
+ */
+export async function stopWriters(sql: Db, table: string): Promise<{ commit(): Promise<void> }> {
+  return openTransaction(sql, (tx) => tx`lock table ${tx(table)} in exclusive mode`);
 }
 
 /** `pair`: base/quote. */

@@ -58,7 +58,8 @@ describe('a rate that is committed while a fold that read without it is under wa
     const early = began_before
       ? await openTransaction(sql, (tx) => insertRate(tx, place, 'SEK/EUR', '0.1'))
       : undefined;
-    const writers = await stopWriters(sql, 'ledger');
+    // It has read, and has nothing written yet.
+    const writers = await stopWriters(sql, 'fold_positions');
     const folding = foldBatch(fixture.newFold(), batchOf(place, [deposit('a', 't', 500, 'SEK')], { topic }));
     await fixture.someoneWaits();
     if (early === undefined) await insertRate(sql, place, 'SEK/EUR', '0.1');
@@ -205,6 +206,26 @@ describe('a player who is merged into another while rows are restated', () => {
 });
 
 describe('two restaters at once', () => {
+  it('leave the newest rate, also where one has read the rate before it and writes last', async () => {
+    await foldAll(fixture, place, [deposit('a', 't', 500, 'SEK')]);
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    const totals = await stopWriters(sql, 'player_totals');
+    const first = restateOnce(restaterOn(sql));
+    await fixture.someoneWaits();
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    const { counted, horizons } = countingHorizons(sql);
+    const second = restateOnce(restaterOn(counted));
+    await eventually(
+      'the second waits for the first',
+      async () => (horizons() > 2 ? true : undefined),
+      5_000,
+    );
+    await totals.commit();
+    await Promise.all([first, second]);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
+    expect(await adjustmentsOf(sql, place)).toMatchObject([{ base_amount: 50n }]);
+  });
+
   it('do the work once', async () => {
     const events = Array.from({ length: 600 }, (_, i) => deposit(`p-${i % 40}`, `t-${i}`, 100, 'SEK'));
     await foldAll(fixture, place, events);

@@ -296,7 +296,7 @@ test('the documentation names the header, the codes and the mark of a replay', (
   expect(order?.parameters.map(({ name }) => name)).toContain('Idempotency-Key');
   expect(order?.responses['409']?.description).toContain('IDEMPOTENCY_IN_PROGRESS');
   expect(order?.responses['422']?.description).toContain('IDEMPOTENCY_KEY_REUSED');
-  expect(Object.keys(order?.responses['201']?.headers ?? {})).toEqual(['Idempotent-Replayed']);
+  expect(Object.keys(order?.responses['201']?.headers ?? {})).toContain('Idempotent-Replayed');
   const plain = paths['/v1/test/shops/{id}/plain']?.post;
   expect(plain?.parameters.map(({ name }) => name)).not.toContain('Idempotency-Key');
   expect(JSON.stringify(plain)).not.toContain('IDEMPOTEN');

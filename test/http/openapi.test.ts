@@ -1,17 +1,36 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import * as addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/errors.ts';
+import { EVENTS } from '../../src/events/catalogue.ts';
+import { findEventProblem } from '../../src/events/validate.ts';
 import { apiEndpoints } from '../../src/http/api-app.ts';
-import { openFixture, type Fixture } from './api-fixture.ts';
+import type { AnyEndpoint } from '../../src/http/endpoint.ts';
+import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
+import { custom, login, REQUIRED } from './sound-events.ts';
 
 let fixture: Fixture;
+let tenant: Tenant;
 let document: Document;
 
+type Json = Record<string, unknown>;
+interface Header {
+  required?: boolean;
+  schema: Json;
+}
+interface Response {
+  description: string;
+  headers?: Record<string, Header>;
+  content: Record<string, { schema: Json }>;
+  links?: Record<string, { operationId: string; parameters: Record<string, string> }>;
+}
 interface Operation {
   operationId: string;
   security: Record<string, unknown>[];
-  parameters: { name: string; in: string }[];
-  requestBody?: { content: Record<string, { schema: { properties?: Record<string, unknown> } }> };
-  responses: Record<string, { description: string }>;
+  servers?: { url: string; variables: Record<string, { default: string }> }[];
+  parameters: { name: string; in: string; schema: Json }[];
+  requestBody?: { content: Record<string, { schema: Json & { properties?: Record<string, Json> } }> };
+  responses: Record<string, Response>;
 }
 interface Document {
   openapi: string;
@@ -20,6 +39,7 @@ interface Document {
 
 beforeAll(async () => {
   fixture = await openFixture();
+  tenant = await fixture.makeTenant();
   document = JSON.parse((await fixture.call('/openapi.json')).text) as Document;
 });
 afterAll(() => fixture.close());
