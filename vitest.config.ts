@@ -4,7 +4,7 @@ import { NO_PROVIDERS } from './test/engines/no-providers.ts';
 const shared = {
   // The embedded ClickHouse allows one data folder per process, so every file gets a process of its own.
   pool: 'forks' as const,
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   hookTimeout: 120_000,
   teardownTimeout: 30_000,
   // Also for the services that tests start as processes.

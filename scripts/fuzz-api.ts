@@ -63,7 +63,8 @@ async function main(): Promise<void> {
   const api = { internal_secret: randomUUID() + randomUUID() };
   const service = await newService(data_dir, api.internal_secret);
   // A Ctrl-C at the terminal ends schemathesis; what is left then is to stop the service.
-  process.on('SIGINT', () => undefined);
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
   try {
     await service.start();
     const runs = await prepareRuns(service, { ...api, base_url: service.base_url }, seconds);
@@ -76,7 +77,11 @@ async function main(): Promise<void> {
         `${service.base_url}/openapi.json`,
         ...flags,
       ];
-      if ((await exitOf(program, args, data_dir, environment)) !== 0) process.exitCode = 1;
+      if ((await exitOf(program, args, data_dir, environment, stopping.signal)) !== 0) process.exitCode = 1;
+      if (stopping.signal.aborted) {
+        process.exitCode = 130;
+        break;
+      }
     }
   } finally {
     await service.stop();
@@ -164,18 +169,22 @@ function userOf(name: string, { session_token }: ProvisionedTenant) {
   return { name, fixedHeaders: [{ name: 'Authorization', value: `Bearer ${session_token}` }] };
 }
 
-/** Runs the program on this terminal; resolves with its exit code, 1 after a signal. Rejects when there is none. */
+/**
+ * Runs the program on this terminal until it ends or `stopping` is aborted; resolves with its exit code, 1 after a
+ * signal. Rejects when there is no such program.
+ */
 async function exitOf(
   program: string,
   args: string[],
   cwd: string,
   environment: Record<string, string>,
+  stopping?: AbortSignal,
 ): Promise<number> {
   const child = spawn(program, args, { cwd, env: { ...process.env, ...environment }, stdio: 'inherit' });
-  const terminate = () => child.kill('SIGTERM');
-  process.once('SIGTERM', terminate);
+  const end = () => child.kill('SIGINT');
+  stopping?.addEventListener('abort', end, { once: true });
   const [code] = (await once(child, 'exit')) as [number | null];
-  process.off('SIGTERM', terminate);
+  stopping?.removeEventListener('abort', end);
   return code ?? 1;
 }
 

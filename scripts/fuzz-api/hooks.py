@@ -28,8 +28,9 @@ DEPENDS_ON_DATA = [
 # parameter called like an id that no operation answers; ours (X-Tenant-Id, external_id) are optional or the caller's own.
 stateful.is_likely_root_transition = lambda operation, node, produced: not operation.path_parameters
 
-# What the service has answered so far.
+# What the service has answered so far: the players that are not deleted, all of them, and cursors.
 players = deque(os.environ["FUZZ_PLAYER_IDS"].split(","), maxlen=50)
+seen = set(players)
 cursors = deque(maxlen=50)
 
 
@@ -55,14 +56,14 @@ def after_call(context, case, response):
     if response.status_code >= 300 or not case.path.startswith("/v1/"):
         return
     answer = response.json()
-    data = answer["data"]
-    if case.path == "/v1/players/identify":
+    data, meta = answer.get("data"), answer.get("meta")
+    if isinstance(data, dict) and "player_id" in data and data["player_id"] not in seen:
         players.append(data["player_id"])
-    if case.method == "DELETE" and data["id"] in players:
+        seen.add(data["player_id"])
+    if case.method == "DELETE" and case.path == "/v1/players/{id}" and data["id"] in players:
         players.remove(data["id"])
-    cursor = answer.get("meta", {}).get("next_cursor")
-    if cursor is not None:
-        cursors.append(cursor)
+    if meta is not None and meta.get("next_cursor") is not None:
+        cursors.append(meta["next_cursor"])
 
 
 @schemathesis.hook
@@ -97,7 +98,9 @@ def change_body(body):
 def replace_id(values, name, known):
     """Puts a known id for a valid one, but not always, so that others are asked for, too."""
     value = values.get(name) if values else None
-    if isinstance(value, str) and UUID.fullmatch(value) and value not in known and known and mostly(value):
+    if not isinstance(value, str) or not UUID.fullmatch(value) or value in seen:
+        return
+    if known and mostly(value):
         values[name] = known[number_of(value) % len(known)]
 
 
@@ -120,4 +123,4 @@ def mostly(text):
 
 def number_of(text):
     """The same number for the same text in every run."""
-    return zlib.adler32(text.encode())
+    return zlib.adler32(text.encode(errors="replace"))

@@ -23,6 +23,13 @@ const COMMON = {
   },
 } satisfies Record<string, JsonSchema>;
 
+const EXAMPLE = {
+  event: 'deposit_confirmed',
+  anonymous_id: 'visitor-7',
+  timestamp: '2026-01-31T12:00:00.000Z',
+  properties: { amount: 5_000, currency: 'EUR', transaction_id: 'deposit-42', payment_method: 'card' },
+};
+
 /** JSON Schema of one event in a request (spec part 6), made from the catalogue: an alternative per shape of properties. */
 export function eventSchema(): JsonSchema {
   const shapes = new Map<string, { definition: EventDefinition; names: string[] }>();
@@ -38,6 +45,7 @@ export function eventSchema(): JsonSchema {
   const custom = { type: 'string', pattern: `^${CUSTOM_PREFIX}.`, maxLength: MAX_EVENT_NAME_LENGTH };
   return {
     description: 'One event (spec part 6); money is in the smallest unit, `currency` is of the catalogue',
+    examples: [EXAMPLE],
     anyOf: [...canonical, alternative(custom, { type: 'object' }, false)],
   };
 }

@@ -49,7 +49,9 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
   ];
   let text = '';
   const all = [...endpoints, documentEndpoint(() => text)];
-  text = JSON.stringify(openApiDocument([...all, ...INGESTION_DOCS]));
+  text = JSON.stringify(
+    openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
+  );
   return all;
 }
 

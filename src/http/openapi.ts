@@ -27,20 +27,24 @@ const SECURITY: Record<Access['mode'], Json[]> = {
   session: [{ session: [] }],
 };
 
-const INGESTION_SERVER: Json = {
-  url: '{ingest_url}',
-  description: 'The ingestion host',
-  variables: { ingest_url: { default: 'http://localhost:8081' } },
-};
-
-/** The OpenAPI 3.1 document of the endpoints, made from the schemas that check requests. */
-export function openApiDocument(endpoints: readonly DocumentedEndpoint[]): Json {
+/**
+ * The OpenAPI 3.1 document of the endpoints, made from the schemas that check requests. `ingest_url` is where the
+ * ingestion host is unless the reader knows better.
+ */
+export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest_url: string): Json {
   const paths: Record<string, Json> = {};
   const linked = endpoints.map(linkedOperation);
+  const ingestion = {
+    url: '{ingest_url}',
+    description: 'The ingestion host',
+    variables: { ingest_url: { default: ingest_url } },
+  };
   for (const [i, endpoint] of endpoints.entries()) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
-    const links = linked[i] === undefined ? {} : linksOf(linked[i], linked);
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, links);
+    (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
+      ...operation(endpoint, linked[i] === undefined ? {} : linksOf(linked[i], linked)),
+      ...(endpoint.server === undefined ? {} : { servers: [ingestion] }),
+    };
   }
   return {
     openapi: '3.1.0',
@@ -100,13 +104,12 @@ function operationId({ method, path }: DocumentedEndpoint): string {
 }
 
 function operation(endpoint: DocumentedEndpoint, links: Json): Json {
-  const { summary, access, body, status, content_type, server } = endpoint;
+  const { summary, access, body, status, content_type } = endpoint;
   const type = content_type?.split(';', 1)[0] ?? 'application/json';
   return {
     summary,
     description: describeAccess(access),
     operationId: operationId(endpoint),
-    ...(server === undefined ? {} : { servers: [INGESTION_SERVER] }),
     security: SECURITY[access.mode],
     parameters: parameters(endpoint),
     ...(body === undefined

@@ -56,7 +56,8 @@ export function decide(given: GivenIds, named: Named): Decision {
       !target.deleted &&
       target.external_id === null &&
       given.external_id !== undefined,
-    link_anonymous_id: isChangeable && given.anonymous_id !== undefined && named.by_anonymous_id === undefined,
+    link_anonymous_id:
+      isChangeable && given.anonymous_id !== undefined && named.by_anonymous_id === undefined,
     merge: distinct(merge),
     conflict,
   };

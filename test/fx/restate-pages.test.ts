@@ -104,6 +104,28 @@ describe('what a row said before', () => {
   });
 });
 
+describe('a bet of two players', () => {
+  it('is restated for each of them alone', async () => {
+    await foldAll(fixture, place, [
+      placed('stakes', 'both', 1_000, 'SEK'),
+      settled('paid', 'both', 1_000, 3_000, 'SEK'),
+      placed('stakes', 'one', 500, 'SEK'),
+      settled('paid', 'one', 500, 700, 'EUR'),
+    ]);
+    const expectTotals = async (staked: object, paid: object) => {
+      expect(await totalsOf(sql, place, 'stakes')).toMatchObject({ won: 0n, bets: 2n, ...staked });
+      expect(await totalsOf(sql, place, 'paid')).toMatchObject({ wagered: 0n, bets: 0n, ...paid });
+    };
+    await expectTotals({ wagered: 0n, pending: 2n }, { won: 700n, pending: 1n });
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await restate();
+    await expectTotals({ wagered: 150n, pending: 0n }, { won: 1_000n, pending: 0n });
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    await restate();
+    await expectTotals({ wagered: 300n, pending: 0n }, { won: 1_300n, pending: 0n });
+  });
+});
+
 describe('many rows', () => {
   const ROWS = 2_000;
   const events = Array.from({ length: ROWS }, (_, i) => deposit(`p-${i % 70}`, `t-${i}`, 10 * i, 'SEK'));

@@ -45,6 +45,9 @@ describe('paths and methods', () => {
     expect(answer.headers['allow']).toBe('DELETE, GET, PATCH');
     expect((await fixture.call('/v1/players', { method: 'DELETE' })).headers['allow']).toBe('GET');
     expectError(await fixture.call('/v1/me?x=1', { method: 'POST', body: {} }), 405, 'METHOD_NOT_ALLOWED');
+    // A path with a name of its own is not one of the paths with an id in its place.
+    const identifyByPut = await fixture.call('/v1/players/identify', { method: 'PUT', body: {} });
+    expect(identifyByPut.headers['allow']).toBe('POST');
     const identifyByGet = await fixture.as(tenant.session, '/v1/players/identify');
     expectError(identifyByGet, 404, 'PLAYER_NOT_FOUND');
   });
@@ -110,18 +113,26 @@ describe('bodies', () => {
 
 test('broken HTTP gets the envelope too', async () => {
   await fixture.app.listen({ host: '127.0.0.1', port: 0 });
+  const broken = await exchange('NOT HTTP AT ALL\r\n\r\n');
+  expect(broken).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  expect(broken).toContain('{"error":{"code":"BODY_MALFORMED"');
+  const large = await exchange(`GET /healthz?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  expect(large).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/);
+  expect(large).toContain('{"error":{"code":"HEADERS_TOO_LARGE"');
+});
+
+/** All that the app answers to these bytes until it closes the connection. */
+function exchange(bytes: string): Promise<string> {
   const address = fixture.app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const answer = await new Promise<string>((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write('NOT HTTP AT ALL\r\n\r\n'));
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
     let text = '';
     socket.on('data', (chunk) => (text += chunk.toString()));
     socket.on('close', () => resolve(text));
     socket.on('error', reject);
   });
-  expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
-  expect(answer).toContain('{"error":{"code":"BODY_MALFORMED"');
-});
+}
 
 describe('when an engine is gone', () => {
   test('requests are 503 with Retry-After, and readiness names it', async () => {

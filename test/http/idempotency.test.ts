@@ -291,7 +291,9 @@ test('the documentation names the header, the codes and the mark of a replay', (
     parameters: { name: string }[];
     responses: Record<string, { description: string; headers?: object }>;
   }
-  const { paths } = openApiDocument(shop.endpoints) as { paths: Record<string, { post: Operation }> };
+  const { paths } = openApiDocument(shop.endpoints, 'http://localhost') as {
+    paths: Record<string, { post: Operation }>;
+  };
   const order = paths['/v1/test/shops/{id}/orders']?.post;
   expect(order?.parameters.map(({ name }) => name)).toContain('Idempotency-Key');
   expect(order?.responses['409']?.description).toContain('IDEMPOTENCY_IN_PROGRESS');

@@ -1,8 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { repointEvents } from '../../src/analytics/correction-queries.ts';
+import {
+  markMerges,
+  repointEvents,
+  tryBeTheRewriter,
+  writeAliases,
+} from '../../src/analytics/correction-queries.ts';
+import { encodePlayerEvent, playerKey } from '../../src/events/envelope.ts';
 import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
-import { deposit, Operator, placed, session, withdrawal, type Sent, type Who } from '../identity/operator.ts';
+import {
+  ann,
+  laptop,
+  phone,
+  deposit,
+  Operator,
+  placed,
+  session,
+  withdrawal,
+  type Sent,
+  type Who,
+} from '../identity/operator.ts';
 
 // What ClickHouse knows of merged players: at first through an alias, later because its rows were rewritten.
 
@@ -16,10 +33,7 @@ beforeEach(async () => {
   operator = await Operator.open(service);
 });
 
-const phone = { anonymous_id: 'phone' };
-const laptop = { anonymous_id: 'laptop' };
 const tablet = { anonymous_id: 'tablet' };
-const ann = { external_id: 'ann' };
 
 const START_MS = Date.now() - 3_600_000;
 /** Events a second apart, so that their order on the timeline is known. */
@@ -96,7 +110,12 @@ describe('the history of merged players', () => {
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     await operator.squash();
-    await land(...inOrder([deposit(laptop, 't-3', 3), session({ player_id: merged_id }), deposit(laptop, 't-2', 20)], 10));
+    await land(
+      ...inOrder(
+        [deposit(laptop, 't-3', 3), session({ player_id: merged_id }), deposit(laptop, 't-2', 20)],
+        10,
+      ),
+    );
     expect(await operator.timeline(player_id)).toEqual([
       'session_start',
       'deposit_confirmed',
@@ -109,14 +128,19 @@ describe('the history of merged players', () => {
   });
 
   it('is paged as one, also by a cursor from before', async () => {
-    const events = Array.from({ length: 12 }, (_, i) => ({ ...session(i % 3 === 0 ? laptop : phone), event: `custom_${i}` }));
+    const events = Array.from({ length: 12 }, (_, i) => ({
+      ...session(i % 3 === 0 ? laptop : phone),
+      event: `custom_${i}`,
+    }));
     await land(...inOrder(events));
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     const page = async (id: string, suffix: string) => {
       const url = `${service.base_url}/v1/players/${id}/timeline?limit=5${suffix}`;
-      const response = await fetch(url, { headers: { authorization: `Bearer ${operator.tenant.session_token}` } });
+      const response = await fetch(url, {
+        headers: { authorization: `Bearer ${operator.tenant.session_token}` },
+      });
       return (await response.json()) as { data: { event: string }[]; meta: { next_cursor: string | null } };
     };
     const newestFirst = events.map(({ event }) => event).reverse();
@@ -126,20 +150,23 @@ describe('the history of merged players', () => {
       const second = await page(id, `&cursor=${first.meta.next_cursor}`);
       const third = await page(id, `&cursor=${second.meta.next_cursor}`);
       expect(third.meta.next_cursor).toBeNull();
-      expect([first, second, third].flatMap(({ data }) => data.map(({ event }) => event))).toEqual(newestFirst);
+      expect([first, second, third].flatMap(({ data }) => data.map(({ event }) => event))).toEqual(
+        newestFirst,
+      );
     }
   });
 
   it('never lacks or doubles an event while ClickHouse is being rewritten', async () => {
-    const many = (who: Who, name: string) => Array.from({ length: 40 }, (_, i) => deposit(who, `${name}-${i}`, 1));
+    const many = (who: Who, name: string) =>
+      Array.from({ length: 40 }, (_, i) => deposit(who, `${name}-${i}`, 1));
     await land(...inOrder(many(phone, 'p')), ...inOrder(many(laptop, 'l'), 40));
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
-    let done = false;
-    const squashed = operator.squash().finally(() => (done = true));
+    const rewriting = { isDone: false };
+    const squashed = operator.squash().finally(() => (rewriting.isDone = true));
     let looks = 0;
-    while (!done) {
+    while (!rewriting.isDone) {
       const id = looks++ % 2 === 0 ? player_id : merged_id;
       const [timeline, deposited] = await Promise.all([operator.timeline(id), operator.depositedToday(id)]);
       expect(timeline).toHaveLength(80);
@@ -167,7 +194,9 @@ describe('the history of merged players', () => {
         return (row?.waiting ?? 0n) >= 2n ? true : undefined;
       });
       // The embedded engine runs queries one after the other, so theirs are over when this one is.
-      await repointEvents(clickhouse, [{ tenant_id, project_id, player_id: merged_id, into_player_id: player_id }]);
+      await repointEvents(clickhouse, [
+        { tenant_id, project_id, player_id: merged_id, into_player_id: player_id },
+      ]);
       await tx`update player_merges set squashed_at = now() where tenant_id = ${tenant_id}`;
     });
     expect(await pending).toEqual([['deposit_confirmed', 'deposit_confirmed'], 120]);
@@ -177,7 +206,9 @@ describe('the history of merged players', () => {
 describe('a chain of merges', () => {
   /** Deposits of three devices, and the ids of their players. */
   async function threeVisitors(): Promise<[string, string, string]> {
-    await land(...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]));
+    await land(
+      ...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]),
+    );
     return [await idOf(phone), await idOf(laptop), await idOf(tablet)];
   }
   const merge = (anonymous: object, player_id: string) => operator.identify({ ...anonymous, player_id });
@@ -231,7 +262,9 @@ describe('a chain of merges', () => {
 
 describe('the rewriter', () => {
   it('may do its work again after it died half-way', async () => {
-    await land(...inOrder([deposit(phone, 't-1', 1), withdrawal(laptop, 't-2', 20), placed(laptop, 'b-1', 300)]));
+    await land(
+      ...inOrder([deposit(phone, 't-1', 1), withdrawal(laptop, 't-2', 20), placed(laptop, 'b-1', 300)]),
+    );
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
@@ -239,7 +272,11 @@ describe('the rewriter', () => {
     const { tenant_id } = operator.tenant;
     for (let round = 0; round < 3; round++) {
       await operator.squash();
-      expect(await operator.timeline(player_id)).toEqual(['bet_placed', 'withdrawal_confirmed', 'deposit_confirmed']);
+      expect(await operator.timeline(player_id)).toEqual([
+        'bet_placed',
+        'withdrawal_confirmed',
+        'deposit_confirmed',
+      ]);
       expect(await tracesOf(merged_id)).toBe(0);
       expect(await operator.differences()).toEqual([]);
       // Died after ClickHouse was rewritten, and before Postgres was told; or even before the alias was noted.
@@ -250,17 +287,135 @@ describe('the rewriter', () => {
     await operator.squash();
   });
 
+  it('waits for events that were folded before the merge and have not landed', async () => {
+    for (let round = 0; round < 5; round++) {
+      operator = await Operator.open(service);
+      const merged_id = await idOf(laptop);
+      const player_id = await idOf({ ...phone, ...ann });
+      await operator.fold(deposit(laptop, 't-1', 20));
+      await operator.identify({ ...laptop, ...ann });
+      await operator.squash();
+      expect(await operator.depositedToday(player_id)).toBe(20);
+      expect(await tracesOf(merged_id)).toBe(0);
+      expect(await operator.differences()).toEqual([]);
+    }
+  });
+
+  /** Emits an event of the player again, as a fold does that was believed to be dead. */
+  async function repeat(
+    sent: Sent,
+    ids: { player_id: string; ingestion_id: string },
+    base_amount: bigint | null,
+  ) {
+    const { tenant_id, project_id } = operator.tenant;
+    const at_ms = Date.parse(String(sent.timestamp));
+    const value = encodePlayerEvent({
+      tenant_id,
+      project_id,
+      event: sent.event,
+      ...ids,
+      event_index: 0,
+      occurred_at: at_ms,
+      received_at: at_ms,
+      base_amount,
+      base_payout: null,
+      properties: sent.properties ?? {},
+    });
+    const { eventLog } = service.platform;
+    await eventLog.append('player-events', [{ key: playerKey(project_id, ids.player_id), value }]);
+    await sunk(service.platform);
+  }
+
+  it('has the last word over an event that comes again under the old id', async () => {
+    const [sent = session(laptop)] = inOrder([deposit(laptop, 't-1', 20)]);
+    const ingestion_id = await operator.send(sent);
+    await sunk(service.platform);
+    const merged_id = await idOf(laptop);
+    const player_id = await idOf({ ...phone, ...ann });
+    await operator.identify({ ...laptop, ...ann });
+    await operator.squash();
+    await repeat(sent, { player_id: merged_id, ingestion_id }, 20n);
+    expect(await operator.timeline(player_id)).toEqual(['deposit_confirmed']);
+    expect(await operator.depositedToday(merged_id)).toBe(20);
+    expect(await operator.differences()).toEqual([]);
+  });
+
+  it('keeps the amount of an event that came again under the new id and was converted since', async () => {
+    const [sent = session(laptop)] = inOrder([deposit(laptop, 't-1', 200, 'SEK')]);
+    const ingestion_id = await operator.send(sent);
+    await sunk(service.platform);
+    const player_id = await idOf({ ...phone, ...ann });
+    await operator.identify({ ...laptop, ...ann });
+    // The fold died before it had committed the batch, and the next one resolves it to the survivor.
+    await repeat(sent, { player_id, ingestion_id }, null);
+    await service.platform.postgres.service`
+      insert into fx_rates (tenant_id, base, quote, ts, rate)
+      values (${operator.tenant.tenant_id}, 'EUR', 'SEK', ${new Date(START_MS - 1_000)}, 10)`;
+    expect(await operator.differences()).toEqual([]);
+    expect(await operator.depositedToday(player_id)).toBe(20);
+    await operator.squash();
+    expect(await operator.differences()).toEqual([]);
+    expect(await operator.depositedToday(player_id)).toBe(20);
+  });
+
+  it.each(['aliased_at', 'squashed_at'] as const)(
+    'notices a player who is merged on before %s is set',
+    async (column) => {
+      await land(
+        ...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]),
+      );
+      const [a, b, c] = [await idOf(phone), await idOf(laptop), await idOf(tablet)];
+      const { clickhouse, clock, postgres } = service.platform;
+      const sql = postgres.service;
+      const merge = { ...operator.tenant, player_id: a, into_player_id: b };
+      if (column === 'squashed_at') {
+        await operator.identify({ ...phone, player_id: b });
+        expect(await operator.differences()).toEqual([]);
+      }
+      await sql.begin(async (tx) => {
+        // The service's own rewriter has to wait.
+        await eventually('the place of the rewriter is free', async () =>
+          (await tryBeTheRewriter(tx)) ? true : undefined,
+        );
+        if (column === 'aliased_at') {
+          await operator.identify({ ...phone, player_id: b });
+          await writeAliases(clickhouse, [merge], 0, clock.now_ms());
+        } else {
+          await repointEvents(clickhouse, [merge]);
+          await writeAliases(clickhouse, [merge], 1, clock.now_ms());
+        }
+        await operator.identify({ ...laptop, player_id: c });
+        await markMerges(sql, [merge], column);
+      });
+      expect(await operator.differences()).toEqual([]);
+      for (const id of [a, b, c]) expect(await operator.depositedToday(id)).toBe(321);
+      await operator.squash();
+      expect([await tracesOf(a), await tracesOf(b)]).toEqual([0, 0]);
+      expect(await operator.differences()).toEqual([]);
+    },
+  );
+
   it('leaves the rows of other tenants alone that have the same ids', async () => {
     await land(...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20)]));
     const merged_id = await idOf(laptop);
     const stranger = await Operator.open(service);
     // No service makes such a row: a player of the stranger with the id of the merged one.
     const foreign = {
-      ...{ tenant_id: stranger.tenant.tenant_id, project_id: stranger.tenant.project_id },
-      ...{ event: 'login', player_id: merged_id, occurred_at: START_MS, received_at: START_MS },
-      ...{ ingestion_id: merged_id, event_index: 0, base_amount: null, base_payout: null, properties: {} },
+      tenant_id: stranger.tenant.tenant_id,
+      project_id: stranger.tenant.project_id,
+      event: 'login',
+      player_id: merged_id,
+      occurred_at: START_MS,
+      received_at: START_MS,
+      ingestion_id: merged_id,
+      event_index: 0,
+      properties: {},
     };
-    await service.platform.clickhouse.insertLines('events', [JSON.stringify(foreign)], `foreign-${merged_id}`);
+    await service.platform.clickhouse.insertLines(
+      'events',
+      [JSON.stringify(foreign)],
+      `foreign-${merged_id}`,
+    );
     await operator.identify({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     expect(await operator.differences()).toEqual([]);

@@ -64,7 +64,8 @@ describe('an exclusion, a ban, a review', () => {
     expect((await operator.list(`&status=${expected}`)).map(({ id }) => id)).toEqual([ann_id]);
     // A ban that ends reveals the exclusion that it hid, whichever of the two it was of.
     const below = [of_ann, of_visitor].includes('self_excluded') ? 'self_excluded' : 'active';
-    if (expected === 'banned') expect(await operator.patch(ann_id, { status: 'active' })).toMatchObject({ status: below });
+    if (expected === 'banned')
+      expect(await operator.patch(ann_id, { status: 'active' })).toMatchObject({ status: below });
   });
 
   it('that events said of either holds until an event after it lifts it', async () => {
@@ -141,7 +142,12 @@ describe('KYC', () => {
 });
 
 describe('the profile', () => {
-  const contact = { email: 'a@example.com', phone: '+356000001', telegram_id: '@a', timezone: 'Europe/Malta' };
+  const contact = {
+    email: 'a@example.com',
+    phone: '+356000001',
+    telegram_id: '@a',
+    timezone: 'Europe/Malta',
+  };
 
   it('is filled up from the merged player', async () => {
     await two();
@@ -154,14 +160,19 @@ describe('the profile', () => {
       default_currency_code: 'EUR',
       custom_attributes: { first_name: 'Ann', tags: ['vip'] },
     });
-    expect((await operator.list('&email=a@example.com')).map(({ external_id }) => external_id)).toEqual(['ann']);
+    expect((await operator.list('&email=a@example.com')).map(({ external_id }) => external_id)).toEqual([
+      'ann',
+    ]);
   });
 
   it('keeps what the survivor has', async () => {
     await two();
     await operator.identify({ ...ann, traits: { ...contact, first_name: 'Ann', deep: { a: 1 } } });
     const other = { email: 'b@example.com', phone: '+356000002', telegram_id: '@b', timezone: 'Europe/Rome' };
-    await operator.identify({ ...visitor, traits: { ...other, first_name: 'Bob', deep: { b: 2 }, colour: 'red' } });
+    await operator.identify({
+      ...visitor,
+      traits: { ...other, first_name: 'Bob', deep: { b: 2 }, colour: 'red' },
+    });
     expect(await merge()).toMatchObject({
       ...contact,
       custom_attributes: { first_name: 'Ann', deep: { a: 1 }, colour: 'red' },
@@ -204,7 +215,8 @@ describe('a merge that cannot be', () => {
     const { status, error } = await operator.tryToIdentify({ ...visitor, ...ann });
     expect([status, error.code]).toEqual([409, 'CONFLICT']);
     expect(error.message).toMatch(/64 bits/);
-    const rows = await sql`select player_id, total_deposited from player_totals where tenant_id = ${tenant_id}`;
+    const rows =
+      await sql`select player_id, total_deposited from player_totals where tenant_id = ${tenant_id}`;
     expect(rows).toHaveLength(2);
     expect((await operator.identify(visitor)).player_id).toBe(visitor_id);
   });
@@ -235,6 +247,9 @@ describe('a call that waits while its player is merged', () => {
     });
     const answer = await pending;
     expect(answer?.status, JSON.stringify(answer?.error)).toBe(200);
-    expect(answer?.data).toMatchObject({ id: ann_id, ...(method === 'PATCH' ? { email: 'late@example.com' } : {}) });
+    expect(answer?.data).toMatchObject({
+      id: ann_id,
+      ...(method === 'PATCH' ? { email: 'late@example.com' } : {}),
+    });
   });
 });

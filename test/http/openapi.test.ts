@@ -1,5 +1,4 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import * as addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/errors.ts';
 import { EVENTS } from '../../src/events/catalogue.ts';
@@ -7,7 +6,7 @@ import { findEventProblem } from '../../src/events/validate.ts';
 import { apiEndpoints } from '../../src/http/api-app.ts';
 import type { AnyEndpoint } from '../../src/http/endpoint.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
-import { custom, login, REQUIRED } from './sound-events.ts';
+import { custom, login, propertiesOf } from './sound-events.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -34,6 +33,7 @@ interface Operation {
 }
 interface Document {
   openapi: string;
+  components: Json;
   paths: Record<string, Record<string, Operation>>;
 }
 
@@ -43,6 +43,13 @@ beforeAll(async () => {
   document = JSON.parse((await fixture.call('/openapi.json')).text) as Document;
 });
 afterAll(() => fixture.close());
+
+/** `path` with `:name` for parameters. */
+function operationOf(method: string, path: string): Operation {
+  const found = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+  if (found === undefined) throw new Error(`${method} ${path} is not documented`);
+  return found;
+}
 
 const operations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
 
@@ -115,6 +122,235 @@ test('inputs come from the schemas', () => {
       '503',
     ]),
   );
+});
+
+/** What every endpoint of an access may answer, beside its success and its own errors. */
+const OF_ACCESS: Record<AnyEndpoint['access']['mode'], number[]> = {
+  public: [431, 500],
+  internal: [401, 431, 500, 503],
+  api_key: [401, 431, 500, 503],
+  session: [401, 403, 422, 429, 431, 500, 503],
+};
+
+function statusesOf({ access, method, status, errors, query, body, idempotent }: AnyEndpoint): Set<number> {
+  const found = new Set<number>([status, ...OF_ACCESS[access.mode]]);
+  const add = (...more: number[]) => more.forEach((one) => found.add(one));
+  if (access.mode === 'session' && access.scope === 'project') add(404);
+  if (access.mode === 'api_key' && access.rate !== 'none') add(429);
+  if (method !== 'GET') add(400, 413, 415);
+  if (query !== undefined || body !== undefined) add(422);
+  if (idempotent === true) add(409, 422, 503);
+  add(...errors.map((code) => ERRORS[code].status));
+  return found;
+}
+
+test('every operation documents the statuses that its access, method and errors imply, and no other', () => {
+  for (const endpoint of apiEndpoints(fixture.platform, fixture.config, fixture.deps)) {
+    const documented = Object.keys(operationOf(endpoint.method, endpoint.path).responses).map(Number);
+    expect(new Set(documented), `${endpoint.method} ${endpoint.path}`).toEqual(statusesOf(endpoint));
+  }
+});
+
+test('every status documents the headers that it always carries', () => {
+  for (const { operationId, responses, servers } of operations()) {
+    for (const [status, { headers = {} }] of Object.entries(responses)) {
+      const required = Object.keys(headers).filter((name) => headers[name]?.required === true);
+      const expected = headersOf(Number(status), servers !== undefined);
+      expect(required.sort(), `${operationId} ${status}`).toEqual(expected.sort());
+    }
+  }
+});
+
+function headersOf(status: number, ingestion: boolean): string[] {
+  const rate = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+  if (status === 431) return [];
+  if (status < 300) return ingestion ? rate : ['X-Request-Id'];
+  if (status === 401) return ['X-Request-Id', 'WWW-Authenticate'];
+  if (status === 503) return ['X-Request-Id', 'Retry-After'];
+  if (status === 429) return ['X-Request-Id', 'Retry-After', ...(ingestion ? rate : [])];
+  return ['X-Request-Id'];
+}
+
+test('ids in paths are UUIDs, and the integers of answers have no end', () => {
+  for (const { operationId, parameters, responses } of operations()) {
+    for (const { name, in: place, schema } of parameters) {
+      if (place === 'path') expect(schema['format'], `${operationId} ${name}`).toBe('uuid');
+    }
+    expect(JSON.stringify(responses), operationId).not.toContain(String(Number.MAX_SAFE_INTEGER));
+  }
+});
+
+describe('answers keep to the document', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+
+  function conforms(method: string, path: string, answer: Answer): void {
+    const response = operationOf(method, path).responses[answer.status];
+    const where = `${method} ${path} ${answer.status}: ${answer.text.slice(0, 300)}`;
+    expect(response, where).toBeDefined();
+    for (const [name, { required }] of Object.entries(response?.headers ?? {})) {
+      if (required === true) expect(answer.headers, where).toHaveProperty(name.toLowerCase());
+    }
+    const schema = response?.content['application/json']?.schema ?? {};
+    const valid = ajv.validate({ ...schema, components: document.components }, answer.body);
+    expect(valid, `${where} ${ajv.errorsText()}`).toBe(true);
+  }
+
+  test.each<[string, string, string, number, unknown?]>([
+    ['GET', '/healthz', '', 200],
+    ['GET', '/readyz', '', 200],
+    ['GET', '/v1/me', 'api_key', 200],
+    ['GET', '/v1/me', '', 401],
+    ['POST', '/v1/players/identify', 'api_key', 200, { external_id: 'documented' }],
+    ['POST', '/v1/players/identify', 'api_key', 422, {}],
+    ['POST', '/v1/players/identify', 'api_key', 400, null],
+    ['POST', '/v1/players/identify', 'session', 401, {}],
+    ['GET', '/v1/players', 'session', 200],
+    ['GET', '/v1/players/:id', 'session', 404],
+    ['PATCH', '/v1/players/:id', 'session', 422, { ggr: 1 }],
+    ['POST', '/v1/projects/:projectId/api-keys', 'session', 404, { name: 'documented' }],
+    ['GET', '/v1/tenant/config', 'session', 200],
+    ['GET', '/v1/currencies', 'session', 200],
+    ['GET', '/v1/internal/dead-letters', 'session', 401],
+  ])('%s %s as %s is %i', async (method, path, caller, status, body) => {
+    const url = path.replace(/:\w+/g, '00000000-0000-4000-8000-000000000000');
+    const request = { method, ...(body === undefined ? {} : { body }) };
+    const token = caller === 'api_key' ? tenant.api_key : tenant.session;
+    const answer = await (caller === '' ? fixture.call(url, request) : fixture.as(token, url, request));
+    expect(answer.status, answer.text).toBe(status);
+    conforms(method, path, answer);
+  });
+});
+
+describe('links', () => {
+  test('name operations and parameters that exist', () => {
+    const byId = new Map(operations().map((operation) => [operation.operationId, operation]));
+    let links = 0;
+    for (const { operationId, responses } of operations()) {
+      for (const link of Object.values(responses).flatMap((response) =>
+        Object.values(response.links ?? {}),
+      )) {
+        const names = byId.get(link.operationId)?.parameters.map(({ name }) => name);
+        expect(names, operationId).toEqual(expect.arrayContaining(Object.keys(link.parameters)));
+        links++;
+      }
+    }
+    expect(links).toBeGreaterThan(10);
+  });
+
+  test('lead from an answer to what it names', async () => {
+    const identified = await identify('linked');
+    const { links } = operationOf('POST', '/v1/players/identify').responses['200'] ?? {};
+    expect(links?.['get_v1_players_id']?.parameters).toEqual({ id: '$response.body#/data/player_id' });
+    const player = await fixture.as(tenant.session, `/v1/players/${identified}`);
+    expect(player.body.data['id']).toBe(identified);
+
+    const made = operationOf('POST', '/v1/projects/:projectId/api-keys').responses['201']?.links ?? {};
+    expect(Object.values(made)).toEqual([
+      {
+        operationId: 'delete_v1_projects_projectId_api_keys_id',
+        parameters: { projectId: '$request.path.projectId', id: '$response.body#/data/id' },
+      },
+    ]);
+    // What internal operations make is for other callers than the one of a session.
+    const tenants = operationOf('POST', '/v1/internal/tenants').responses['201']?.links;
+    expect(tenants).toEqual({});
+  });
+
+  test('lead to the next page with the same filters', async () => {
+    await Promise.all([identify('page-1'), identify('page-2')]);
+    const { parameters } = operationOf('GET', '/v1/players').responses['200']?.links?.['next_page'] ?? {};
+    expect(parameters).toMatchObject({
+      cursor: '$response.body#/meta/next_cursor',
+      limit: '$request.query.limit',
+      status: '$request.query.status',
+      'X-Project-Id': '$request.header.X-Project-Id',
+    });
+    const filters = '?limit=1&status=active';
+    const first = await fixture.as(tenant.session, `/v1/players${filters}`);
+    const cursor = String(first.body.meta['next_cursor']);
+    const second = await fixture.as(tenant.session, `/v1/players${filters}&cursor=${cursor}`);
+    expect(second.status, second.text).toBe(200);
+    expect(second.body.data[0]?.['id']).not.toBe(first.body.data[0]?.['id']);
+  });
+
+  async function identify(external_id: string): Promise<string> {
+    const request = { method: 'POST', body: { external_id } };
+    const answer = await fixture.as(tenant.api_key, '/v1/players/identify', request);
+    return String(answer.body.data['player_id']);
+  }
+});
+
+describe('events', () => {
+  const context = { now_ms: Date.now(), hasCurrency: () => true };
+
+  /** Whether an event is sound to the document; fails where intake thinks otherwise. */
+  function isDocumented(event: unknown): boolean {
+    const { schema } = operationOf('POST', '/v1/events').requestBody?.content['application/json'] ?? {};
+    const valid = new Ajv2020({ strict: false, validateFormats: false }).validate(schema ?? {}, event);
+    expect(valid, JSON.stringify(event)).toBe(findEventProblem(event, context) === undefined);
+    return valid;
+  }
+
+  test.each(Object.keys(EVENTS))('%s is documented as intake checks it', (event) => {
+    const properties = propertiesOf(event);
+    expect(isDocumented(login({ event, properties }))).toBe(true);
+    const required = EVENTS[event as keyof typeof EVENTS].required;
+    for (const missing of required) {
+      const { [missing]: _left_out, ...rest } = properties;
+      expect(isDocumented(login({ event, properties: rest }))).toBe(false);
+      expect(isDocumented(login({ event, properties: { ...properties, [missing]: {} } }))).toBe(false);
+    }
+    expect(isDocumented(login({ event }))).toBe(required.length === 0);
+  });
+
+  test('of other names, shapes and identities are, too', () => {
+    expect(isDocumented(custom({ anything: [1] }))).toBe(true);
+    expect(isDocumented({ event: 'login', player_id: '00000000-0000-4000-8000-000000000000' })).toBe(true);
+    for (const event of [
+      { event: 'login' },
+      { event: 'login', external_id: 'only' },
+      { anonymous_id: 'nameless' },
+      login({ event: 'custom_' }),
+      login({ event: `custom_${'x'.repeat(200)}` }),
+      login({ event: 'unheard_of' }),
+      login({ amount: 1 }),
+      login({ anonymous_id: '' }),
+      login({ properties: [] }),
+      [],
+    ]) {
+      expect(isDocumented(event)).toBe(false);
+    }
+  });
+
+  test('have an example that is sound', () => {
+    const { schema } = operationOf('POST', '/v1/events').requestBody?.content['application/json'] ?? {};
+    const examples = schema?.['examples'] as unknown[];
+    expect(examples).toHaveLength(1);
+    expect(isDocumented(examples[0])).toBe(true);
+  });
+
+  test('go to a host of their own', () => {
+    const [server] = operationOf('POST', '/v1/events').servers ?? [];
+    const ingest_url = { default: `http://localhost:${fixture.config.ingest_port}` };
+    expect(server).toMatchObject({ url: '{ingest_url}', variables: { ingest_url } });
+  });
+});
+
+test('a text that is trimmed is documented as what it must be untrimmed', async () => {
+  const { properties } =
+    operationOf('PATCH', '/v1/players/:id').requestBody?.content['application/json']?.schema ?? {};
+  const phone = { type: 'object', properties: { phone: properties?.['phone'] ?? {} } };
+  const player = await fixture.as(tenant.api_key, '/v1/players/identify', {
+    method: 'POST',
+    body: { external_id: 'trimmed' },
+  });
+  const path = `/v1/players/${String(player.body.data['player_id'])}`;
+  for (const text of ['123', ' 123 ', '1 2', '12', ' 12 ', '   ', '1  ', '']) {
+    const body = { phone: text };
+    const { status } = await fixture.as(tenant.session, path, { method: 'PATCH', body });
+    const valid = new Ajv2020({ strict: false }).validate(phone, body);
+    expect(status, `"${text}"`).toBe(valid ? 200 : 422);
+  }
 });
 
 test('metrics are in Prometheus’ format', async () => {

@@ -113,30 +113,33 @@ export async function digestOf(
   const { clickhouse, postgres } = service.platform;
   const column = only === 'tenant' ? 'tenant_id' : 'project_id';
   const value = only === 'tenant' ? tenant_id : project_id;
-  const digests: Record<string, string> = {};
   const tables = await postgres.service<{ name: string }[]>`
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
       and a.attname = ${column} and not a.attisdropped order by 1`;
-  for (const { name } of tables) {
-    const [row] = await postgres.service<{ digest: string }[]>`
-      select count(*) || ' rows, ' || md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as digest
-      from ${postgres.service(name)} t where ${postgres.service(column)} = ${value}`;
-    digests[name] = row?.digest ?? '';
-  }
-  const stores = await clickhouse.query<{ table: string }>(
-    `select distinct c.table as table from system.columns c join system.tables t
+  const stores = await clickhouse.query<{ name: string }>(
+    `select distinct c.table as name from system.columns c join system.tables t
       on t.database = c.database and t.name = c.table
     where c.database = currentDatabase() and c.name = {column:String} and t.engine like '%MergeTree' order by 1`,
     { column },
   );
-  for (const { table } of stores) {
-    const [row] = await clickhouse.query<{ digest: string }>(
-      `select concat(toString(count()), ' rows, ', toString(groupBitXor(sipHash64(formatRow('JSONEachRow', *))))) as digest
-      from ${table} final where ${column} = {value:UUID}`,
-      { value },
-    );
-    digests[`clickhouse ${table}`] = row?.digest ?? '';
-  }
-  return digests;
+  const rows = await postgres.service.unsafe<{ name: string; digest: string }[]>(
+    tables
+      .map(
+        ({ name }) => `select '${name}' as name, count(*) || ' rows, '
+          || md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as digest
+        from ${name} t where ${column} = '${value}'`,
+      )
+      .join(' union all '),
+  );
+  const mirrored = await clickhouse.query<{ name: string; digest: string }>(
+    stores
+      .map(
+        ({ name }) => `select 'clickhouse ${name}' as name,
+          concat(toString(count()), ' rows, ', toString(groupBitXor(sipHash64(formatRow('JSONEachRow', *))))) as digest
+        from ${name} final where ${column} = '${value}'`,
+      )
+      .join(' union all '),
+  );
+  return Object.fromEntries([...rows, ...mirrored].map(({ name, digest }) => [name, digest]));
 }

@@ -32,30 +32,24 @@ const MATCH = { sport: 'football', bet_type: 'single', odds: '2', event_ref: 'fi
 /** What is sent. The content follows from the id, the event and its time: one id always says the same. */
 export function toSent({ kind, name, reference, moment }: Happening): SentEvent {
   const timestamp = new Date(START_MS + moment).toISOString();
+  if (kind === 'session') return { event: 'session_start', timestamp, properties: {} };
+  if (kind === 'exclusion') return { event: 'self_exclusion_set', timestamp, properties: {} };
   const currency = reference === REFERENCES - 1 ? 'USD' : 'EUR';
   const money = { amount: 10 + reference, currency };
   const id = `ref-${reference}`;
-  switch (kind) {
-    case 'session':
-      return { event: 'session_start', timestamp, properties: {} };
-    case 'exclusion':
-      return { event: 'self_exclusion_set', timestamp, properties: {} };
-    case 'deposit': {
-      const properties = { ...money, transaction_id: id, payment_method: 'card' };
-      return { event: 'deposit_confirmed', timestamp, properties };
-    }
-    case 'casino': {
-      const event = CASINO[name % CASINO.length] ?? '';
-      const won = event === 'bet_placed' ? {} : { payout: 7 * reference, outcome: 'won' };
-      return { event, timestamp, properties: { bet_id: id, ...GAME, ...money, ...won } };
-    }
-    case 'sport': {
-      const event = SPORT[name % SPORT.length] ?? '';
-      const paid = event === 'sport_bet_voided' ? {} : { payout: 5 * reference + moment, currency };
-      const rest = event === 'sport_bet_placed' ? { ...money, ...MATCH } : paid;
-      return { event, timestamp, properties: { bet_id: id, ...rest } };
-    }
+  if (kind === 'deposit') {
+    const properties = { ...money, transaction_id: id, payment_method: 'card' };
+    return { event: 'deposit_confirmed', timestamp, properties };
   }
+  if (kind === 'casino') {
+    const event = CASINO[name % CASINO.length] ?? '';
+    const won = event === 'bet_placed' ? {} : { payout: 7 * reference, outcome: 'won' };
+    return { event, timestamp, properties: { bet_id: id, ...GAME, ...money, ...won } };
+  }
+  const event = SPORT[name % SPORT.length] ?? '';
+  const paid = event === 'sport_bet_voided' ? {} : { payout: 5 * reference + moment, currency };
+  const rest = event === 'sport_bet_placed' ? { ...money, ...MATCH } : paid;
+  return { event, timestamp, properties: { bet_id: id, ...rest } };
 }
 
 /** Numbers that follow from a seed (mulberry32). */

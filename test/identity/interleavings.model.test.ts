@@ -58,7 +58,8 @@ describe('in any order of statements, with crashes at any of them,', () => {
       parameters,
     );
     // Of each thing that makes it hard some was met; of deadlocks, the rarest, about one in 150 runs.
-    for (const [what, times] of met) expect(times, what).toBeGreaterThanOrEqual(parameters.numRuns / 1_000 - 1);
+    for (const [what, times] of met)
+      expect(times, what).toBeGreaterThanOrEqual(parameters.numRuns / 1_000 - 1);
   });
 });
 

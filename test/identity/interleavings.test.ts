@@ -42,26 +42,31 @@ interface Run {
   answers: Outcome['answers'][number][];
 }
 
-it('leaves every sum as it is, and every event where it belongs, whatever meets', { timeout: 600_000 }, async () => {
-  const { numRuns, ...parameters } = propertyParameters('INTERLEAVING_RUNS', 100);
-  const seeds = fc.noShrink(fc.array(fc.nat(), { minLength: AT_ONCE, maxLength: AT_ONCE }));
-  let checks = 0;
-  await fc.assert(
-    fc.asyncProperty(seeds, async (drawn) => {
-      const operators = await Promise.all(drawn.map(letThemMeet));
-      if (++checks % CHECKED_IN_CLICKHOUSE_EVERY === 0) {
-        for (const operator of operators) expect(await operator.differences()).toEqual([]);
-      }
-    }),
-    { ...parameters, numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
-  );
-  // All operators, before ClickHouse is rewritten and after.
-  const anybody = await Operator.open(service);
-  expect(await anybody.differencesOfAll()).toEqual([]);
-  await anybody.squashAll();
-  expect(await anybody.differencesOfAll()).toEqual([]);
-  for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThanOrEqual(numRuns / 10 - 5);
-});
+it(
+  'leaves every sum as it is, and every event where it belongs, whatever meets',
+  { timeout: 600_000 },
+  async () => {
+    const { numRuns, ...parameters } = propertyParameters('INTERLEAVING_RUNS', 100);
+    const seeds = fc.noShrink(fc.array(fc.nat(), { minLength: AT_ONCE, maxLength: AT_ONCE }));
+    let checks = 0;
+    await fc.assert(
+      fc.asyncProperty(seeds, async (drawn) => {
+        const operators = await Promise.all(drawn.map(letThemMeet));
+        if (++checks % CHECKED_IN_CLICKHOUSE_EVERY === 0) {
+          for (const operator of operators) expect(await operator.differences()).toEqual([]);
+        }
+      }),
+      { ...parameters, numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
+    );
+    // All operators, before ClickHouse is rewritten and after.
+    const anybody = await Operator.open(service);
+    expect(await anybody.differencesOfAll()).toEqual([]);
+    await anybody.squashAll();
+    expect(await anybody.differencesOfAll()).toEqual([]);
+    for (const [what, times] of Object.entries(met))
+      expect(times, what).toBeGreaterThanOrEqual(numRuns / 10 - 5);
+  },
+);
 
 /** One run: an operator whose events and calls meet, and what came of it. */
 async function letThemMeet(seed: number): Promise<Operator> {
@@ -184,7 +189,12 @@ function drawEvent(run: Run): SentEvent {
   const { dice } = run;
   const known = dice.roll(2) === 0 ? knownPlayer(run) : undefined;
   const ids = known === undefined ? { anonymous_id: `device-${dice.roll(DEVICES)}` } : { player_id: known };
-  const what = { kind: dice.pick(KINDS), name: dice.roll(4), reference: dice.roll(REFERENCES), moment: dice.roll(3) };
+  const what = {
+    kind: dice.pick(KINDS),
+    name: dice.roll(4),
+    reference: dice.roll(REFERENCES),
+    moment: dice.roll(3),
+  };
   return { ...toSent(what), ...ids };
 }
 
@@ -194,7 +204,10 @@ async function aMoment(dice: Dice): Promise<void> {
 }
 
 /** What Postgres and the log say in the end. */
-async function outcomeOf({ operator, sent, answers }: Run, from: ReadonlyMap<number, bigint>): Promise<Outcome> {
+async function outcomeOf(
+  { operator, sent, answers }: Run,
+  from: ReadonlyMap<number, bigint>,
+): Promise<Outcome> {
   const sql = service.platform.postgres.service;
   const { tenant_id } = operator.tenant;
   const players = await sql<(OutcomePlayer & { player_id: string })[]>`
@@ -238,16 +251,29 @@ interface LedgerValues {
 
 function toEvent({ player_id, at_ms, amount, payout, ...row }: LedgerValues) {
   const money = (text: string | null) => (text === null ? null : BigInt(text));
-  const event = eventOf({ ...row, occurred_at_ms: Number(at_ms), amount: money(amount), payout: money(payout) });
+  const event = eventOf({
+    ...row,
+    occurred_at_ms: Number(at_ms),
+    amount: money(amount),
+    payout: money(payout),
+  });
   return { player_id, event };
 }
 
 /** Each event that was emitted for the tenant, once. */
-async function emittedSince(from: ReadonlyMap<number, bigint>, tenant_id: string): Promise<Outcome['emitted']> {
+async function emittedSince(
+  from: ReadonlyMap<number, bigint>,
+  tenant_id: string,
+): Promise<Outcome['emitted']> {
   const { eventLog } = service.platform;
   const emitted = new Map<string, PlayerEvent>();
   for (const [partition, end] of await eventLog.endOffsets(TOPICS.playerEvents)) {
-    for await (const { records } of eventLog.read(TOPICS.playerEvents, partition, from.get(partition) ?? 0n, end)) {
+    for await (const { records } of eventLog.read(
+      TOPICS.playerEvents,
+      partition,
+      from.get(partition) ?? 0n,
+      end,
+    )) {
       for (const { value } of records) {
         const event = JSON.parse(value) as PlayerEvent;
         if (event.tenant_id === tenant_id) emitted.set(`${event.ingestion_id} ${event.event_index}`, event);

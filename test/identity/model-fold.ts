@@ -44,13 +44,17 @@ export function* consume(process: Process, partition: number): Steps {
 }
 
 /** One attempt after the other until the batch is applied. */
-function* foldBatch(process: Process, memory: Memory, partition: number, batch: FoldEvent[]): Steps<Emission> {
+function* foldBatch(
+  process: Process,
+  memory: Memory,
+  partition: number,
+  batch: FoldEvent[],
+): Steps<Emission> {
   const { world } = process;
   for (;;) {
     memory.position ??= yield* readPosition(process, partition);
     const position = memory.position;
-    const applied =
-      position === undefined ? 0 : batch.findIndex((event) => event.record.offset >= position);
+    const applied = position === undefined ? 0 : batch.findIndex((event) => event.record.offset >= position);
     const fresh_from = applied === -1 ? batch.length : applied;
     try {
       const replayed = yield* replayEvents(process, partition, batch.slice(0, fresh_from));
@@ -163,13 +167,18 @@ function readBetRevisions(world: World, tx: Transaction, { bets }: SnapshotReque
   return found;
 }
 
-function readLedger(world: World, tx: Transaction, { references }: SnapshotRequest): Map<string, LedgerRow[]> {
+function readLedger(
+  world: World,
+  tx: Transaction,
+  { references }: SnapshotRequest,
+): Map<string, LedgerRow[]> {
   const wanted = new Set(references.map(({ reference }) => reference));
   const found = new Map<string, LedgerRow[]>();
   for (const row of world.ledger.readAll(tx)) {
     if (!wanted.has(row.reference)) continue;
     const key = referenceKey(PROJECT_ID, row.reference);
-    const into = world.faults.ledger_knows_no_aliases === true ? undefined : world.merges.read(tx, row.player_id)?.into;
+    const into =
+      world.faults.ledger_knows_no_aliases === true ? undefined : world.merges.read(tx, row.player_id)?.into;
     const list = found.get(key) ?? [];
     list.push({ ...row, player_id: into ?? row.player_id });
     found.set(key, list);
@@ -216,7 +225,8 @@ function* insertPlayers(world: World, tx: Transaction, { newPlayers }: Effects):
   if (newPlayers.length === 0) return;
   const sorted = newPlayers.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
   yield* tx.writing();
-  for (const { anonymous_id, player_id } of sorted) yield* world.identities.insert(tx, anonymous_id, player_id);
+  for (const { anonymous_id, player_id } of sorted)
+    yield* world.identities.insert(tx, anonymous_id, player_id);
   yield* tx.writing();
   for (const { anonymous_id, player_id } of sorted) {
     yield* world.players.insert(tx, player_id, {
@@ -232,7 +242,9 @@ function* insertPlayers(world: World, tx: Transaction, { newPlayers }: Effects):
 function* changeStatuses(world: World, tx: Transaction, { statuses }: Effects): Steps {
   if (statuses.length === 0) return;
   yield* tx.writing();
-  for (const { player_id, self_excluded } of statuses.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1))) {
+  for (const { player_id, self_excluded } of statuses.toSorted((a, b) =>
+    a.player_id < b.player_id ? -1 : 1,
+  )) {
     if (self_excluded?.value !== true) continue;
     yield* world.players.update(tx, player_id, (player) => {
       const isShown = ['active', 'conflict'].includes(player.status);
@@ -246,7 +258,10 @@ function* addToTotals(world: World, tx: Transaction, { players, newPlayers }: Ef
   const { faults, totals } = world;
   const newIds = new Set(newPlayers.map((player) => player.player_id));
   const sorted = players
-    .filter((effect) => effect.first_seen_at_ms !== null || hasSums(effect.sums) || faults.conflicts_rely_on_nobody !== true)
+    .filter(
+      (effect) =>
+        effect.first_seen_at_ms !== null || hasSums(effect.sums) || faults.conflicts_rely_on_nobody !== true,
+    )
     .toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const added = sorted.filter(({ player_id }) => newIds.has(player_id));
   const known = sorted.filter(({ player_id }) => !newIds.has(player_id));
@@ -275,9 +290,11 @@ function* writeBets(world: World, tx: Transaction, { bets }: Effects): Steps<boo
   let written = 0;
   for (const { kind, bet_id, read_revision = 0 } of known) {
     const next = read_revision + 1;
-    const isHere = (revision: number) => revision === read_revision || world.faults.revisions_are_not_compared === true;
+    const isHere = (revision: number) =>
+      revision === read_revision || world.faults.revisions_are_not_compared === true;
     const key = betKey(PROJECT_ID, kind, bet_id);
-    if (yield* world.bets.upsert(tx, key, next, (revision) => (isHere(revision) ? next : undefined))) written++;
+    if (yield* world.bets.upsert(tx, key, next, (revision) => (isHere(revision) ? next : undefined)))
+      written++;
   }
   return written === known.length;
 }
@@ -303,10 +320,10 @@ function judgeConflicts(
     const named = identity.kind === 'player' ? identity.id : identities.get(identity.id);
     const player_id = named === undefined ? undefined : world.survivorOf(named);
     const same = rows.find(
-      (row) => row.reference === claim.reference && row.event === claim.event && row.occurrence === claim.occurrence,
+      (row) =>
+        row.reference === claim.reference && row.event === claim.event && row.occurrence === claim.occurrence,
     );
     if (same !== undefined && world.survivorOf(same.player_id) === player_id)
       world.complaints.push(`${claim.event} ${claim.reference} was refused as a conflict with itself`);
   }
 }
-

@@ -47,7 +47,8 @@ function* identifyOnce(
   const answer = { player_id, conflict, merged: merge.length };
   if (target === undefined) {
     const status = conflict ? 'conflict' : 'active';
-    if (!(yield* insertPlayer(world, tx, player_id, given.external_id ?? null, link, status))) throw new LostRace();
+    if (!(yield* insertPlayer(world, tx, player_id, given.external_id ?? null, link, status)))
+      throw new LostRace();
     return answer;
   }
   if (link === undefined && merge.length === 0 && !conflict && !decision.set_external_id) return answer;
@@ -64,7 +65,8 @@ function* identifyOnce(
   if (decision.set_external_id) yield* setExternalId(world, tx, player_id, given.external_id ?? '');
   if (!won && world.faults.links_are_not_checked !== true) throw new LostRace();
   if (locked?.external_id !== target.external_id) throw new LostRace();
-  if (locked.deleted !== target.deleted && world.faults.deletions_are_not_noticed !== true) throw new LostRace();
+  if (locked.deleted !== target.deleted && world.faults.deletions_are_not_noticed !== true)
+    throw new LostRace();
   return answer;
 }
 
@@ -98,7 +100,8 @@ function* insertPlayer(
   status: string,
 ): Steps<boolean> {
   yield* tx.writing();
-  if (anonymous_id !== undefined && !(yield* world.identities.tryInsert(tx, anonymous_id, player_id))) return false;
+  if (anonymous_id !== undefined && !(yield* world.identities.tryInsert(tx, anonymous_id, player_id)))
+    return false;
   if (external_id !== null && !(yield* world.externals.tryInsert(tx, external_id, player_id))) return false;
   const anonymous_ids = anonymous_id === undefined ? [] : [anonymous_id];
   yield* world.players.insert(tx, player_id, {
@@ -113,7 +116,12 @@ function* insertPlayer(
 }
 
 /** One statement: the identity, then the player's list, then the mark for the mirror on its totals. */
-function* linkAnonymousId(world: World, tx: Transaction, player_id: string, anonymous_id: string): Steps<boolean> {
+function* linkAnonymousId(
+  world: World,
+  tx: Transaction,
+  player_id: string,
+  anonymous_id: string,
+): Steps<boolean> {
   yield* tx.writing();
   if (!(yield* world.identities.tryInsert(tx, anonymous_id, player_id))) return false;
   const listed = yield* world.players.update(tx, player_id, (player) => ({
@@ -137,7 +145,8 @@ function* setExternalId(world: World, tx: Transaction, player_id: string, extern
 function* mergePlayer(world: World, tx: Transaction, source: string, into: string): Steps {
   const { faults } = world;
   if (faults.identities_move_before_locks === true) yield* moveIdentities(world, tx, source, into);
-  const stale = faults.totals_are_read_before_locks === true ? yield* readTotals(world, tx, source) : undefined;
+  const stale =
+    faults.totals_are_read_before_locks === true ? yield* readTotals(world, tx, source) : undefined;
   const pair = source < into ? [source, into] : [into, source];
   yield* tx.writing();
   const players = new Map<string, Player>();
@@ -200,7 +209,9 @@ function* leaveAlias(world: World, tx: Transaction, source: string, into: string
   if (world.faults.aliases_stay_chained !== true) {
     for (const { player_id, into: before } of world.merges.readAll(tx)) {
       if (before !== source) continue;
-      yield* world.merges.update(tx, player_id, (merge) => (merge.into === source ? { player_id, into } : undefined));
+      yield* world.merges.update(tx, player_id, (merge) =>
+        merge.into === source ? { player_id, into } : undefined,
+      );
     }
   }
   yield* world.merges.insert(tx, source, { player_id: source, into });

@@ -175,8 +175,11 @@ export function complaintsOnTheWay(world: World): string[] {
     if (String(now?.anonymous_ids) !== String(anonymous_ids) || now?.external_id !== external_id)
       wrong.push(`${id} was deleted and changed after that`);
   }
-  const named = [...players].flatMap(([id, { external_id }]) => (external_id === null ? [] : [`${external_id} ${id}`]));
+  const named = [...players].flatMap(([id, { external_id }]) =>
+    external_id === null ? [] : [`${external_id} ${id}`],
+  );
   const indexed = [...world.externals.committed()].map(([name, id]) => `${name} ${id}`);
-  if (String(named.sort()) !== String(indexed.sort())) wrong.push(`players have ${named}, indexed are ${indexed}`);
+  const [held, found] = [named.sort().join(', '), indexed.sort().join(', ')];
+  if (held !== found) wrong.push(`players have ${held}, indexed are ${found}`);
   return wrong;
 }

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
 import type { DeadLetter } from '../../src/events/envelope.ts';
 import type { ReconcileReport } from '../../src/reconcile/schema.ts';
-import { eventually, folded, sunk, type TestService, type TestTenant } from '../engines/embedded.ts';
+import { eventually, folded, type TestService, type TestTenant } from '../engines/embedded.ts';
 
 /** What identify answers. */
 export interface Identified {
@@ -25,6 +25,23 @@ export interface Sent {
 export type Who = { anonymous_id: string } | { player_id: string };
 
 export type Fields = Record<string, unknown>;
+
+/** Two devices of one person, and the person. */
+export const phone = { anonymous_id: 'phone' };
+export const laptop = { anonymous_id: 'laptop' };
+export const ann = { external_id: 'ann' };
+
+/** The totals of a player as the API names them, in the order of {@link Operator.totals}. */
+const TOTALS = [
+  'total_deposited',
+  'total_withdrawn',
+  'total_wagered',
+  'total_won',
+  'ggr',
+  'bet_count',
+  'session_count',
+  'pending_conversions',
+] as const;
 
 export const session = (who: Who): Sent => ({ event: 'session_start', ...who });
 
@@ -116,7 +133,8 @@ export class Operator {
 
   /** A call of the admin API. */
   async admin<T = Fields>(path: string, method = 'GET', body?: object): Promise<Said<T>> {
-    return call(`${this.service.base_url}/v1/players${path}`, this.tenant.session_token, method, body);
+    const { session_token, project_id } = this.tenant;
+    return call(`${this.service.base_url}/v1/players${path}`, session_token, method, body, project_id);
   }
 
   /** The player that the id names. */
@@ -130,6 +148,24 @@ export class Operator {
   async list(query = ''): Promise<Fields[]> {
     const { data } = await this.admin<Fields[]>(`?limit=200${query}`);
     return data.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
+  }
+
+  async totals(player_id: string): Promise<unknown[]> {
+    const player = await this.player(player_id);
+    return TOTALS.map((total) => player[total]);
+  }
+
+  /** The totals summed over all players that are listed. */
+  async sums(): Promise<number[]> {
+    const players = await this.list();
+    return TOTALS.map((total) => players.reduce((sum, player) => sum + Number(player[total]), 0));
+  }
+
+  /** Merges the player of the laptop into the one of the phone, who becomes Ann; her id. */
+  async signUp(): Promise<string> {
+    const { player_id } = await this.identify({ ...phone, ...ann });
+    await this.identify({ ...laptop, ...ann });
+    return player_id;
   }
 
   /** Names of the player's events, the newest first. */
@@ -209,7 +245,6 @@ export class Operator {
 
   async #squash(tenants: string[]): Promise<void> {
     const { platform } = this.service;
-    await sunk(platform);
     await eventually('every merge is squashed', async () => {
       // The service's own rewriter may be at work: of two one does nothing.
       await rewriteOnce(platform, 0);
@@ -221,11 +256,18 @@ export class Operator {
   }
 }
 
-async function call<T>(url: string, token: string, method: string, body?: object): Promise<Said<T>> {
+async function call<T>(
+  url: string,
+  token: string,
+  method: string,
+  body?: object,
+  project_id?: string,
+): Promise<Said<T>> {
   const response = await fetch(url, {
     method,
     headers: {
       authorization: `Bearer ${token}`,
+      ...(project_id === undefined ? {} : { 'x-project-id': project_id }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -55,12 +55,16 @@ function aboutPlayers({ players, totals, identities, merges }: Outcome): string[
   for (const [id, into] of merges) {
     if (!players.has(into)) wrong.push(`${id} was merged into ${into}, who is not there`);
   }
-  const listed = [...players].flatMap(([id, { anonymous_ids }]) => anonymous_ids.map((name) => `${name} ${id}`));
+  const listed = [...players].flatMap(([id, { anonymous_ids }]) =>
+    anonymous_ids.map((name) => `${name} ${id}`),
+  );
   const bound = [...identities].map(([name, id]) => `${name} ${id}`);
-  if (String(listed.sort()) !== String(bound.sort()))
-    wrong.push(`profiles list ${listed}, and identities are ${bound}`);
+  const [inProfiles, inIdentities] = [listed.sort().join(', '), bound.sort().join(', ')];
+  if (inProfiles !== inIdentities)
+    wrong.push(`profiles list ${inProfiles}, and identities are ${inIdentities}`);
   const external = [...players.values()].flatMap(({ external_id }) => external_id ?? []);
-  if (new Set(external).size < external.length) wrong.push(`${external}: an external_id has two players`);
+  if (new Set(external).size < external.length)
+    wrong.push(`${external.join(', ')}: an external_id has two players`);
   return wrong;
 }
 
@@ -141,7 +145,11 @@ function aboutTotals(outcome: Outcome): string[] {
     };
     compare('events', byEvents.get(id), SUMS);
     // A session has no ledger row.
-    compare('ledger', byLedger.get(id), SUMS.filter((sum) => sum !== 'session_count'));
+    compare(
+      'ledger',
+      byLedger.get(id),
+      SUMS.filter((sum) => sum !== 'session_count'),
+    );
     if (players.get(id)?.self_excluded !== (byEvents.get(id)?.status === 'self_excluded'))
       wrong.push(`the exclusion of ${id} is not what its events say`);
   }

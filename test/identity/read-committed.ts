@@ -208,12 +208,16 @@ export class Table<V> {
 function* own<V>(tx: Transaction, row: Row<V>): Steps {
   while (row.owner !== undefined && row.owner !== tx) yield* wait(tx, row.owner);
   row.owner = tx;
-  tx.owned.add(row as Row);
+  tx.owned.add(row);
 }
 
 /** Waits until the other transaction has ended; throws 40P01 when that one waits for this one. */
 function* wait(tx: Transaction, other: Transaction): Steps {
-  for (let next: Transaction | undefined = other; next !== undefined && !next.hasEnded; next = next.waits_for) {
+  for (
+    let next: Transaction | undefined = other;
+    next !== undefined && !next.hasEnded;
+    next = next.waits_for
+  ) {
     if (next === tx) throw new SqlError('40P01');
   }
   tx.waits_for = other;

@@ -14,9 +14,8 @@ export async function migrateClickHouse(clickhouse: ClickHouse): Promise<void> {
       'engine = ReplacingMergeTree order by version',
   );
   const rows = await clickhouse.query<{ version: number }>('select version from schema_migrations');
-  const [{ database = 'default' } = {}] = await clickhouse.query<{ database: string }>(
-    'select currentDatabase() as database',
-  );
+  const [current] = await clickhouse.query<{ database: string }>('select currentDatabase() as database');
+  const database = current?.database ?? 'default';
   const applied = new Set(rows.map((row) => row.version));
   refuseNewer(Math.max(0, ...applied), migrations, 'ClickHouse');
   for (const migration of migrations) {
