@@ -157,7 +157,13 @@ export async function readEventLines(
 
 const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
 
-/** Gives every event of the merged players its survivor, as a later revision of the same row. Repeatable. */
+const SURVIVORS = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {survivors:Array(UUID)})';
+
+/**
+ * Gives every event of the merged players its survivor, as a revision after every one there is. An event can be there
+ * under both ids, when the fold died after a merge and said again what it had said before: then the newest of its rows
+ * is taken, and of equally new ones the survivor's, which was written later. Repeatable.
+ */
 export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
   const params = {
     tenants: merges.map((m) => m.tenant_id),
@@ -166,12 +172,21 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
   };
   await clickhouse.command(
     `insert into events
-    with ${MERGED} as merged
-    select tenant_id, project_id, event,
-      arrayElement({survivors:Array(UUID)}, indexOf(merged, (e.tenant_id, e.project_id, e.player_id))) as player_id,
-      occurred_at, received_at, ingestion_id, event_index, base_amount, base_payout, properties, revision + 1
-    from events_by_player as e final
-    where (e.tenant_id, e.project_id, e.player_id) in (select arrayJoin(${MERGED}))`,
+    select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
+      event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as properties, last_revision + 1 as revision
+    from (
+      select tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index, max(revision) as last_revision,
+        argMax((received_at, base_amount, base_payout, properties), (revision, not is_former)) as newest
+      from (
+        with ${MERGED} as merged
+        select e.*, indexOf(merged, (e.tenant_id, e.project_id, e.player_id)) as place, place > 0 as is_former,
+          if(is_former, arrayElement({survivors:Array(UUID)}, place), e.player_id) as owner
+        from events_by_player as e final
+        where (e.tenant_id, e.project_id, e.player_id) in (select arrayJoin(arrayConcat(${MERGED}, ${SURVIVORS})))
+      )
+      group by tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index
+      having max(is_former)
+    )`,
     { ...params, survivors: merges.map((m) => m.into_player_id) },
   );
   await clickhouse.command(
