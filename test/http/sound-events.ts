@@ -48,7 +48,7 @@ export const REQUIRED: [string[], Body][] = [
       event_ref: 'match-1',
     },
   ],
-  // Design 8.
+  // The specification shows no required properties of these.
   [['sport_bet_settled', 'sport_cashout', 'bet_won'], { bet_id: 'c', payout: 0, currency: 'EUR' }],
   [['sport_bet_voided', 'bet_lost'], { bet_id: 'd' }],
 ];
