@@ -15,6 +15,7 @@ const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_102);
 const PLAYERS = 40;
 /** More events at once than intake keeps waiting: some are refused at once. */
 const FLOOD = { connections: 600, batch: 100 };
+/** Of the whole process, whose heap is limited besides. */
 const MEMORY_GROWTH_BYTES = 256 * 1024 * 1024;
 /** The log gives up an append after 10 s, and with it refuses what waited behind. */
 const LONGEST_ANSWER_MS = 12_000;
