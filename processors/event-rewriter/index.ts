@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntilSunk } from '../../src/analytics/caught-up.ts';
 import {
   deleteCorrections,
@@ -12,6 +11,7 @@ import {
   writeAliases,
   type Correction,
 } from '../../src/analytics/correction-queries.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -22,43 +22,17 @@ const MAX_SQUASHED = 1_000;
 /** Rewriting costs by the batch: merges wait this long for others, unless a batch is full. */
 const SQUASH_AFTER_MS = 30_000;
 const CATCH_UP_MS = 60_000;
-const IDLE_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 10_000;
-
-/** A running rewriter. */
-export interface EventRewriter {
-  close(): Promise<void>;
-}
 
 /**
  * event-rewriter: what changed about events after they happened → ClickHouse. Restated amounts and merged players
  * become later revisions of the rows that are there. One rewriter works at a time, since each revision is made from the
  * one before; dying half-way repeats the batch, which only replaces rows by equal ones.
  */
-export function startEventRewriter(platform: Platform): EventRewriter {
-  const stop = new AbortController();
-  const done = run(platform, stop.signal);
-  return {
-    async close() {
-      stop.abort();
-      await done;
-    },
-  };
-}
-
-async function run(platform: Platform, stop: AbortSignal): Promise<void> {
-  let pause_ms = IDLE_PAUSE_MS;
-  while (!stop.aborted) {
-    try {
-      const worked = await rewriteOnce(platform);
-      pause_ms = IDLE_PAUSE_MS;
-      if (worked) continue;
-    } catch (error) {
-      pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
-      platform.logger.warn({ err: error, pause_ms }, 'rewriting events failed; it tries again');
-    }
-    await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
-  }
+export function startEventRewriter(platform: Platform): PollLoop {
+  const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
+  return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, () =>
+    rewriteOnce(platform),
+  );
 }
 
 /** Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others. */

@@ -1,6 +1,7 @@
 import type { FxUrls } from '../../src/config.ts';
 import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/fx/fetch-job.ts';
 import { PROVIDER_DEFAULTS } from '../../src/fx/rate-provider.ts';
+import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
 import type { JobWorker } from '../../src/platform/jobs/port.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -9,6 +10,7 @@ export function startScheduler(platform: Platform, urls: FxUrls): Promise<JobWor
   const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
   const tasks = {
     [FETCH_TASK]: (payload: unknown, stop: AbortSignal) => runFetchJob(fetching, payload, stop),
+    [CLEAN_UP_TASK]: () => runCleanUp(platform),
   };
-  return platform.jobs.work(tasks, FETCH_CRONTAB);
+  return platform.jobs.work(tasks, [...FETCH_CRONTAB, ...CLEAN_UP_CRONTAB]);
 }

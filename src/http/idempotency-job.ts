@@ -1,0 +1,21 @@
+import type { CronEntry } from '../platform/jobs/port.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { removeExpiredRecords } from './idempotency.ts';
+
+export const CLEAN_UP_TASK = 'idempotency-clean-up';
+
+/** Tenants that go on making records remove their old ones on the way; this is for those that stopped. */
+export const CLEAN_UP_CRONTAB: readonly CronEntry[] = [
+  {
+    identifier: 'idempotency clean-up',
+    match: '30 3 * * *',
+    backfill_ms: 0,
+    job: { task: CLEAN_UP_TASK, payload: {}, max_attempts: 3, job_key: CLEAN_UP_TASK },
+  },
+];
+
+/** The task: removes what is kept no longer (7 days). */
+export async function runCleanUp(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>): Promise<void> {
+  const removed = await removeExpiredRecords(platform);
+  platform.logger.info({ removed }, 'removed expired idempotency records');
+}
