@@ -40,8 +40,8 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
         pause_ms = Math.min(pause_ms * 2, longest_pause_ms);
         logger.warn({ err: error, pause_ms }, `${name} failed; it tries again`);
       }
-      const signal = AbortSignal.any([stop.signal, woken.signal]);
-      await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
+      // One signal, ended by wake and close alike: whatever joins it with `stop` stays in the memory of `stop`.
+      await sleep(pause_ms, undefined, { signal: woken.signal }).catch(() => undefined);
     }
   }
 
@@ -50,6 +50,7 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
     wake: () => woken.abort(),
     async close() {
       stop.abort();
+      woken.abort();
       await done;
     },
   };

@@ -153,10 +153,14 @@ async function waitForRecords(
   const full = next + BigInt(max_records) - 1n;
   if (linger_ms === 0 || stop.aborted || appender.end > full) return;
   const timer = new AbortController();
+  // Not AbortSignal.any: what it makes stays in the memory of `stop`, once per batch.
+  const end = () => timer.abort();
+  stop.addEventListener('abort', end, { once: true });
   await Promise.race([
-    reached(appender, full, AbortSignal.any([stop, timer.signal])),
+    reached(appender, full, timer.signal),
     sleep(linger_ms, undefined, { signal: timer.signal }).catch(() => undefined),
   ]);
+  stop.removeEventListener('abort', end);
   timer.abort();
 }
 

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { createLogger } from '../../src/platform/logger.ts';
+import { startPolling } from '../../src/platform/poll-loop.ts';
+import { until } from '../contract/until.ts';
+
+const pauses = { name: 'loop', logger: createLogger('silent'), longest_pause_ms: 60_000 };
+
+it('waking ends the pause', async () => {
+  let turns = 0;
+  const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => Promise.resolve(++turns < 0));
+  await until(() => turns === 1);
+  loop.wake();
+  await until(() => turns === 2);
+  await loop.close();
+});
+
+it('waking during a turn has another one follow at once', async () => {
+  let turns = 0;
+  const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => {
+    turns += 1;
+    if (turns === 1) setImmediate(() => loop.wake());
+    return new Promise((resolve) => setTimeout(resolve, 20, false));
+  });
+  await until(() => turns === 2);
+  await loop.close();
+});
+
+it('closing ends the pause', async () => {
+  let turns = 0;
+  const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => Promise.resolve(++turns < 0));
+  await until(() => turns === 1);
+  await loop.close();
+  expect(turns).toBe(1);
+});
+
+it('closing waits for the turn under way and begins none', async () => {
+  let turns = 0;
+  let ended = false;
+  const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, async (stop) => {
+    turns += 1;
+    await new Promise((resolve) => stop.addEventListener('abort', resolve));
+    await new Promise(setImmediate);
+    ended = true;
+    return true;
+  });
+  await loop.close();
+  expect({ turns, ended }).toEqual({ turns: 1, ended: true });
+});
+
+it('pauses leave nothing behind on the signal that outlives them', async () => {
+  let turns = 0;
+  let signal: AbortSignal | undefined;
+  const loop = startPolling({ ...pauses, idle_pause_ms: 1 }, (stop) => {
+    signal = stop;
+    return Promise.resolve(++turns < 0);
+  });
+  await until(() => turns === 20);
+  expect(dependants(signal)).toBe(0);
+  await loop.close();
+});
+
+/** How many signals `AbortSignal.any` has hung on this one: Node keeps a trace of each for good. */
+function dependants(signal: AbortSignal | undefined): number {
+  if (signal === undefined) return 0;
+  const kept = Object.getOwnPropertySymbols(signal).find((name) => name.description === 'kDependantSignals');
+  const signals = kept && (signal as unknown as Record<symbol, Set<unknown> | undefined>)[kept];
+  return signals?.size ?? 0;
+}
