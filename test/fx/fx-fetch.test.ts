@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { startScheduler } from '../../processors/scheduler/index.ts';
 import { ROLES } from '../../src/config.ts';
+import { FETCH_CRONTAB } from '../../src/fx/fetch-job.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import type { JobWorker } from '../../src/platform/jobs/port.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
@@ -134,9 +135,11 @@ it('both kinds are fetched by the clock, also what was missed', async () => {
   const known = () =>
     asOwner(
       (tx) => tx<{ identifier: string }[]>`
-    select identifier from graphile_worker._private_known_crontabs order by identifier`,
+    select identifier from graphile_worker._private_known_crontabs where identifier like 'fx-fetch %'`,
     );
-  await eventually('the crontab is known', async () => ((await known()).length === 2 ? true : undefined));
+  await eventually('the crontab is known', async () =>
+    (await known()).length === FETCH_CRONTAB.length ? true : undefined,
+  );
   await scheduler?.close();
   // As if nobody had worked for an hour.
   await asOwner(
