@@ -54,7 +54,7 @@ it('pauses leave nothing behind on the signal that outlives them', async () => {
     signal = stop;
     return Promise.resolve(++turns < 0);
   });
-  await until(() => turns === 20);
+  await until(() => turns >= 20);
   expect(dependants(signal)).toBe(0);
   await loop.close();
 });
