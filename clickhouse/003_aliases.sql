@@ -11,8 +11,8 @@ engine = ReplacingMergeTree(revision, is_deleted)
 order by (tenant_id, project_id, player_id)
 settings non_replicated_deduplication_window = 1000;
 
--- The same in memory, for queries over many players; event-rewriter reloads it after each change. A server whose
--- `default` user has a password needs the source's credentials added here.
+-- The same in memory, for queries over many players; event-rewriter reloads it after each change. The server reads
+-- its source as the user of the URL that migrated it: whoever changes that user's password replaces the dictionary.
 create dictionary player_alias (
   tenant_id UUID,
   project_id UUID,
@@ -20,6 +20,6 @@ create dictionary player_alias (
   into_player_id UUID
 )
 primary key tenant_id, project_id, player_id
-source(clickhouse(query 'select tenant_id, project_id, player_id, into_player_id from "{database}".player_aliases final'))
+source(clickhouse({access}query 'select tenant_id, project_id, player_id, into_player_id from "{database}".player_aliases final'))
 layout(complex_key_hashed())
 lifetime(0);

@@ -35,12 +35,22 @@ export function startEventRewriter(platform: Platform): PollLoop {
   );
 }
 
-/** Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others. */
+/**
+ * Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others.
+ * Rejects when something failed; corrections are made also where merges cannot be aliased.
+ */
 export async function rewriteOnce(platform: Platform, squash_after_ms = SQUASH_AFTER_MS): Promise<boolean> {
   return platform.postgres.service.begin(async (tx) => {
     if (!(await tryBeTheRewriter(tx))) return false;
-    const aliased = await aliasMerges(platform);
+    let failure: unknown;
+    const aliased = await aliasMerges(platform).catch((error: unknown) => {
+      failure = error;
+      return false;
+    });
     const corrected = await correctEvents(platform, tx);
+    // What was just corrected may have been only a part: the next turn is to come at once, and to fail again.
+    if (failure !== undefined && !corrected) throw failure;
+    if (failure !== undefined) platform.logger.warn({ err: failure }, 'merged players are not aliased');
     const squashed = await squashMerges(platform, squash_after_ms);
     return aliased || corrected || squashed;
   });

@@ -1,5 +1,5 @@
 import type { Config, Servers } from '../config.ts';
-import { connectClickHouse } from '../platform/clickhouse/http.ts';
+import { accessOf, connectClickHouse } from '../platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -31,7 +31,7 @@ export async function openDistributedPlatform(
   try {
     const clickhouse = connectClickHouse(servers.clickhouse_url);
     closers.add('clickhouse', () => clickhouse.close());
-    await migrate(servers.postgres_url, clickhouse, logger);
+    await migrate(servers, clickhouse, logger);
     const postgres = openPostgres(servers.postgres_url);
     closers.add('postgres', () => postgres.close());
     const eventLog = openKafkaLog({
@@ -64,13 +64,17 @@ export async function openDistributedPlatform(
 }
 
 /** Brings every schema up to date; of processes that start together, one works and the others wait. */
-async function migrate(postgres_url: string, clickhouse: ClickHouse, logger: Logger): Promise<void> {
+async function migrate(
+  { postgres_url, clickhouse_url }: Servers,
+  clickhouse: ClickHouse,
+  logger: Logger,
+): Promise<void> {
   const owner = connectPool(postgres_url, { max: 2 });
   try {
     await migratePostgres(owner);
     await withMigrationLock(owner, async () => {
       await migrateJobs(postgres_url, logger);
-      await migrateClickHouse(clickhouse);
+      await migrateClickHouse(clickhouse, accessOf(clickhouse_url));
     });
   } finally {
     await owner.end({ timeout: 5 });

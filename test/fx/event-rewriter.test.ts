@@ -241,20 +241,45 @@ async function isRewriting(): Promise<true | undefined> {
   return rows.length > 0 ? true : undefined;
 }
 
+/** Says that the device belongs to the one player whom the operator knows; others of it are merged into that one. */
+async function identify(anonymous_id: string): Promise<{ player_id: string; merged_player_ids: string[] }> {
+  const response = await fetch(`${service.base_url}/v1/players/identify`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ anonymous_id, external_id: 'x' }),
+  });
+  return ((await response.json()) as { data: { player_id: string; merged_player_ids: string[] } }).data;
+}
+
+it('corrects events also while merged players cannot be aliased', async () => {
+  const now = new Date().toISOString();
+  await send([
+    deposit('gone', 1_000, 'SEK', now),
+    { ...deposit('stays', 2_000, 'SEK', now), anonymous_id: 'b' },
+  ]);
+  await identify('b');
+  await identify('a');
+  await setRate('0.1');
+  const { platform } = service;
+  const clickhouse = {
+    ...platform.clickhouse,
+    command: async (sql: string) => {
+      if (sql.includes('reload dictionary')) throw new Error('no such user');
+    },
+  };
+  const rewrite = () => rewriteOnce({ ...platform, clickhouse });
+  expect(await rewrite()).toBe(true);
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100', '200']);
+  await expect(rewrite()).rejects.toThrow('no such user');
+  await rewriteAll();
+});
+
 it('corrects events of a player who was merged, before and after they carry the survivor’s id', async () => {
   const now = new Date().toISOString();
   await send([
     deposit('gone', 1_000, 'SEK', now),
     { ...deposit('stays', 2_000, 'SEK', now), anonymous_id: 'b' },
   ]);
-  const identify = async (anonymous_id: string) => {
-    const response = await fetch(`${service.base_url}/v1/players/identify`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ anonymous_id, external_id: 'x' }),
-    });
-    return ((await response.json()) as { data: { player_id: string; merged_player_ids: string[] } }).data;
-  };
   const { player_id } = await identify('b');
   const { merged_player_ids } = await identify('a');
   expect(merged_player_ids).toHaveLength(1);

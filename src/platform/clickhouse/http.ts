@@ -1,5 +1,6 @@
 import { createClient } from '@clickhouse/client';
 import { wrapClient } from './client.ts';
+import type { ClickHouseAccess } from './migrate.ts';
 import type { ClickHouse } from './port.ts';
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -17,4 +18,11 @@ export function connectClickHouse(url: string): ClickHouse {
       keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_TTL_MS },
     }),
   );
+}
+
+/** User and password of a server's `url`; undefined where it has neither, and ClickHouse takes the user `default`. */
+export function accessOf(url: string): ClickHouseAccess | undefined {
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return undefined;
+  return { user: decodeURIComponent(username) || 'default', password: decodeURIComponent(password) };
 }
