@@ -30,16 +30,21 @@ const CATCH_UP_MS = 60_000;
  */
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
-  return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, () =>
-    rewriteOnce(platform),
+  return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>
+    rewriteOnce(platform, SQUASH_AFTER_MS, stop),
   );
 }
 
 /**
  * Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others.
- * Rejects when something failed; corrections are made also where merges cannot be aliased.
+ * Rejects when something failed, and when `stop` ends a wait: fold and sink may have ended before. Corrections are made
+ * also where merges cannot be aliased.
  */
-export async function rewriteOnce(platform: Platform, squash_after_ms = SQUASH_AFTER_MS): Promise<boolean> {
+export async function rewriteOnce(
+  platform: Platform,
+  squash_after_ms = SQUASH_AFTER_MS,
+  stop?: AbortSignal,
+): Promise<boolean> {
   return platform.postgres.service.begin(async (tx) => {
     if (!(await tryBeTheRewriter(tx))) return false;
     let failure: unknown;
@@ -47,11 +52,11 @@ export async function rewriteOnce(platform: Platform, squash_after_ms = SQUASH_A
       failure = error;
       return false;
     });
-    const corrected = await correctEvents(platform, tx);
+    const corrected = await correctEvents(platform, tx, stop);
     // What was just corrected may have been only a part: the next turn is to come at once, and to fail again.
     if (failure !== undefined && !corrected) throw failure;
     if (failure !== undefined) platform.logger.warn({ err: failure }, 'merged players are not aliased');
-    const squashed = await squashMerges(platform, squash_after_ms);
+    const squashed = await squashMerges(platform, squash_after_ms, stop);
     return aliased || corrected || squashed;
   });
 }
@@ -65,11 +70,11 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<b
   return true;
 }
 
-async function correctEvents(platform: Platform, tx: Tx): Promise<boolean> {
+async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | undefined): Promise<boolean> {
   const corrections = await readCorrections(tx, MAX_CORRECTIONS);
   if (corrections.length === 0) return false;
   // The rows to correct must be there: the fold may have written them to Postgres a moment ago.
-  await waitUntilSunk(platform, platform.clock.now_ms() + CATCH_UP_MS);
+  await waitUntilSunk(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   await writeCorrections(platform, corrections);
   await deleteCorrections(
     platform.postgres.service,
@@ -110,14 +115,18 @@ async function writeCorrections(
 }
 
 /** Rewrites the rows of merged players, and forgets the aliases that resolved them. */
-async function squashMerges(platform: Platform, squash_after_ms: number): Promise<boolean> {
+async function squashMerges(
+  platform: Platform,
+  squash_after_ms: number,
+  stop: AbortSignal | undefined,
+): Promise<boolean> {
   const { postgres, clickhouse, clock } = platform;
   const merges = await readUnsquashed(postgres.service, MAX_SQUASHED);
   const [oldest] = merges;
   if (oldest === undefined) return false;
   if (merges.length < MAX_SQUASHED && oldest.waiting_ms < squash_after_ms) return false;
   // What the fold resolved to the old ids before they were merged must have arrived.
-  await waitUntilSunk(platform, clock.now_ms() + CATCH_UP_MS);
+  await waitUntilSunk(platform, clock.now_ms() + CATCH_UP_MS, stop);
   await repointEvents(clickhouse, merges);
   await writeAliases(clickhouse, merges, 1, clock.now_ms());
   await markMerges(postgres.service, merges, 'squashed_at');

@@ -41,7 +41,7 @@ export async function restateOnce(engines: Engines, stop?: AbortSignal): Promise
   }
   for (const change of changes) {
     if (stop?.aborted === true) break;
-    await applyRateChange({ ...engines, sql }, change);
+    await applyRateChange({ ...engines, sql }, change, stop);
   }
   return changes.length;
 }

@@ -21,16 +21,16 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
   const deadline_ms = engines.clock.now_ms() + wait_ms;
   await waitUntilSunk(engines, deadline_ms);
   const { service } = engines.postgres;
-  await poll(engines, deadline_ms, async () =>
+  await poll(engines, { deadline_ms }, async () =>
     (await pendingWork(service)).rate_changes > 0n ? 'fx-restater has rate changes to apply' : undefined,
   );
   const until_correction = await newestCorrection(service);
-  await poll(engines, deadline_ms, async () => {
+  await poll(engines, { deadline_ms }, async () => {
     const { corrections, merges } = await pendingWork(service, until_correction);
     return corrections + merges > 0n ? 'event-rewriter has events to correct' : undefined;
   });
   const until_xid = await newestChange(service);
-  await poll(engines, deadline_ms, async () => {
+  await poll(engines, { deadline_ms }, async () => {
     const position = await readMirrorPosition(service, PLAYERS_MIRROR);
     return (await isMirrorBehind(service, position, until_xid))
       ? 'player-mirror has changed players to copy'
@@ -40,11 +40,15 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
 
 /**
  * Resolves when every event that was on the log when it was called is folded and in ClickHouse. Rejects with
- * SERVICE_UNAVAILABLE at the deadline.
+ * SERVICE_UNAVAILABLE at the deadline, and once `stop` is aborted.
  */
-export async function waitUntilSunk(engines: Engines, deadline_ms: number): Promise<void> {
-  await groupReaches(engines, TOPICS.events, FOLD_GROUP, deadline_ms);
-  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, deadline_ms);
+export async function waitUntilSunk(
+  engines: Engines,
+  deadline_ms: number,
+  stop?: AbortSignal,
+): Promise<void> {
+  await groupReaches(engines, TOPICS.events, FOLD_GROUP, { deadline_ms, stop });
+  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, { deadline_ms, stop });
 }
 
 /** Waits for the group to pass what is the end of the topic now. */
@@ -52,10 +56,10 @@ async function groupReaches(
   engines: Engines,
   topic: string,
   group: string,
-  deadline_ms: number,
+  patience: Patience,
 ): Promise<void> {
   const ends = await engines.eventLog.endOffsets(topic);
-  await poll(engines, deadline_ms, async () => {
+  await poll(engines, patience, async () => {
     const lag = await engines.eventLog.lag(topic, group);
     const behind = lag.reduce((sum, { partition, next_offset }) => {
       const missing = (ends.get(partition) ?? 0n) - next_offset;
@@ -65,19 +69,25 @@ async function groupReaches(
   });
 }
 
+interface Patience {
+  deadline_ms: number;
+  stop?: AbortSignal | undefined;
+}
+
 /** `probe` says what is still to be waited for. */
 async function poll(
   { clock }: Engines,
-  deadline_ms: number,
+  { deadline_ms, stop }: Patience,
   probe: () => Promise<string | undefined>,
 ): Promise<void> {
   for (;;) {
+    stop?.throwIfAborted();
     const missing = await probe();
     if (missing === undefined) return;
     if (clock.now_ms() >= deadline_ms) {
       const message = `the processors did not catch up in time: ${missing}`;
       throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
     }
-    await sleep(POLL_MS);
+    await sleep(POLL_MS, undefined, { signal: stop });
   }
 }

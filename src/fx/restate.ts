@@ -41,12 +41,14 @@ const PAGE = 500;
  * Makes every ledger row that the change concerns say what the rates of now say: pending money is converted, money
  * converted by a lesser rate is restated, and totals follow. Page by page, each one transaction; dying in between
  * leaves the change in its queue, and rows that are right already are passed over. Every transaction that may have
- * read rates without the change must have ended before. Rejects when Postgres is out of reach.
+ * read rates without the change must have ended before. `stop` ends it between two pages, and leaves the change in its
+ * queue. Rejects when Postgres is out of reach.
  */
-export async function applyRateChange(deps: Deps, change: RateChange): Promise<void> {
+export async function applyRateChange(deps: Deps, change: RateChange, stop?: AbortSignal): Promise<void> {
   const range = await readRange(deps.sql, change);
   if (range !== undefined) {
     for (let after: StalePosition | undefined, more = true; more;) {
+      if (stop?.aborted === true) return;
       const page: { last: StalePosition | undefined } = await retryLostRaces(() =>
         restatePage(deps, range, after, PAGE),
       );

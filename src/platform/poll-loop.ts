@@ -21,7 +21,7 @@ export interface PollLoop {
 
 /**
  * Takes turn after turn until closed: at once while `turn` says that there is more to do, else after a pause. A turn that
- * rejects is logged and comes again; it must bear that, and should end soon once `stop` is aborted.
+ * rejects is logged and comes again; it must bear that. Once `stop` is aborted it should end soon, in whichever way.
  */
 export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
   const { name, logger, idle_pause_ms, longest_pause_ms } = options;
@@ -37,6 +37,10 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
         pause_ms = idle_pause_ms;
         if (has_more) continue;
       } catch (error) {
+        if (stop.signal.aborted) {
+          logger.debug({ err: error }, `${name} ended within its turn`);
+          return;
+        }
         pause_ms = Math.min(pause_ms * 2, longest_pause_ms);
         logger.warn({ err: error, pause_ms }, `${name} failed; it tries again`);
       }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startAnalyticsSink } from '../../processors/analytics-sink/index.ts';
-import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
+import { rewriteOnce, startEventRewriter } from '../../processors/event-rewriter/index.ts';
 import { ROLES, type Role } from '../../src/config.ts';
 import type { LogConsumer } from '../../src/platform/event-log/port.ts';
 import {
@@ -231,6 +231,22 @@ it('waits for events that are still on their way to ClickHouse', async () => {
   expect(await rewriting).toBe(true);
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
   expect(await corrected()).toBe((before ?? 0) + 1);
+});
+
+it('does not wait for a sink that has ended before it', async () => {
+  await sink.close();
+  const { platform } = service;
+  await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
+  await folded(platform);
+  await setRate('0.1');
+  const rewriter = startEventRewriter(platform);
+  await eventually('the rewriter waits for the sink', isRewriting);
+  const closing_ms = Date.now();
+  await rewriter.close();
+  expect(Date.now() - closing_ms).toBeLessThan(5_000);
+  sink = await startAnalyticsSink(platform);
+  await rewriteAll();
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
 });
 
 /** Whether a rewriter is in its transaction. */

@@ -164,6 +164,21 @@ describe('many rows', () => {
     expect(new Set(adjusted).size).toBe(ROWS - 1);
   });
 
+  it('of which some were restated when the process was told to stop are continued with', async () => {
+    await foldAll(fixture, place, events);
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    const stop = new AbortController();
+    const restater = restaterOn(sql);
+    // It asks for the time once per page.
+    const clock = { now_ms: () => (stop.abort(), restater.clock.now_ms()) };
+    await restateOnce({ ...restater, clock }, stop.signal);
+    expect((await ledgerOf(sql, place)).filter((row) => row.rate === '0.1')).toHaveLength(500);
+    expect(await changesOf(sql, place)).toHaveLength(1);
+    await restate();
+    expect(await changesOf(sql, place)).toEqual([]);
+    expect(await depositedBy(sql, place)).toEqual({ deposited: String(SUM / 10), pending: '0' });
+  });
+
   it('among which one would make a total too large: that one stays, and is counted', async () => {
     const many = Array.from({ length: 60 }, (_, i) => deposit(`p-${i % 9}`, `t-${i}`, 100, 'SEK'));
     await foldAll(fixture, place, [
