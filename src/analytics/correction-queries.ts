@@ -157,12 +157,14 @@ export async function readEventLines(
 
 const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
 
-const SURVIVORS = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {survivors:Array(UUID)})';
+/** The place of a row's player among the merged ones; 0: it is none of them. */
+const PLACE = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
 
 /**
  * Gives every event of the merged players its survivor, as a revision after every one there is. An event can be there
  * under both ids, when the fold died after a merge and said again what it had said before: then the newest of its rows
- * is taken, and of equally new ones the survivor's, which was written later. Repeatable.
+ * is taken, and of equally new ones the survivor's, which was written later. Of the survivors only such events are read,
+ * by their whole key: their own histories may be long. Repeatable.
  */
 export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
   const params = {
@@ -178,11 +180,13 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
       select tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index, max(revision) as last_revision,
         argMax((received_at, base_amount, base_payout, properties), (revision, not is_former)) as newest
       from (
-        with ${MERGED} as merged
-        select e.*, indexOf(merged, (e.tenant_id, e.project_id, e.player_id)) as place, place > 0 as is_former,
+        select e.*, ${PLACE} as place, place > 0 as is_former,
           if(is_former, arrayElement({survivors:Array(UUID)}, place), e.player_id) as owner
         from events_by_player as e final
-        where (e.tenant_id, e.project_id, e.player_id) in (select arrayJoin(arrayConcat(${MERGED}, ${SURVIVORS})))
+        where (e.tenant_id, e.project_id, e.player_id, e.occurred_at, e.ingestion_id, e.event_index) in (
+          select tenant_id, project_id, arrayJoin([player_id, arrayElement({survivors:Array(UUID)}, ${PLACE})]),
+            occurred_at, ingestion_id, event_index
+          from events_by_player where (tenant_id, project_id, player_id) in (select arrayJoin(${MERGED})))
       )
       group by tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index
       having max(is_former)
