@@ -172,8 +172,9 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
     projects: merges.map((m) => m.project_id),
     players: merges.map((m) => m.player_id),
   };
+  // It carries no token, and after a repair it writes word by word what it wrote before: that is no repetition.
   await clickhouse.command(
-    `insert into events
+    `insert into events settings insert_deduplicate = 0
     select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
       event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as properties, last_revision + 1 as revision
     from (

@@ -7,6 +7,7 @@ import {
 } from '../../src/analytics/correction-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../src/events/envelope.ts';
 import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
+import { rebuildProject } from '../../src/reconcile/repair.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
 import {
   ann,
@@ -285,6 +286,22 @@ describe('the rewriter', () => {
         where tenant_id = ${tenant_id}`;
     }
     await operator.squash();
+  });
+
+  it('does it again, word by word, after ClickHouse was rebuilt', async () => {
+    await land(...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20)]));
+    const merged_id = await idOf(laptop);
+    const player_id = await idOf({ ...phone, ...ann });
+    await operator.identify({ ...laptop, ...ann });
+    for (let round = 0; round < 2; round++) {
+      await operator.squash();
+      expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
+      expect(await tracesOf(merged_id)).toBe(0);
+      await rebuildProject(service.platform, operator.tenant);
+    }
+    await operator.squash();
+    expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
+    expect(await operator.differences()).toEqual([]);
   });
 
   it('waits for events that were folded before the merge and have not landed', async () => {
