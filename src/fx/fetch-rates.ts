@@ -13,6 +13,12 @@ export interface FetchDeps extends ProviderDeps {
   urls: FxUrls;
 }
 
+/** What a fetch did, and how long the providers that failed asked to be left alone (0: none did). */
+export interface Fetched {
+  report: FetchReport;
+  retry_after_ms: number;
+}
+
 const TENANTS_PER_PAGE = 500;
 
 /**
@@ -23,7 +29,7 @@ export async function fetchRates(
   deps: FetchDeps,
   { kinds, tenant_id }: FetchRequest,
   stop?: AbortSignal,
-): Promise<FetchReport> {
+): Promise<Fetched> {
   const needs = new Needs();
   for await (const tenant of tenantsOf(deps.postgres, tenant_id)) needs.add(tenant);
   const asked = await Promise.all([...new Set(kinds)].map((kind) => askFor(kind, needs, deps, stop)));
@@ -39,7 +45,7 @@ export async function fetchRates(
     const own = ratesOf(tenant, rates.get(tenant.base_currency) ?? []);
     if (own.length > 0) report.upserted += await upsertRates(deps.postgres.service, tenant.tenant_id, own);
   }
-  return report;
+  return { report, retry_after_ms: Math.max(0, ...asked.map((answers) => answers.retry_after_ms)) };
 }
 
 async function* tenantsOf({ service }: Postgres, only: string | undefined): AsyncGenerator<TenantCurrencies> {
@@ -76,6 +82,8 @@ class Needs {
 interface Answers {
   rates: PublishedRate[];
   failures: FetchReport['failures'];
+  /** The longest that a failure asked for. */
+  retry_after_ms: number;
 }
 
 /** Asks the provider of one kind, request by request. */
@@ -85,7 +93,7 @@ async function askFor(
   deps: FetchDeps,
   stop: AbortSignal | undefined,
 ): Promise<Answers> {
-  const answers: Answers = { rates: [], failures: [] };
+  const answers: Answers = { rates: [], failures: [], retry_after_ms: 0 };
   for (const request of requestsFor(kind, needs, deps, stop)) {
     try {
       const { rates, missing } = await request();
@@ -95,6 +103,7 @@ async function askFor(
       if (!(error instanceof ProviderFailed)) throw error;
       deps.logger.warn({ err: error }, 'a provider of rates failed');
       answers.failures.push({ provider: error.provider, message: error.message });
+      answers.retry_after_ms = Math.max(answers.retry_after_ms, error.retry_after_ms);
       if (error.is_down) break;
     }
   }

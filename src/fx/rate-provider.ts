@@ -32,7 +32,7 @@ export const PROVIDER_DEFAULTS: Omit<ProviderDeps, 'clock'> = {
 
 /** Before the second and the third attempt. */
 const PAUSES_MS = [500, 2_000] as const;
-/** A provider that asks for more patience is left alone until the next fetch. */
+/** A provider that asks for more patience is left alone: whoever fetches has to come again later. */
 const MAX_RETRY_AFTER_MS = 30_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS = { accept: 'application/json', 'user-agent': 'player-engagement-service' };
@@ -44,11 +44,18 @@ export class ProviderFailed extends Error {
   readonly provider: string;
   /** It did not answer, or said that it is overloaded: asking it for something else would be no better. */
   readonly is_down: boolean;
+  /** How long it asked to be left alone; 0 where it did not say. */
+  readonly retry_after_ms: number;
 
-  constructor(provider: string, message: string, options: { is_down: boolean; cause?: unknown }) {
+  constructor(
+    provider: string,
+    message: string,
+    options: { is_down: boolean; retry_after_ms?: number; cause?: unknown },
+  ) {
     super(`${provider}: ${message}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.provider = provider;
     this.is_down = options.is_down;
+    this.retry_after_ms = options.retry_after_ms ?? 0;
   }
 }
 
@@ -108,7 +115,8 @@ export async function askProvider(
     const pause_ms = PAUSES_MS[attempt - 1];
     if (!is_passing || pause_ms === undefined || retry_after_ms > MAX_RETRY_AFTER_MS) {
       const message = `GET ${url} ${failure.message}, attempt ${attempt}`;
-      throw new ProviderFailed(provider, message, { is_down: is_passing, cause: failure.cause });
+      const { cause } = failure;
+      throw new ProviderFailed(provider, message, { is_down: is_passing, retry_after_ms, cause });
     }
     await deps.pause(Math.max(pause_ms, retry_after_ms), stop);
   }

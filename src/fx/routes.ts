@@ -55,7 +55,7 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       response: fetchReport,
       errors: ['TENANT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],
       handle: async ({ body }) => {
-        const report = await fetchRates({ ...platform, ...PROVIDER_DEFAULTS, urls }, body);
+        const { report } = await fetchRates({ ...platform, ...PROVIDER_DEFAULTS, urls }, body);
         if (body.tenant_id !== undefined && report.tenants === 0) {
           throw new ApiError('TENANT_NOT_FOUND', `tenant ${body.tenant_id} does not exist`);
         }

@@ -4,9 +4,11 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { startScheduler } from '../../processors/scheduler/index.ts';
 import { ROLES } from '../../src/config.ts';
+import { runFetchJob } from '../../src/fx/fetch-job.ts';
+import { PROVIDER_DEFAULTS } from '../../src/fx/rate-provider.ts';
 import { FETCH_CRONTAB } from '../../src/fx/fetch-job.ts';
 import { packageRoot } from '../../src/package-root.ts';
-import type { JobWorker } from '../../src/platform/jobs/port.ts';
+import type { JobWorker, NewJob } from '../../src/platform/jobs/port.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
@@ -171,6 +173,50 @@ it('a fetch that failed is tried again', async () => {
   working();
   await asOwner((tx) => tx`update graphile_worker._private_jobs set run_at = now()`);
   await fetched(tenant_id);
+});
+
+it('a provider that asks for patience is left alone for so long', async () => {
+  fiat.handle = (_request, response) => response.writeHead(429, { 'retry-after': '3600' }).end();
+  const { tenant_id } = await service.newTenant('EUR');
+  await schedule();
+  const job = async () => {
+    const rows = await asOwner(
+      (tx) => tx<{ attempts: number; max_attempts: number; pause_s: number }[]>`
+      select attempts, max_attempts, extract(epoch from run_at - now())::float8 as pause_s
+      from graphile_worker.jobs where key = ${`fx-fetch ${tenant_id}`} and locked_at is null`,
+    );
+    return rows[0];
+  };
+  await eventually('it is put off', async () => (((await job())?.pause_s ?? 0) > 3_000 ? true : undefined));
+  expect(await job()).toMatchObject({ attempts: 0, max_attempts: 7 });
+  expect(await sourcesOf(tenant_id)).toEqual(['coingecko']);
+  working();
+  await asOwner((tx) => tx`update graphile_worker._private_jobs set run_at = now()`);
+  await fetched(tenant_id);
+});
+
+it('patience has an end: the last of the fetches that were put off fails', async () => {
+  fiat.handle = (_request, response) => response.writeHead(503, { 'retry-after': '999999999' }).end();
+  const added: NewJob[] = [];
+  const deps = {
+    ...service.platform,
+    ...PROVIDER_DEFAULTS,
+    urls: { fiat_url: fiat.url, crypto_url: crypto.url },
+    jobs: { add: async (_sql: Tx, job: NewJob) => void added.push(job) },
+  };
+  const { signal } = new AbortController();
+  let payload: unknown = { kinds: ['fiat'] };
+  for (let left = 7; left >= 1; left--) {
+    await runFetchJob(deps, payload, signal);
+    const job = added.shift();
+    expect(job).toMatchObject({ job_key: 'fx-fetch fiat', max_attempts: left });
+    const pause_ms = (job?.run_at?.getTime() ?? 0) - Date.now();
+    expect(pause_ms).toBeGreaterThan(23 * 3_600_000);
+    expect(pause_ms).toBeLessThanOrEqual(24 * 3_600_000);
+    payload = job?.payload;
+  }
+  await expect(runFetchJob(deps, payload, signal)).rejects.toThrow('was answered with 503');
+  expect(added).toEqual([]);
 });
 
 it('nobody but the owner sees jobs', async () => {
