@@ -21,7 +21,8 @@ const answerSchema = z.object({
 
 /**
  * The latest rates of central banks from Frankfurter: `base` → each of `quotes`, as of the answer's date at 00:00 UTC.
- * Rejects with {@link ProviderFailed}: an answer of which anything makes no sense is worth nothing.
+ * A base that the provider does not know has none of them: its answer to that is a refusal. Rejects with
+ * {@link ProviderFailed}: an answer of which anything makes no sense is worth nothing.
  */
 export async function fetchFiatRates(
   provider_url: string,
@@ -31,7 +32,11 @@ export async function fetchFiatRates(
   stop: AbortSignal | undefined,
 ): Promise<Published> {
   const url = addressBelow(provider_url, '/v1/latest', { base: [base], symbols: quotes });
-  const answer = await askProvider(FRANKFURTER, url, deps, stop);
+  const answer = await askProvider(FRANKFURTER, url, deps, stop).catch((error: unknown) => {
+    if (error instanceof ProviderFailed && error.is_unknown) return undefined;
+    throw error;
+  });
+  if (answer === undefined) return { rates: [], missing: quotes.map((quote) => `${base}/${quote}`) };
   const malformed = (what: string) =>
     new ProviderFailed(FRANKFURTER, `GET ${url}: ${what}`, { is_down: false });
   const parsed = answerSchema.safeParse(answer);

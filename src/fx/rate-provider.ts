@@ -34,6 +34,8 @@ export const PROVIDER_DEFAULTS: Omit<ProviderDeps, 'clock'> = {
 const PAUSES_MS = [500, 2_000] as const;
 /** A provider that asks for more patience is left alone: whoever fetches has to come again later. */
 const MAX_RETRY_AFTER_MS = 30_000;
+/** What one asks for is refused so; 401 and 403 refuse who asks. */
+const UNKNOWN_STATUSES = new Set([400, 404, 410, 422]);
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS = { accept: 'application/json', 'user-agent': 'player-engagement-service' };
 
@@ -46,16 +48,19 @@ export class ProviderFailed extends Error {
   readonly is_down: boolean;
   /** How long it asked to be left alone; 0 where it did not say. */
   readonly retry_after_ms: number;
+  /** It understood the question, and has nothing of what was asked for. */
+  readonly is_unknown: boolean;
 
   constructor(
     provider: string,
     message: string,
-    options: { is_down: boolean; retry_after_ms?: number; cause?: unknown },
+    options: { is_down: boolean; retry_after_ms?: number; is_unknown?: boolean; cause?: unknown },
   ) {
     super(`${provider}: ${message}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.provider = provider;
     this.is_down = options.is_down;
     this.retry_after_ms = options.retry_after_ms ?? 0;
+    this.is_unknown = options.is_unknown ?? false;
   }
 }
 
@@ -63,15 +68,17 @@ export class ProviderFailed extends Error {
 class AttemptFailed extends Error {
   readonly is_passing: boolean;
   readonly retry_after_ms: number | undefined;
+  readonly status: number | undefined;
 
   constructor(
     message: string,
     is_passing: boolean,
-    options: { cause?: unknown; retry_after_ms?: number | undefined } = {},
+    options: { cause?: unknown; retry_after_ms?: number | undefined; status?: number } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.is_passing = is_passing;
     this.retry_after_ms = options.retry_after_ms;
+    this.status = options.status;
   }
 }
 
@@ -115,8 +122,9 @@ export async function askProvider(
     const pause_ms = PAUSES_MS[attempt - 1];
     if (!is_passing || pause_ms === undefined || retry_after_ms > MAX_RETRY_AFTER_MS) {
       const message = `GET ${url} ${failure.message}, attempt ${attempt}`;
-      const { cause } = failure;
-      throw new ProviderFailed(provider, message, { is_down: is_passing, retry_after_ms, cause });
+      const is_unknown = UNKNOWN_STATUSES.has(failure.status ?? 0);
+      const options = { is_down: is_passing, retry_after_ms, is_unknown, cause: failure.cause };
+      throw new ProviderFailed(provider, message, options);
     }
     await deps.pause(Math.max(pause_ms, retry_after_ms), stop);
   }
@@ -150,7 +158,7 @@ function refusal({ status, headers }: Response, clock: Clock): AttemptFailed {
   const retry_after_ms = readRetryAfter(headers.get('retry-after'), clock);
   const patience =
     retry_after_ms === undefined ? '' : ` (try again in ${Math.ceil(retry_after_ms / 1000)} s)`;
-  return new AttemptFailed(`was answered with ${status}${patience}`, is_passing, { retry_after_ms });
+  return new AttemptFailed(`was answered with ${status}${patience}`, is_passing, { retry_after_ms, status });
 }
 
 /** Seconds, or a date. */

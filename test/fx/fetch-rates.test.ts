@@ -220,14 +220,14 @@ describe('a provider that fails', () => {
   });
 
   it('at one base currency does not keep the others waiting; one that is down is not asked again', async () => {
-    const unknown = await newTenant('KES', ['KES', 'SEK']);
+    const refused = await newTenant('KES', ['KES', 'SEK']);
     const known = await newTenant('EUR', ['EUR', 'SEK']);
     const answer = fiat.handle;
-    fiat.handle = (...call) => (call[2].get('base') === 'KES' ? json('{}', 404)(...call) : answer(...call));
+    fiat.handle = (...call) => (call[2].get('base') === 'KES' ? json('{}', 403)(...call) : answer(...call));
     const { body } = await fetchRates({ kinds: ['fiat'] });
     expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'frankfurter' }] });
-    expect(JSON.stringify(body.data['failures'])).toContain('base=KES&symbols=SEK was answered with 404');
-    expect([await stored(unknown), (await stored(known)).length]).toEqual([[], 1]);
+    expect(JSON.stringify(body.data['failures'])).toContain('base=KES&symbols=SEK was answered with 403');
+    expect([await stored(refused), (await stored(known)).length]).toEqual([[], 1]);
 
     fiat.requests.splice(0);
     fiat.handle = (_request, response) => response.writeHead(503, { 'retry-after': '3600' }).end();
@@ -235,3 +235,16 @@ describe('a provider that fails', () => {
     expect(fiat.requests).toHaveLength(1);
   });
 });
+
+it.each([400, 404, 422])(
+  'a base currency that the provider answers with %i has no rates there',
+  async (status) => {
+    const unknown = await newTenant('KES', ['KES', 'SEK']);
+    const known = await newTenant('EUR', ['EUR', 'SEK']);
+    const answer = fiat.handle;
+    fiat.handle = (...call) =>
+      call[2].get('base') === 'KES' ? json('{}', status)(...call) : answer(...call);
+    expect((await fetchRates({ kinds: ['fiat'] })).body.data).toMatchObject({ upserted: 1, failures: [] });
+    expect([await stored(unknown), (await stored(known)).length]).toEqual([[], 1]);
+  },
+);

@@ -155,7 +155,7 @@ it('both kinds are fetched by the clock, also what was missed', async () => {
 });
 
 it('a fetch that failed is tried again', async () => {
-  fiat.handle = json('{}', 404);
+  fiat.handle = json('{}', 403);
   await schedule();
   const { tenant_id } = await service.newTenant('EUR');
   const waiting = () =>
@@ -165,7 +165,7 @@ it('a fetch that failed is tried again', async () => {
     );
   await eventually('it failed', async () => ((await waiting()).length === 1 ? true : undefined));
   expect(await waiting()).toMatchObject([{ key: `fx-fetch ${tenant_id}`, attempts: 1, max_attempts: 8 }]);
-  expect((await waiting())[0]?.last_error).toContain('was answered with 404');
+  expect((await waiting())[0]?.last_error).toContain('was answered with 403');
   expect(await sourcesOf(tenant_id)).toEqual(['coingecko']);
   expect(await service.platform.metrics.registry.metrics()).toContain(
     'jobs_total{task="fx-fetch",outcome="failed"} 1',
