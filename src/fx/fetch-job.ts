@@ -14,7 +14,10 @@ const HOUR_MS = 3_600_000;
 const SHORTEST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 24 * HOUR_MS;
 
-/** Fiat rates once a day, crypto prices every hour. */
+/**
+ * Fiat rates at the turn of the day, and once more when central banks have published those of the day. Crypto prices every
+ * hour, some minutes into it: by then they have been updated within it, and an hour's price is what its update says.
+ */
 export const FETCH_CRONTAB: readonly CronEntry[] = [
   {
     identifier: 'fx-fetch fiat',
@@ -23,8 +26,14 @@ export const FETCH_CRONTAB: readonly CronEntry[] = [
     job: fetchJob('fiat', { kinds: ['fiat'] }),
   },
   {
+    identifier: 'fx-fetch fiat of the day',
+    match: '30 15 * * *',
+    backfill_ms: 8 * HOUR_MS,
+    job: fetchJob('fiat', { kinds: ['fiat'] }),
+  },
+  {
     identifier: 'fx-fetch crypto',
-    match: '0 * * * *',
+    match: '2 * * * *',
     backfill_ms: HOUR_MS,
     job: fetchJob('crypto', { kinds: ['crypto'] }),
   },
