@@ -16,7 +16,7 @@ interface Position {
 /**
  * Writes a batch's effects; the statements travel together. Rejects with {@link LostRace} when the position
  * or a row that was read has moved; the caller's transaction must then roll back. Locks are taken in the order of
- * everyone who writes players or money: identities, players, player_totals, bets, ledger.
+ * everyone who writes players or money, but merges: identities, players, player_totals, bets, ledger.
  */
 export async function writeEffects(
   tx: Tx,

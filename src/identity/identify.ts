@@ -24,11 +24,11 @@ interface Scope {
 
 /**
  * Finds or makes the player that the ids stand for, merges into it who turns out to be the same, links the ids and
- * writes the traits, in one transaction
- * (the decisions are those of `decide`). Safe beside other identifies and the fold, which
- * makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
- * the order identities, players, player_totals. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR or CONFLICT (totals that
- * no 64-bit integer holds when they are added).
+ * writes the traits, in one transaction (the decisions are those of `decide`). Safe beside other identifies and the fold,
+ * which makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
+ * the order identities, players, player_totals, but for a merge, which moves and links identities last; a deadlock that
+ * comes of it is a lost race. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (races lost again and
+ * again) or CONFLICT (totals that no 64-bit integer holds when they are added).
  */
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   try {

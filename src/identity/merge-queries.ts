@@ -19,7 +19,8 @@ export interface MergePair {
  * Rejects with {@link LostRace} when one of the two is not what the caller took it for. Nothing of it may be kept then.
  */
 export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<void> {
-  // Issued together, run in this order; locks as everywhere: players, then player_totals.
+  // Issued together, run in this order. Identities come after players, against the order of everybody else: which ones
+  // there are to move is known once their player is locked. A deadlock with a fold is broken and done again.
   const [locked, lockedTotals] = await Promise.all([
     lockBoth(tx, pair),
     lockBothTotals(tx, pair),
