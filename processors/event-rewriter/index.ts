@@ -62,10 +62,10 @@ export async function rewriteOnce(
 }
 
 /** From now on queries over many players take the old id for the survivor's. */
-async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
+async function aliasMerges({ postgres, clickhouse }: Platform): Promise<boolean> {
   const merges = await readUnaliased(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
-  await writeAliases(clickhouse, merges, 0, clock.now_ms());
+  await writeAliases(postgres.service, clickhouse, merges, 0);
   await markMerges(postgres.service, merges, 'aliased_at');
   return true;
 }
@@ -128,7 +128,7 @@ async function squashMerges(
   // What the fold resolved to the old ids before they were merged must have arrived.
   await waitUntilSunk(platform, clock.now_ms() + CATCH_UP_MS, stop);
   await repointEvents(clickhouse, merges);
-  await writeAliases(clickhouse, merges, 1, clock.now_ms());
+  await writeAliases(postgres.service, clickhouse, merges, 1);
   await markMerges(postgres.service, merges, 'squashed_at');
   return true;
 }

@@ -1,6 +1,6 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
-import type { Tx } from '../platform/postgres/port.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
 
 /** Takes the place of the only rewriter until the transaction ends, waiting for whoever has it. */
 export async function beTheRewriter(tx: Tx): Promise<void> {
@@ -108,13 +108,23 @@ export async function pendingWork(
   return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
 }
 
-/** Has queries over many players resolve these players, or no longer. */
+/** Above the milliseconds since the epoch that revisions of aliases once were. */
+const ALIAS_REVISIONS = 10_000_000_000_000n;
+
+/**
+ * Has queries over many players resolve these players, or no longer. What is written later holds: revisions are ids of
+ * transactions of Postgres, which is the same for all rewriters, as their clocks are not. `sql` must not be a
+ * transaction: one that has an id keeps fx-restater and player-mirror waiting.
+ */
 export async function writeAliases(
+  sql: Db,
   clickhouse: ClickHouse,
   merges: readonly Merge[],
   is_deleted: 0 | 1,
-  revision: number,
 ): Promise<void> {
+  const [row] = await sql<{ xid: bigint }[]>`select pg_current_xact_id()::text::bigint as xid`;
+  if (row === undefined) throw new Error('Postgres gave no transaction id');
+  const revision = String(ALIAS_REVISIONS + row.xid);
   const lines = merges.map((merge) => JSON.stringify({ ...merge, is_deleted, revision }));
   const token = `aliases:${revision}:${is_deleted}:${merges[0]?.player_id}:${merges.length}`;
   await clickhouse.insertLines('player_aliases', lines, token);

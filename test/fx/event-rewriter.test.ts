@@ -321,3 +321,23 @@ it('corrects events of a player who was merged, before and after they carry the 
     ['stays', player_id, '600'],
   ]);
 });
+
+it('forgets an alias also when its clock is behind that of the rewriter who wrote it', async () => {
+  const now = new Date().toISOString();
+  await send([
+    deposit('gone', 1_000, 'EUR', now),
+    { ...deposit('stays', 2_000, 'EUR', now), anonymous_id: 'b' },
+  ]);
+  await identify('b');
+  await identify('a');
+  const { platform } = service;
+  const aliases = () =>
+    platform.clickhouse.query('select * from player_aliases final where tenant_id = {tenant_id:UUID}', {
+      tenant_id: tenant.tenant_id,
+    });
+  await rewriteOnce(platform);
+  expect(await aliases()).toHaveLength(1);
+  const behind = { now_ms: () => platform.clock.now_ms() - 60_000 };
+  await rewriteOnce({ ...platform, clock: behind }, 0);
+  expect(await aliases()).toEqual([]);
+});

@@ -382,7 +382,7 @@ describe('the rewriter', () => {
         ...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]),
       );
       const [a, b, c] = [await idOf(phone), await idOf(laptop), await idOf(tablet)];
-      const { clickhouse, clock, postgres } = service.platform;
+      const { clickhouse, postgres } = service.platform;
       const sql = postgres.service;
       const merge = { ...operator.tenant, player_id: a, into_player_id: b };
       if (column === 'squashed_at') {
@@ -396,10 +396,10 @@ describe('the rewriter', () => {
         );
         if (column === 'aliased_at') {
           await operator.identify({ ...phone, player_id: b });
-          await writeAliases(clickhouse, [merge], 0, clock.now_ms());
+          await writeAliases(sql, clickhouse, [merge], 0);
         } else {
           await repointEvents(clickhouse, [merge]);
-          await writeAliases(clickhouse, [merge], 1, clock.now_ms());
+          await writeAliases(sql, clickhouse, [merge], 1);
         }
         await operator.identify({ ...laptop, player_id: c });
         await markMerges(sql, [merge], column);
