@@ -32,7 +32,7 @@ export async function findLatestRate(
   ]);
   requireKnown(pair, new Set(known.map(({ code }) => code)));
   if (pair.base === pair.quote) {
-    return { rate: '1', ts: withOffset(now), source: 'identity' };
+    return { rate: '1', ts: withOffset(now.getTime()), source: 'identity' };
   }
   const rate = rateOf(legs);
   if (rate === undefined) {
@@ -53,8 +53,8 @@ function requireKnown(pair: LatestRateQuery, known: ReadonlySet<string>): void {
 function rateOf(legs: readonly RateLeg[]): LatestRate | undefined {
   const pair = legs.find(({ leg }) => leg === 'pair');
   if (pair !== undefined) {
-    const { rate, is_inverse, ts, source } = pair;
-    return { rate: is_inverse ? roundedDecimal(fractionOfLeg(pair)) : rate, ts: withOffset(ts), source };
+    const { rate, is_inverse, ts_ms, source } = pair;
+    return { rate: is_inverse ? roundedDecimal(fractionOfLeg(pair)) : rate, ts: withOffset(ts_ms), source };
   }
   const to_base = legs.find(({ leg }) => leg === 'to_base');
   const from_base = legs.find(({ leg }) => leg === 'from_base');
@@ -66,13 +66,13 @@ function rateOf(legs: readonly RateLeg[]): LatestRate | undefined {
   const isProduct = !to_base.is_inverse && !from_base.is_inverse;
   return {
     rate: isProduct ? exactDecimal(cross) : roundedDecimal(cross),
-    ts: withOffset(older.ts),
+    ts: withOffset(older.ts_ms),
     source: to_base.source === from_base.source ? to_base.source : `${to_base.source}+${from_base.source}`,
   };
 }
 
-function withOffset(ts: Date): string {
-  return ts.toISOString().replace('Z', '+00:00');
+function withOffset(ts_ms: number | bigint): string {
+  return new Date(Number(ts_ms)).toISOString().replace('Z', '+00:00');
 }
 
 function fractionOfLeg({ rate, is_inverse }: RateLeg): Fraction {

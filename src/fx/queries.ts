@@ -36,7 +36,8 @@ export interface RateLeg {
   leg: 'pair' | 'to_base' | 'from_base';
   /** Plain decimal digits. */
   rate: string;
-  ts: Date;
+  /** Since the epoch; a rate may be older than the driver reads times. */
+  ts_ms: bigint;
   /** The rate is of the leg turned round: divide by it. */
   is_inverse: boolean;
   source: string;
@@ -50,7 +51,7 @@ export function selectRateLegs(
   now: Date,
 ): PendingQuery<RateLeg[]> {
   return tx<RateLeg[]>`
-    select l.leg, r.rate::text as rate, r.rate_ts as ts, r.rate_is_inverse as is_inverse, r.source
+    select l.leg, r.rate::text as rate, epoch_ms(r.rate_ts) as ts_ms, r.rate_is_inverse as is_inverse, r.source
     from tenants t
     cross join lateral (values
       ('pair', ${base}::text, ${quote}::text),

@@ -3,10 +3,11 @@ import type { LedgerRow, MoneyEvent } from './ledger.ts';
 /**
  * The columns of a {@link LedgerRow}, where `l` is the ledger and `m` a left join of player_merges for its player. Read
  * with `.values()` and {@link toLedgerRow}: rows come by the thousand, and objects by column name cost twice as much.
+ * The time of a rate comes as a number: what is older than the year 50 the driver takes for another time.
  */
 export const LEDGER_COLUMNS = `l.tenant_id, l.project_id, l.reference, l.event, l.occurrence,
   coalesce(m.into_player_id, l.player_id), l.occurred_at, l.currency, l.amount, l.payout, l.base_amount, l.base_payout,
-  l.rate::text, l.rate_ts, l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset`;
+  l.rate::text, epoch_ms(l.rate_ts), l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset`;
 
 /** A row of {@link LEDGER_COLUMNS} as the driver gives it. */
 export type LedgerValues = [
@@ -23,7 +24,7 @@ export type LedgerValues = [
   bigint | null,
   bigint | null,
   string | null,
-  Date | null,
+  bigint | null,
   boolean | null,
   string,
   number,
@@ -32,7 +33,7 @@ export type LedgerValues = [
 ];
 
 export function toLedgerRow(v: LedgerValues): LedgerRow {
-  const [rate, rate_ts, is_inverse] = [v[12], v[13], v[14]];
+  const [rate, rate_ts_ms, is_inverse] = [v[12], v[13], v[14]];
   return {
     tenant_id: v[0],
     project_id: v[1],
@@ -47,9 +48,9 @@ export function toLedgerRow(v: LedgerValues): LedgerRow {
     base_amount: v[10],
     base_payout: v[11],
     rate:
-      rate === null || rate_ts === null || is_inverse === null
+      rate === null || rate_ts_ms === null || is_inverse === null
         ? null
-        : { rate, ts_ms: rate_ts.getTime(), is_inverse },
+        : { rate, ts_ms: Number(rate_ts_ms), is_inverse },
     ingestion_id: v[15],
     event_index: v[16],
     log_partition: v[17],

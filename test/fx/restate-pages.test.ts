@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { restateOnce } from '../../processors/fx-restater/index.ts';
+import { readLedger } from '../../src/fold/read-queries.ts';
 import { applyRateChange } from '../../src/fx/restate.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
 import { createProject } from '../../src/tenants/provision.ts';
@@ -123,6 +124,18 @@ describe('a bet of two players', () => {
     await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
     await restate();
     await expectTotals({ wagered: 300n, pending: 0n }, { won: 1_300n, pending: 0n });
+  });
+});
+
+describe('a rate from long ago', () => {
+  it.each(['0044-03-15T00:00:00Z', '0001-01-01T00:00:00Z'])('of %s is read as it was written', async (ts) => {
+    await foldAll(fixture, place, [deposit('a', 't', 1_000, 'SEK')]);
+    await insertRate(sql, place, 'SEK/EUR', '0.1', Date.parse(ts));
+    await restate();
+    const rows = await readLedger(sql, [{ ...place, reference: 't' }]);
+    expect([...rows.values()].flat()).toMatchObject([
+      { base_amount: 100n, rate: { rate: '0.1', ts_ms: Date.parse(ts) } },
+    ]);
   });
 });
 

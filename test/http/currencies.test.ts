@@ -170,6 +170,14 @@ describe('GET /v1/currencies/fx', () => {
     expect(issues.map(({ path }) => path)).toEqual(paths);
   });
 
+  it.each(['0001-01-01', '0044-03-15', '0049-12-31', '1850-07-01'])('knows a rate of %s', async (day) => {
+    await store(`EUR SEK 7 ${day}T00:00:00Z`);
+    expect((await latest('EUR', 'SEK')).body.data).toMatchObject({
+      rate: 7,
+      ts: `${day}T00:00:00.000+00:00`,
+    });
+  });
+
   it('knows currencies that are not active', async () => {
     const sql = fixture.platform.postgres.service;
     await sql`update currencies set is_active = false where tenant_id = ${tenant.tenant_id} and code = 'NOK'`;
