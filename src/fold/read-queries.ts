@@ -1,5 +1,5 @@
 import type { Conversion } from '../money/conversion.ts';
-import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -126,9 +126,7 @@ export async function readLedger(
     cross join lateral (
       select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
         and l.reference = r.reference offset 0) l
-    left join lateral (
-      select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
-        and m.player_id = l.player_id offset 0) m on true`.values()) as unknown as LedgerValues[];
+    ${tx.unsafe(JOIN_SURVIVOR)}`.values()) as unknown as LedgerValues[];
   for (const values of rows) {
     const row = toLedgerRow(values);
     const key = referenceKey(row.project_id, row.reference);

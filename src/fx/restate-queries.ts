@@ -1,5 +1,5 @@
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
-import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
@@ -107,9 +107,7 @@ export async function readStaleRows(
     join currencies c on c.tenant_id = l.tenant_id and c.code = l.currency
     join currencies b on b.tenant_id = l.tenant_id and b.code = ${base_currency}
     left join lateral rate_at(l.tenant_id, l.currency, ${base_currency}, l.occurred_at) x on true
-    left join lateral (
-      select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
-        and m.player_id = l.player_id offset 0) m on true
+    ${tx.unsafe(JOIN_SURVIVOR)}
     where l.tenant_id = ${tenant_id} and l.currency = ${currency} and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
       and (l.rate is not null or (l.amount is not null and l.base_amount is null)
         or (l.payout is not null and l.base_payout is null))

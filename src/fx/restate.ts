@@ -9,7 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
-import { LostRace, retryLostRaces } from '../platform/postgres/retry.ts';
+import { isOverflow, LostRace, retryLostRaces } from '../platform/postgres/retry.ts';
 import {
   addToLockedTotals,
   deleteRateChange,
@@ -84,11 +84,6 @@ async function restatePage(
     deps.metrics.restatementsRefused.inc();
   }
   return { last: stale.at(-1)?.row };
-}
-
-/** Numeric value out of range. */
-function isOverflow(error: unknown): boolean {
-  return error instanceof Error && (error as { code?: string }).code === '22003';
 }
 
 async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<void> {

@@ -6,7 +6,7 @@ import { playerNotFound } from '../players/read.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import { LostRace, isLostRace, retryLostRaces } from '../platform/postgres/retry.ts';
+import { LostRace, isLostRace, isOverflow, retryLostRaces } from '../platform/postgres/retry.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
@@ -44,11 +44,6 @@ export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Pr
     const message = 'these ids are being identified by others right now; try again';
     throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
   }
-}
-
-/** Numeric value out of range. */
-function isOverflow(error: unknown): boolean {
-  return error instanceof Error && (error as { code?: string }).code === '22003';
 }
 
 async function identifyOnce(

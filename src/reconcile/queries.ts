@@ -1,5 +1,5 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
-import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { LedgerRow, MoneyEvent } from '../money/ledger.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { survivorOf } from '../analytics/survivor.ts';
@@ -103,9 +103,7 @@ export async function readLedgerPage(
       order by l.tenant_id, l.project_id, l.reference, l.event, l.occurrence
       limit ${limit}
     ) l
-    left join lateral (
-      select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
-        and m.player_id = l.player_id offset 0) m on true
+    ${tx.unsafe(JOIN_SURVIVOR)}
     order by l.reference, l.event, l.occurrence`.values()) as unknown as LedgerValues[];
   return rows.map(toLedgerRow);
 }

@@ -26,3 +26,8 @@ export function isLostRace(error: unknown): boolean {
   if (error instanceof LostRace) return true;
   return error instanceof Error && LOST_RACE_CODES.has((error as { code?: string }).code ?? '');
 }
+
+/** Whether a number was out of its type's range: a sum that no 64-bit integer holds, for one. */
+export function isOverflow(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: string }).code === '22003';
+}
