@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { SINK_GROUP, startAnalyticsSink } from '../processors/analytics-sink/index.ts';
+import { startAnalyticsSink } from '../processors/analytics-sink/index.ts';
 import { startEventRewriter } from '../processors/event-rewriter/index.ts';
 import { startFxRestater } from '../processors/fx-restater/index.ts';
-import { FOLD_GROUP, startPlayerFold } from '../processors/player-fold/index.ts';
+import { startPlayerFold } from '../processors/player-fold/index.ts';
 import { startPlayerMirror } from '../processors/player-mirror/index.ts';
 import { startScheduler } from '../processors/scheduler/index.ts';
 import type { ApiKeyAuthenticator } from './auth/api-key.ts';
@@ -16,7 +16,7 @@ import { buildIntakeApp } from './http/intake-app.ts';
 import { AppendBatcher } from './intake/append-batcher.ts';
 import { exposeConsumerLag } from './platform/event-log/lag-gauge.ts';
 import { RecordAges } from './platform/event-log/record-ages.ts';
-import { TOPICS } from './platform/event-log/topics.ts';
+import { GROUPS, TOPICS } from './platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from './platform/postgres/notifications.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from './tenants/capability-cache.ts';
 import { Closers } from './wiring/closers.ts';
@@ -165,8 +165,8 @@ function exposeLag(
   roles: ReadonlySet<Role>,
 ): void {
   const consumers = [
-    { role: 'player-fold', topic: TOPICS.events, group: FOLD_GROUP },
-    { role: 'analytics-sink', topic: TOPICS.playerEvents, group: SINK_GROUP },
+    { role: 'player-fold', topic: TOPICS.events, group: GROUPS.fold },
+    { role: 'analytics-sink', topic: TOPICS.playerEvents, group: GROUPS.sink },
   ] as const;
   exposeConsumerLag({
     registry: metrics.registry,

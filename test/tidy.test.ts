@@ -158,6 +158,10 @@ describe('what code may know', () => {
     expect(offenders(rest, importing(/^@?fastify/))).toEqual(['src/service.ts']);
   });
 
+  it('the processors: only the service that starts them; what they share lies below both', () => {
+    expect(offenders(isIn('src'), importing(/\/processors\//))).toEqual(['src/service.ts']);
+  });
+
   it('files, sockets and processes: platform, http and wiring, and those that keep what one start hands the next', () => {
     const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
     const keepers = ['src/auth/secret-file.ts', 'src/greeting.ts', 'src/package-root.ts'];

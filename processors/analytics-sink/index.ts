@@ -1,5 +1,5 @@
 import type { LogBatch, LogConsumer, LogRecord } from '../../src/platform/event-log/port.ts';
-import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import {
   closeBlock,
   openBlock,
@@ -8,7 +8,6 @@ import {
 } from '../../src/analytics/sink-queries.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-export const SINK_GROUP = 'analytics-sink';
 /** A block is a batch, which the log bounds in bytes as well. */
 const MAX_BLOCK = 50_000;
 const LINGER_MS = 150;
@@ -23,7 +22,7 @@ export async function startAnalyticsSink(platform: Platform): Promise<LogConsume
   const topic = TOPICS.playerEvents;
   return eventLog.consume({
     topic,
-    group: SINK_GROUP,
+    group: GROUPS.sink,
     max_records: MAX_BLOCK,
     linger_ms: LINGER_MS,
     async handle(batch) {

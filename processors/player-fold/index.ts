@@ -1,12 +1,11 @@
 import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/events/envelope.ts';
 import type { Emission } from '../../src/fold/effects.ts';
 import { foldBatch, type FoldContext } from '../../src/fold/fold-batch.ts';
-import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-export const FOLD_GROUP = 'player-fold';
 /** What is taken from the log at once. */
 const MAX_BATCH = 10_000;
 /** What one transaction applies: small enough that its rows die young, large enough to share its cost. */
@@ -30,7 +29,7 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
   };
   return eventLog.consume({
     topic: TOPICS.events,
-    group: FOLD_GROUP,
+    group: GROUPS.fold,
     max_records: MAX_BATCH,
     linger_ms: 0,
     async handle(batch) {

@@ -1,13 +1,12 @@
 import {
   moveMirrorPosition,
+  PLAYERS_MIRROR,
   readChangedPlayers,
   readMirrorPosition,
 } from '../../src/analytics/mirror-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** Names the mirror's position. */
-export const PLAYERS_MIRROR = 'players';
 const MAX_BLOCK = 20_000;
 
 /**

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SINK_GROUP } from '../../processors/analytics-sink/index.ts';
-import { FOLD_GROUP } from '../../processors/player-fold/index.ts';
-import { PLAYERS_MIRROR } from '../../processors/player-mirror/index.ts';
-import { ApiError } from '../errors.ts';
-import { TOPICS } from '../platform/event-log/topics.ts';
+import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
-import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';
+import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
 
 const POLL_MS = 50;
-const RETRY_AFTER_S = 5;
+
+/** The processors take longer than the caller would wait; `message` says which, and for what. */
+export class NotCaughtUp extends Error {
+  override readonly name = 'NotCaughtUp';
+}
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /**
  * Resolves when everything that was on the log when it was called has gone all the way: folded, restated by the rates
- * of then, in ClickHouse, and its players mirrored. Rejects with SERVICE_UNAVAILABLE when that takes longer than `wait_ms`.
+ * of then, in ClickHouse, and its players mirrored. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
@@ -40,15 +40,15 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
 
 /**
  * Resolves when every event that was on the log when it was called is folded and in ClickHouse. Rejects with
- * SERVICE_UNAVAILABLE at the deadline, and once `stop` is aborted.
+ * {@link NotCaughtUp} at the deadline, and once `stop` is aborted.
  */
 export async function waitUntilSunk(
   engines: Engines,
   deadline_ms: number,
   stop?: AbortSignal,
 ): Promise<void> {
-  await groupReaches(engines, TOPICS.events, FOLD_GROUP, { deadline_ms, stop });
-  await groupReaches(engines, TOPICS.playerEvents, SINK_GROUP, { deadline_ms, stop });
+  await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop });
+  await groupReaches(engines, TOPICS.playerEvents, GROUPS.sink, { deadline_ms, stop });
 }
 
 /** Waits for the group to pass what is the end of the topic now. */
@@ -85,8 +85,7 @@ async function poll(
     const missing = await probe();
     if (missing === undefined) return;
     if (clock.now_ms() >= deadline_ms) {
-      const message = `the processors did not catch up in time: ${missing}`;
-      throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+      throw new NotCaughtUp(`the processors did not catch up in time: ${missing}`);
     }
     await sleep(POLL_MS, undefined, { signal: stop });
   }

@@ -1,5 +1,8 @@
 import type { Tx } from '../platform/postgres/port.ts';
 
+/** Names the position of player-mirror. */
+export const PLAYERS_MIRROR = 'players';
+
 /** Everything up to and including this pair is in ClickHouse. */
 export interface MirrorPosition {
   changed_xid: string;

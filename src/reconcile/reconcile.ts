@@ -1,7 +1,8 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { waitUntilCaughtUp } from '../analytics/caught-up.ts';
+import { NotCaughtUp, waitUntilCaughtUp } from '../analytics/caught-up.ts';
+import { ApiError } from '../errors.ts';
 import { compareSlice } from './compare.ts';
 import {
   countEvents,
@@ -25,6 +26,7 @@ const SLICE_PLAYERS = 50_000;
 const LEDGER_PAGE = 5_000;
 /** A difference counts when it is still there after this many looks, each after catching up. */
 const LOOKS = 3;
+const RETRY_AFTER_S = 5;
 
 /**
  * Compares, and where asked to rebuilds in ClickHouse the projects that differ there, and compares again. Totals that
@@ -53,7 +55,7 @@ interface Comparison {
  */
 async function compareAll(engines: Engines, options: ReconcileBody): Promise<Comparison> {
   const started_ms = engines.clock.now_ms();
-  await waitUntilCaughtUp(engines, options.wait_ms);
+  await catchUp(engines, options.wait_ms);
   const waited_ms = engines.clock.now_ms() - started_ms;
   const projects = await listProjects(engines.postgres.service, options.tenant_id);
   const differing = new Set<Project>();
@@ -88,6 +90,15 @@ async function compareAll(engines: Engines, options: ReconcileBody): Promise<Com
   return { report, differing: [...differing] };
 }
 
+async function catchUp(engines: Engines, wait_ms: number): Promise<void> {
+  try {
+    await waitUntilCaughtUp(engines, wait_ms);
+  } catch (cause) {
+    if (!(cause instanceof NotCaughtUp)) throw cause;
+    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
+  }
+}
+
 interface Look {
   differences: Difference[];
   players: number;
@@ -99,7 +110,7 @@ async function lookAt(engines: Engines, slice: Slice, wait_ms: number): Promise<
   let look = await lookOnce(engines, slice);
   for (let looks = 1; looks < LOOKS && look.differences.length > 0; looks++) {
     const before = new Set(look.differences.map(keyOf));
-    await waitUntilCaughtUp(engines, wait_ms);
+    await catchUp(engines, wait_ms);
     look = await lookOnce(engines, slice);
     look.differences = look.differences.filter((difference) => before.has(keyOf(difference)));
   }
