@@ -53,9 +53,11 @@ export async function rewriteOnce(
       return false;
     });
     const corrected = await correctEvents(platform, tx, stop);
-    // What was just corrected may have been only a part: the next turn is to come at once, and to fail again.
-    if (failure !== undefined && !corrected) throw failure;
-    if (failure !== undefined) platform.logger.warn({ err: failure }, 'merged players are not aliased');
+    if (failure !== undefined) {
+      if (!corrected) throw failure;
+      // There may be more to correct, which is not to wait as after a failure.
+      platform.logger.warn({ err: failure }, 'merged players cannot be aliased');
+    }
     const squashed = await squashMerges(platform, squash_after_ms, stop);
     return aliased || corrected || squashed;
   });
