@@ -127,3 +127,16 @@ CREATE TABLE default.schema_migrations
 ENGINE = ReplacingMergeTree
 ORDER BY version
 SETTINGS index_granularity = 8192;
+
+CREATE TABLE default.segment_members
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `segment_id` UUID,
+    `player_id` UUID,
+    `revision` UInt64,
+    `is_deleted` UInt8 DEFAULT 0
+)
+ENGINE = ReplacingMergeTree(revision, is_deleted)
+ORDER BY (tenant_id, project_id, segment_id, player_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;

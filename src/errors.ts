@@ -11,6 +11,7 @@ export const ERRORS = {
   PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
   API_KEY_NOT_FOUND: { status: 404, when: 'the API key does not exist in this project' },
   PROJECT_NOT_FOUND: { status: 404, when: 'the project does not exist in this tenant' },
+  SEGMENT_NOT_FOUND: { status: 404, when: 'the segment does not exist in this project' },
   TENANT_NOT_FOUND: { status: 404, when: 'the tenant does not exist' },
   FX_RATE_NOT_FOUND: { status: 404, when: 'no rate between the two currencies is known' },
   METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
@@ -25,6 +26,14 @@ export const ERRORS = {
   PROPERTIES_INVALID: { status: 422, when: "an event's name or properties fail their schema" },
   VALIDATION_ERROR: { status: 422, when: 'a parameter or field has an unusable value' },
   FIELD_NOT_WRITABLE: { status: 422, when: 'a computed or read-only field was set by the caller' },
+  SEGMENT_DEFINITION_INVALID: {
+    status: 422,
+    when: 'a segment definition is unusable; details name each node',
+  },
+  SEGMENT_TOO_EXPENSIVE: {
+    status: 422,
+    when: 'a segment needs more time or memory than one question may take',
+  },
   IDEMPOTENCY_KEY_REUSED: { status: 422, when: 'this Idempotency-Key was used for another request' },
   RATE_LIMITED: { status: 429, when: 'the rate limit is exceeded; see Retry-After' },
   INTERNAL_ERROR: { status: 500, when: 'a fault of the service; the log has the cause under the request id' },

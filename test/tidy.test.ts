@@ -170,8 +170,10 @@ describe('what code may know', () => {
     expect(offenders(rest, importing(io))).toEqual([]);
   });
 
-  it('SQL: queries and platform only', () => {
-    const rest = (file: SourceFile) => isService(file) && !isPlatform(file) && !isQueries(file);
+  it('SQL: queries and platform only, and the compiler of segments, whose product it is: it asks nobody', () => {
+    const compiler = isIn('src/segments/sql');
+    const rest = (file: SourceFile) =>
+      isService(file) && !isPlatform(file) && !isQueries(file) && !compiler(file);
     expect(offenders(rest, ({ code }) => /\b(sql|tx|owner|api|db|service)(<[^`;()]*>)?`/.test(code))).toEqual(
       [],
     );
@@ -180,6 +182,11 @@ describe('what code may know', () => {
     );
     const statement = /[`'"]\s*(select|insert into|update|delete from|with \w+ as|create table)\s/i;
     expect(offenders(rest, ({ code }) => statement.test(code))).toEqual([]);
+    const outside = importing(/^node:|\/(platform|wiring|http)\/|(^|\/|-)queries\.ts$/);
+    expect(files.filter(compiler).length).toBeGreaterThan(3);
+    expect(
+      offenders(compiler, (file) => outside(file) || /\b(async|await|Promise)\b/.test(file.code)),
+    ).toEqual([]);
   });
 
   it('the time: platform only, whose clock tells it; durations are measured by performance.now', () => {

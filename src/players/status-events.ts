@@ -7,7 +7,10 @@ export interface StatusChange {
   kyc_level?: { value: number; at_ms: number };
 }
 
-const KYC_STATUS: Partial<Record<EventName, string>> = {
+/** The values of kyc_status; the database checks the same. */
+export const KYC_STATUSES = ['none', 'pending', 'approved', 'rejected', 'expired'] as const;
+
+const KYC_STATUS: Partial<Record<EventName, (typeof KYC_STATUSES)[number]>> = {
   kyc_submitted: 'pending',
   kyc_approved: 'approved',
   kyc_rejected: 'rejected',

@@ -1,0 +1,129 @@
+import { unsafeText } from '../events/text-safety.ts';
+import {
+  COMPLEMENTS,
+  OPERATOR_ALIASES,
+  OPERATORS_OF,
+  type Comparison,
+  type Operator,
+  type PositiveComparison,
+  type PositiveOperator,
+  type Scalar,
+  type ValueKind,
+} from './operators.ts';
+import { MOMENT_EXAMPLE, momentMs, SPAN_EXAMPLE, spanMs, spanSchema } from './span.ts';
+
+const MAX_TEXT = 1024;
+const MAX_LIST = 500;
+const TEXT = `a text of at most ${MAX_TEXT} characters without NUL or lone surrogates`;
+
+/** What stands on the left of a comparison. */
+export interface Operand {
+  kind: ValueKind;
+  /** All the values there are, where they are few. */
+  values?: readonly string[] | undefined;
+}
+
+/** Why a comparison is refused: at which key, and what would be allowed there. */
+export interface ComparisonProblem {
+  key: 'op' | 'value';
+  message: string;
+}
+
+/** Checks an operator and its value against what they compare. `value` is absent exactly with exists and not_exists. */
+export function readComparison(
+  operand: Operand,
+  written: { op: string; value?: unknown },
+): Comparison | ComparisonProblem {
+  const op = OPERATOR_ALIASES[written.op] ?? (written.op as Operator);
+  const allowed = OPERATORS_OF[operand.kind];
+  if (!allowed.includes(op)) return { key: 'op', message: `must be one of ${allowed.join(', ')}` };
+  const complement = (COMPLEMENTS as Partial<Record<Operator, PositiveOperator>>)[op];
+  const positive = readPositive(operand, complement ?? (op as PositiveOperator), written);
+  return typeof positive === 'string'
+    ? { key: 'value', message: positive }
+    : { negated: complement !== undefined, positive };
+}
+
+function readPositive(
+  operand: Operand,
+  op: PositiveOperator,
+  written: { value?: unknown },
+): PositiveComparison | string {
+  const { value } = written;
+  switch (op) {
+    case 'exists':
+      return Object.hasOwn(written, 'value') ? 'must be left out' : { op };
+    case 'eq':
+      return isScalar(operand, value) ? { op, value } : `must be ${scalarOf(operand)}`;
+    case 'in':
+      return isList(operand, value)
+        ? { op, values: value }
+        : `must be a list of 1 to ${MAX_LIST}, each ${scalarOf(operand)}`;
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return isNumber(value) ? { op, value } : 'must be a number';
+    case 'between':
+      return readBetween(operand.kind, value);
+    case 'contains':
+      return isScalar(operand.kind === 'json' ? operand : { kind: 'text' }, value)
+        ? { op, value }
+        : `must be ${scalarOf({ kind: operand.kind })}`;
+    case 'starts_with':
+      return isText(value) ? { op, value } : `must be ${TEXT}`;
+    case 'before':
+    case 'after': {
+      const at_ms = typeof value === 'string' ? momentMs(value) : undefined;
+      return at_ms === undefined ? `must be ${MOMENT_EXAMPLE}` : { op, at_ms };
+    }
+    case 'within_last': {
+      const span = spanSchema.safeParse(value);
+      return span.success ? { op, span_ms: spanMs(span.data) } : `must be ${SPAN_EXAMPLE}`;
+    }
+  }
+}
+
+function readBetween(kind: ValueKind, value: unknown): PositiveComparison | string {
+  const wanted = kind === 'json' ? 'numbers or times' : kind === 'date' ? 'times' : 'numbers';
+  const message = `must be [low, high], two ${wanted}, the lower first`;
+  if (!Array.isArray(value) || value.length !== 2) return message;
+  const [first, second] = value as unknown[];
+  if (kind !== 'date' && isNumber(first) && isNumber(second)) {
+    return first <= second ? { op: 'between', kind: 'number', low: first, high: second } : message;
+  }
+  if (kind === 'number' || typeof first !== 'string' || typeof second !== 'string') return message;
+  const [low, high] = [momentMs(first), momentMs(second)];
+  if (low === undefined || high === undefined || low > high) return message;
+  return { op: 'between', kind: 'date', low, high };
+}
+
+function isList(operand: Operand, value: unknown): value is Scalar[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.length <= MAX_LIST &&
+    value.every((one) => isScalar(operand, one))
+  );
+}
+
+function isScalar({ kind, values }: Operand, value: unknown): value is Scalar {
+  if (values !== undefined) return typeof value === 'string' && values.includes(value);
+  if (kind === 'text') return isText(value);
+  if (kind === 'number') return isNumber(value);
+  return isText(value) || isNumber(value) || typeof value === 'boolean';
+}
+
+function scalarOf({ kind, values }: Operand): string {
+  if (values !== undefined) return `one of ${values.join(', ')}`;
+  if (kind === 'text') return TEXT;
+  return kind === 'number' ? 'a number' : `true, false, a number or ${TEXT}`;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_TEXT && !unsafeText(value);
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}

@@ -1,0 +1,67 @@
+import { conditionsOf, type Condition, type Group } from './conditions.ts';
+import { isTraitField, TRAIT_FIELDS } from './fields.ts';
+import { eventSetsOf } from './sql/compile.ts';
+
+/** What a definition may depend on: `event:<name>`, `profile` (any field of the player), `segment:<id>`. */
+export const PROFILE = 'profile';
+/** Stands for everything a segment may read: the player came, went or became another. */
+export const EVERYTHING = '*';
+export const readOfEvent = (event: string) => `event:${event}`;
+export const readOfSegment = (segment_id: string) => `segment:${segment_id}`;
+
+/** A span after which what was read may count no longer, or (stamped ahead of now) counts at last. */
+export interface PassingWindow {
+  /** `event:<name>`: its events. A field: the time that the player carries. */
+  reads: string;
+  span_ms: number;
+  /** The property of the events whose date passes; absent: their own time does. */
+  property?: string;
+}
+
+export interface Dependencies {
+  reads: string[];
+  windows: PassingWindow[];
+  segment_ids: string[];
+}
+
+/** What a definition depends on, each once and in order. */
+export function dependenciesOf(definition: Group): Dependencies {
+  const reads = new Set<string>();
+  const windows = new Map<string, PassingWindow>();
+  const segment_ids = new Set<string>();
+  for (const condition of conditionsOf(definition)) {
+    for (const { event } of eventSetsOf(condition)) reads.add(readOfEvent(event));
+    if (condition.type === 'trait') reads.add(PROFILE);
+    if (condition.type === 'segment') {
+      reads.add(readOfSegment(condition.segment_id));
+      segment_ids.add(condition.segment_id);
+    }
+    for (const window of windowsOf(condition))
+      windows.set(JSON.stringify([window.reads, window.span_ms, window.property]), window);
+  }
+  return {
+    reads: [...reads].sort(),
+    windows: [...windows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, window]) => window),
+    segment_ids: [...segment_ids].sort(),
+  };
+}
+
+function windowsOf(condition: Condition): PassingWindow[] {
+  const passing = eventSetsOf(condition).flatMap(({ event, window, where }) => {
+    const reads = readOfEvent(event);
+    const dates = where.flatMap(({ property, comparison: { positive } }) =>
+      positive.op === 'within_last' ? [{ reads, span_ms: positive.span_ms, property }] : [],
+    );
+    return window.kind === 'last' ? [...dates, { reads, span_ms: window.last_ms }] : dates;
+  });
+  if (condition.type !== 'trait' && condition.type !== 'event') return passing;
+  const { positive } = condition.comparison;
+  if (positive.op !== 'within_last') return passing;
+  const reads = condition.type === 'event' ? readOfEvent(condition.event) : condition.field;
+  return [...passing, { reads, span_ms: positive.span_ms }];
+}
+
+/** Whether the field is a column; else it is a key of the custom attributes. */
+export function isDateColumn(field: string): boolean {
+  return isTraitField(field) && TRAIT_FIELDS[field].kind === 'date';
+}

@@ -1,0 +1,60 @@
+import { KYC_STATUSES } from '../players/status-events.ts';
+import { PLAYER_STATUSES } from '../players/schema.ts';
+import type { ValueKind } from './operators.ts';
+
+/** A field of the player that conditions of type `trait` may read, a column of ClickHouse's `players`. */
+export interface TraitField {
+  kind: Exclude<ValueKind, 'json'>;
+  /** Whether a player may lack it. */
+  nullable: boolean;
+  /** All the values there are, where they are few. */
+  values?: readonly string[];
+}
+
+const money: TraitField = { kind: 'number', nullable: false };
+const count = money;
+const optionalText: TraitField = { kind: 'text', nullable: true };
+const date: TraitField = { kind: 'date', nullable: false };
+const optionalDate: TraitField = { kind: 'date', nullable: true };
+
+/** Every trait field, by its name in the player resource (spec part 2), which is its column's; money in base units. */
+export const TRAIT_FIELDS = {
+  email: optionalText,
+  phone: optionalText,
+  telegram_id: optionalText,
+  timezone: optionalText,
+  status: { kind: 'text', nullable: false, values: PLAYER_STATUSES },
+  default_currency_code: { kind: 'text', nullable: false },
+  current_tier_code: optionalText,
+  tier_promoted_at: optionalDate,
+  kyc_status: { kind: 'text', nullable: false, values: KYC_STATUSES },
+  kyc_level: count,
+  churn_score: count,
+  ltv_predicted: { kind: 'number', nullable: true },
+  first_seen_at: date,
+  last_seen_at: date,
+  total_deposited: money,
+  total_withdrawn: money,
+  total_wagered: money,
+  total_won: money,
+  ggr: money,
+  bet_count: count,
+  session_count: count,
+  created_at: date,
+  deleted_at: optionalDate,
+} as const satisfies Record<string, TraitField>;
+export type TraitFieldName = keyof typeof TRAIT_FIELDS;
+
+/** Fields of this prefix are keys of the player's custom attributes. */
+export const ATTRIBUTE_PREFIX = 'custom_attributes.';
+
+export function isTraitField(name: string): name is TraitFieldName {
+  return Object.hasOwn(TRAIT_FIELDS, name);
+}
+
+/** Properties of events that are money: compared in the smallest unit of the base currency at event time. */
+export const MONEY_PROPERTIES = { amount: 'base_amount', payout: 'base_payout' } as const;
+
+export function isMoneyProperty(property: string): property is keyof typeof MONEY_PROPERTIES {
+  return Object.hasOwn(MONEY_PROPERTIES, property);
+}

@@ -1,0 +1,72 @@
+/** The operators of segment conditions: which there are, which suit which kind of value, what each is compared with. */
+
+export const OPERATORS = [
+  'eq',
+  'neq',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'in',
+  'nin',
+  'between',
+  'contains',
+  'starts_with',
+  'exists',
+  'not_exists',
+  'before',
+  'after',
+  'within_last',
+  'not_within_last',
+] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+export const OPERATOR_ALIASES: Readonly<Record<string, Operator>> = {
+  '=': 'eq',
+  '!=': 'neq',
+  '>': 'gt',
+  '>=': 'gte',
+  '<': 'lt',
+  '<=': 'lte',
+};
+
+/** Each negative operator is the plain complement of a positive one: it also holds where the value is missing. */
+export const COMPLEMENTS = {
+  neq: 'eq',
+  nin: 'in',
+  not_exists: 'exists',
+  not_within_last: 'within_last',
+} as const satisfies Partial<Record<Operator, Operator>>;
+type Negative = keyof typeof COMPLEMENTS;
+export type PositiveOperator = Exclude<Operator, Negative>;
+
+/** What kind of value stands on the left; `json` is any value, whose stored JSON type decides. */
+export type ValueKind = 'text' | 'number' | 'date' | 'json';
+
+/** The operators that suit a kind of value. */
+export const OPERATORS_OF: Readonly<Record<ValueKind, readonly Operator[]>> = {
+  text: ['eq', 'neq', 'in', 'nin', 'contains', 'starts_with', 'exists', 'not_exists'],
+  number: ['eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'in', 'nin', 'between', 'exists', 'not_exists'],
+  date: ['before', 'after', 'between', 'within_last', 'not_within_last', 'exists', 'not_exists'],
+  json: OPERATORS,
+};
+
+export type Scalar = string | number | boolean;
+
+/** A positive comparison with its checked value; dates are milliseconds since the epoch, spans milliseconds. */
+export type PositiveComparison =
+  | { op: 'eq'; value: Scalar }
+  | { op: 'in'; values: readonly Scalar[] }
+  | { op: 'gt' | 'gte' | 'lt' | 'lte'; value: number }
+  | { op: 'between'; kind: 'number' | 'date'; low: number; high: number }
+  | { op: 'contains'; value: Scalar }
+  | { op: 'starts_with'; value: string }
+  | { op: 'exists' }
+  | { op: 'before' | 'after'; at_ms: number }
+  | { op: 'within_last'; span_ms: number };
+
+/** What a value is compared with: a positive comparison, or its complement. */
+export interface Comparison {
+  negated: boolean;
+  positive: PositiveComparison;
+}

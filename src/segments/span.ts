@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../events/timestamp.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MAX_DAYS = 36_500;
+/** For messages. */
+export const MOMENT_EXAMPLE = 'an ISO-8601 time with an offset, such as 2026-01-31T00:00:00Z';
+
+/** For messages. */
+export const SPAN_EXAMPLE = `{"days": n} or {"hours": n}, a whole number from 1 up to ${MAX_DAYS} days`;
+
+/** A number of days or hours. */
+function lengthSchema(max: number) {
+  const message = `must be a whole number from 1 to ${max}`;
+  return z.int(message).min(1, message).max(max, message);
+}
+
+/** `{days: n}` or `{hours: n}`, one of them. */
+export const spanSchema = z.union(
+  [z.strictObject({ days: lengthSchema(MAX_DAYS) }), z.strictObject({ hours: lengthSchema(MAX_DAYS * 24) })],
+  { error: `must be ${SPAN_EXAMPLE}` },
+);
+export type Span = z.infer<typeof spanSchema>;
+
+/** The length of a span in milliseconds: a day is 24 hours, whatever the clocks do. */
+export function spanMs(span: Span): number {
+  return 'days' in span ? span.days * DAY_MS : span.hours * HOUR_MS;
+}
+
+/** A moment: ISO-8601 with an offset, within what ClickHouse's DateTime64 holds. */
+export const momentSchema = z
+  .string()
+  .refine((text) => momentMs(text) !== undefined, `must be ${MOMENT_EXAMPLE}`);
+
+/** Milliseconds since the epoch of a text that {@link momentSchema} takes; undefined for any other. */
+export function momentMs(text: string): number | undefined {
+  const at_ms = parseTimestamp(text);
+  return at_ms !== undefined && at_ms >= EARLIEST_MS && at_ms <= LATEST_MS ? at_ms : undefined;
+}
+
+/** `{last: span}` back from now, `{from, to}` with `to` itself outside, or null for always. */
+export const windowSchema = z
+  .union(
+    [
+      z.strictObject({ last: spanSchema }),
+      z
+        .strictObject({ from: momentSchema, to: momentSchema })
+        .refine(({ from, to }) => !isReversed(from, to), '`from` must be before `to`'),
+    ],
+    { error: 'must be {"last": {"days": n}}, {"from": time, "to": time} or null' },
+  )
+  .nullable();
+
+/** When events count: the last `last_ms` up to now, from `from_ms` until before `to_ms`, or always. */
+export type Window =
+  { kind: 'last'; last_ms: number } | { kind: 'range'; from_ms: number; to_ms: number } | { kind: 'always' };
+
+export function windowOf(raw: z.infer<typeof windowSchema> | undefined): Window {
+  if (raw === null || raw === undefined) return { kind: 'always' };
+  if ('last' in raw) return { kind: 'last', last_ms: spanMs(raw.last) };
+  const range = rangeOf(raw.from, raw.to);
+  return range === undefined ? { kind: 'always' } : { kind: 'range', ...range };
+}
+
+/** Whether both are moments, but in the wrong order; what is no moment is refused for that. */
+function isReversed(from: string, to: string): boolean {
+  const both_are_moments = momentMs(from) !== undefined && momentMs(to) !== undefined;
+  return both_are_moments && rangeOf(from, to) === undefined;
+}
+
+function rangeOf(from: string, to: string): { from_ms: number; to_ms: number } | undefined {
+  const [from_ms, to_ms] = [momentMs(from), momentMs(to)];
+  return from_ms !== undefined && to_ms !== undefined && from_ms < to_ms ? { from_ms, to_ms } : undefined;
+}

@@ -1,0 +1,132 @@
+import type { Comparison, PositiveComparison, Scalar } from '../operators.ts';
+import type { Bindings } from './bindings.ts';
+
+/** Digits after the point of exact sums; what properties carry beyond them is cut off. */
+export const DECIMAL_SCALE = 18;
+const DECIMAL_DIGITS = 76;
+
+/** An expression with a value per player (or per event), and how it compares. */
+export type Operand =
+  | { kind: 'text' | 'date'; sql: string; nullable: boolean }
+  | {
+      kind: 'number';
+      sql: string;
+      nullable: boolean;
+      /** How the engine holds it: whole, binary, or exact to {@link DECIMAL_SCALE} digits. */
+      held_as: 'integer' | 'float' | 'decimal';
+      /** `sql` is a total over this many: their mean is compared, exactly, by multiplying the other side. */
+      mean_of?: string;
+    };
+
+/** A moment of the statement's clock, `ago_ms` before now. */
+export function before(bindings: Bindings, ago_ms: number): string {
+  return `fromUnixTimestamp64Milli({now_ms:Int64} - ${bindings.bind('Int64', ago_ms)}, 'UTC')`;
+}
+
+/** The statement's clock. */
+export const NOW = `fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')`;
+
+/** A moment that the definition names. */
+export function moment(bindings: Bindings, at_ms: number): string {
+  return `fromUnixTimestamp64Milli(${bindings.bind('Int64', at_ms)}, 'UTC')`;
+}
+
+/** A condition that is 0 or 1, never null: a missing value satisfies no positive comparison. */
+export function comparisonSql(
+  operand: Operand,
+  { negated, positive }: Comparison,
+  bindings: Bindings,
+): string {
+  const condition = positiveSql(operand, positive, bindings);
+  const sure = operand.nullable && positive.op !== 'exists' ? `ifNull(${condition}, 0)` : condition;
+  return negated ? `not (${sure})` : sure;
+}
+
+function positiveSql(operand: Operand, positive: PositiveComparison, bindings: Bindings): string {
+  const { sql } = operand;
+  switch (positive.op) {
+    case 'exists':
+      return operand.nullable ? `${sql} is not null` : '1';
+    case 'eq':
+      return equalsSql(operand, [positive.value], bindings);
+    case 'in':
+      return equalsSql(operand, positive.values, bindings);
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return `${sql} ${SIGNS[positive.op]} ${numberSql(operand, positive.value, bindings)}`;
+    case 'between':
+      return positive.kind === 'date'
+        ? `${sql} >= ${moment(bindings, positive.low)} and ${sql} <= ${moment(bindings, positive.high)}`
+        : `${sql} >= ${numberSql(operand, positive.low, bindings)} and ${sql} <= ${numberSql(operand, positive.high, bindings)}`;
+    case 'contains':
+      return `position(${sql}, ${bindings.bind('String', positive.value)}) > 0`;
+    case 'starts_with':
+      return `startsWith(${sql}, ${bindings.bind('String', positive.value)})`;
+    case 'before':
+      return `${sql} < ${moment(bindings, positive.at_ms)}`;
+    case 'after':
+      return `${sql} > ${moment(bindings, positive.at_ms)}`;
+    case 'within_last':
+      return `${sql} > ${before(bindings, positive.span_ms)} and ${sql} <= ${NOW}`;
+  }
+}
+
+const SIGNS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
+
+/** As one list, because there may be hundreds of values, and of characters per comparison. */
+function equalsSql(operand: Operand, values: readonly Scalar[], bindings: Bindings): string {
+  const { kind, sql } = operand;
+  if (kind !== 'number') {
+    return values.length === 1
+      ? `${sql} = ${bindings.bind('String', values[0])}`
+      : `has(${bindings.bind('Array(String)', values)}, ${sql})`;
+  }
+  const numbers = values.map(Number);
+  const listed = numbers.length === 1 ? [] : numbers.filter((value) => canBeListed(operand, value));
+  const single = numbers.filter((value) => !listed.includes(value));
+  const alternatives = [
+    ...(listed.length > 0 ? [listedSql(operand, listed, bindings)] : []),
+    ...single.map((value) => `${sql} = ${numberSql(operand, value, bindings)}`),
+  ];
+  return alternatives.length === 1 ? (alternatives[0] ?? '0') : `(${alternatives.join(' or ')})`;
+}
+
+/** Whether a list of the operand's type holds the number exactly. */
+function canBeListed(operand: Operand, value: number): boolean {
+  if (operand.kind !== 'number' || operand.held_as === 'decimal') return false;
+  return Number.isSafeInteger(value) || (operand.held_as === 'float' && !Number.isInteger(value));
+}
+
+/** Integers as the widest there are: sums of money are wider than what they sum. */
+function listedSql(operand: Operand, values: readonly number[], bindings: Bindings): string {
+  const { sql } = operand;
+  return operand.kind === 'number' && operand.held_as === 'integer'
+    ? `has(${bindings.bind('Array(Int128)', values)}, toInt128(${sql}))`
+    : `has(${bindings.bind('Array(Float64)', values)}, ${sql})`;
+}
+
+function numberSql(operand: Operand, value: number, bindings: Bindings): string {
+  if (operand.kind !== 'number') return bindings.bind('Float64', value);
+  const { held_as, mean_of } = operand;
+  if (held_as === 'decimal') {
+    const exact = bindings.bind(`Decimal(${DECIMAL_DIGITS}, ${DECIMAL_SCALE})`, decimalText(value));
+    return mean_of === undefined ? exact : `${exact} * ${mean_of}`;
+  }
+  return bindings.bind(held_as === 'integer' && Number.isSafeInteger(value) ? 'Int64' : 'Float64', value);
+}
+
+/** A number in plain digits, cut off after {@link DECIMAL_SCALE} decimals and at what the type holds. */
+export function decimalText(value: number): string {
+  const [digits = '', exponent = '0'] = Math.abs(value).toExponential().split('e');
+  const [whole = '', fraction = ''] = digits.split('.');
+  const shift = Number(exponent) - fraction.length + DECIMAL_SCALE;
+  const unscaled = BigInt(whole + fraction);
+  const scaled =
+    shift >= 0 ? unscaled * 10n ** BigInt(shift) : unscaled / 10n ** BigInt(Math.min(-shift, 400));
+  const limit = 10n ** BigInt(DECIMAL_DIGITS) - 1n;
+  const text = String(scaled > limit ? limit : scaled).padStart(DECIMAL_SCALE + 1, '0');
+  const sign = value < 0 ? '-' : '';
+  return `${sign}${text.slice(0, -DECIMAL_SCALE)}.${text.slice(-DECIMAL_SCALE)}`;
+}

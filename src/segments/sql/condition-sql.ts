@@ -1,0 +1,171 @@
+import { isGroup, type Condition, type DefinitionNode, type EventCondition } from '../conditions.ts';
+import {
+  ATTRIBUTE_PREFIX,
+  isMoneyProperty,
+  isTraitField,
+  MONEY_PROPERTIES,
+  TRAIT_FIELDS,
+  type TraitFieldName,
+} from '../fields.ts';
+import type { Bindings } from './bindings.ts';
+import { comparisonSql, type Operand } from './comparison-sql.ts';
+import type { EventScan } from './event-scan.ts';
+import { isJsonNumber, jsonComparisonSql, jsonDecimal, jsonNumber, jsonText } from './json-sql.ts';
+import { sequenceSql, stepsReachedSql } from './sequence-sql.ts';
+
+/** Shares of `random` are counted in these. */
+export const SHARES = 1_000_000;
+
+/** What the conditions of one statement share. */
+export interface ConditionContext {
+  bindings: Bindings;
+  scan: EventScan;
+  /** Columns of ClickHouse's `players` that are read. */
+  columns: Set<TraitFieldName | 'custom_attributes'>;
+  /** Whether the statement is about the players in `{players:Array(UUID)}` alone. */
+  of_players: boolean;
+}
+
+/** A condition or group as an expression over `p` (players) and `e` (their events) that is 0 or 1. */
+export function nodeSql(node: DefinitionNode, context: ConditionContext): string {
+  if (!isGroup(node)) return `(${conditionSql(node, context)})`;
+  const children = node.children.map((child) => nodeSql(child, context));
+  if (node.operator === 'NOT') return `(not ${children.join('')})`;
+  return children.length === 1
+    ? (children[0] ?? '0')
+    : `(${children.join(node.operator === 'AND' ? ' and ' : ' or ')})`;
+}
+
+function conditionSql(condition: Condition, context: ConditionContext): string {
+  const { bindings, scan, columns } = context;
+  switch (condition.type) {
+    case 'trait': {
+      const { field, comparison } = condition;
+      if (!isTraitField(field)) return jsonComparisonSql(attribute(field, context), comparison, bindings);
+      columns.add(field);
+      return comparisonSql(traitOperand(field), comparison, bindings);
+    }
+    case 'event':
+      return comparisonSql(aggregateOperand(condition, context), condition.comparison, bindings);
+    case 'sequence':
+      return sequenceSql(condition, scan, bindings);
+    case 'segment':
+      return `p.player_id ${condition.negated ? 'not in' : 'in'} (${membersSql(condition.segment_id, context)})`;
+    case 'random':
+      return `${shareSql(condition.salt, bindings)} < ${bindings.bind('UInt32', condition.share)}`;
+  }
+}
+
+/** What a condition looks at, for explanations: JSON text of the player's value, or null. */
+export function valueSql(condition: Condition, context: ConditionContext): string {
+  const { bindings, scan, columns } = context;
+  switch (condition.type) {
+    case 'trait': {
+      const { field } = condition;
+      if (!isTraitField(field)) return jsonText(attribute(field, context), bindings);
+      columns.add(field);
+      return asJson(traitOperand(field));
+    }
+    case 'event':
+      return asJson(aggregateOperand(condition, context));
+    case 'sequence':
+      return `toString(${stepsReachedSql(condition, scan, bindings)})`;
+    case 'segment':
+      return `if(p.player_id in (${membersSql(condition.segment_id, context)}), 'true', 'false')`;
+    case 'random':
+      return `toString(${shareSql(condition.salt, bindings)} / ${SHARES / 100})`;
+  }
+}
+
+function asJson(operand: Operand): string {
+  const { kind, sql } = operand;
+  if (kind === 'number')
+    return `toString(${operand.mean_of === undefined ? sql : meanSql(sql, operand.mean_of)})`;
+  if (kind === 'text') return `toJSONString(${sql})`;
+  return `toJSONString(concat(replaceOne(toString(${sql}), ' ', 'T'), 'Z'))`;
+}
+
+function meanSql(total: string, count: string): string {
+  return `if(${count} = 0, null, toFloat64(${total}) / ${count})`;
+}
+
+function attribute(field: string, { columns }: ConditionContext) {
+  columns.add('custom_attributes');
+  return { column: 'p.custom_attributes', key: field.slice(ATTRIBUTE_PREFIX.length) };
+}
+
+function traitOperand(field: TraitFieldName): Operand {
+  const { kind, nullable } = TRAIT_FIELDS[field];
+  const sql = `p.${field}`;
+  if (kind !== 'number') return { kind, sql, nullable };
+  const held_as = FLOAT_FIELDS.includes(field) ? 'float' : 'integer';
+  return { kind, sql, nullable, held_as };
+}
+
+const FLOAT_FIELDS: readonly TraitFieldName[] = ['churn_score', 'ltv_predicted'];
+
+/** Count, distinct and sum of nothing are 0; the others of nothing are missing. */
+function aggregateOperand(condition: EventCondition, { scan, bindings }: ConditionContext): Operand {
+  const { aggregate, property = '' } = condition;
+  const value = { column: 'properties', key: property };
+  const money = isMoneyProperty(property) ? MONEY_PROPERTIES[property] : undefined;
+  switch (aggregate) {
+    case 'count':
+      return integer(scan.aggregate(condition, 'count', ''));
+    case 'distinct':
+      return integer(scan.aggregate(condition, 'uniqExact', money ?? jsonText(value, bindings)));
+    case 'sum':
+    case 'avg': {
+      const total = scan.aggregate(
+        condition,
+        'sum',
+        money === undefined ? jsonDecimal(value, bindings) : `toInt128(ifNull(${money}, 0))`,
+      );
+      if (aggregate === 'sum') return money === undefined ? decimal(total) : integer(total);
+      const present = money === undefined ? isJsonNumber(value, bindings) : `${money} is not null`;
+      const mean_of = scan.aggregate(condition, 'count', '', [present]);
+      // Money becomes decimal here, to be compared with multiples of fractions.
+      const exact = money === undefined ? total : `toDecimal256(${total}, 0)`;
+      return {
+        kind: 'number',
+        held_as: 'decimal',
+        sql: `if(${mean_of} = 0, null, ${exact})`,
+        nullable: true,
+        mean_of,
+      };
+    }
+    case 'min':
+    case 'max': {
+      const name = aggregate === 'min' ? 'minOrNull' : 'maxOrNull';
+      const sql = scan.aggregate(condition, name, money ?? jsonNumber(value, bindings));
+      return { kind: 'number', held_as: money === undefined ? 'float' : 'integer', sql, nullable: true };
+    }
+    case 'first_seen':
+    case 'last_seen': {
+      const name = aggregate === 'first_seen' ? 'minOrNull' : 'maxOrNull';
+      return { kind: 'date', sql: scan.aggregate(condition, name, 'occurred_at'), nullable: true };
+    }
+  }
+}
+
+function integer(sql: string): Operand {
+  return { kind: 'number', held_as: 'integer', sql, nullable: false };
+}
+
+function decimal(sql: string): Operand {
+  return { kind: 'number', held_as: 'decimal', sql, nullable: false };
+}
+
+/** The members of a segment as they were last materialised. */
+function membersSql(segment_id: string, { bindings, of_players }: ConditionContext): string {
+  return (
+    'select player_id from segment_members final where tenant_id = {tenant_id:UUID} and ' +
+    `project_id = {project_id:UUID} and segment_id = ${bindings.bind('UUID', segment_id)}` +
+    (of_players ? ' and player_id in {players:Array(UUID)}' : '')
+  );
+}
+
+/** Where the player stands in the draw of this salt: the same for ever, and independent of other salts. */
+function shareSql(salt: string, bindings: Bindings): string {
+  return `halfMD5(concat(${bindings.bind('String', salt)}, ':', toString(p.player_id))) % ${SHARES}`;
+}

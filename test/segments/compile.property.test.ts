@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readDefinition } from '../../src/segments/definition.ts';
+import { compileMatrix, compileMembers } from '../../src/segments/sql/compile.ts';
+import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
+import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import { definitionOver, NOW_MS, player } from './arbitraries.ts';
+import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
+import { storePopulation } from './population.ts';
+
+/** Pairs of a definition and a population; each definition meets every population in one statement. */
+const RUNS = Number(process.env['SEGMENT_RUNS'] ?? 2_000);
+const SEED = Number(process.env['SEGMENT_SEED'] ?? Date.now() % 1_000_000);
+const POPULATIONS = 4;
+const PLAYERS = 40;
+/** Definitions in one statement. */
+const AT_ONCE = 20;
+const SEGMENTS = [randomUUID(), randomUUID()];
+
+let clickhouse: ClickHouse;
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'engagement-segments-'));
+  clickhouse = await openEmbeddedClickHouse(dir);
+  await migrateClickHouse(clickhouse);
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+function newPopulation(seed: number): NaivePlayer[] {
+  const drawn = fc.sample(fc.tuple(player, fc.subarray(SEGMENTS)), { numRuns: PLAYERS, seed });
+  return drawn.map(([one, segments]) => ({ ...one, segment_ids: new Set(segments) }));
+}
+
+it(
+  `random definitions mean for the compiler what they mean word by word (seed ${SEED})`,
+  async () => {
+    const players = Array.from({ length: POPULATIONS }, (_, n) => newPopulation(SEED + n)).flat();
+    const place = { tenant_id: randomUUID(), project_id: randomUUID() };
+    await storePopulation(clickhouse, place, players);
+    const params = { ...place, now_ms: NOW_MS };
+    const of_players = { players: players.map(({ player_id }) => player_id), former: [] };
+    const expected = (written: WrittenGroup) =>
+      players
+        .filter((one) => matches(written, one, NOW_MS))
+        .map(({ player_id }) => player_id)
+        .sort();
+    const definitions = fc.array(definitionOver(SEGMENTS), {
+      minLength: AT_ONCE,
+      maxLength: AT_ONCE,
+    });
+    const property = fc.asyncProperty(definitions, async (written) => {
+      const read = written.map(readDefinition);
+      for (const [i, definition] of read.entries()) {
+        const query = compileMembers(definition);
+        const rows = await clickhouse.query<{ player_id: string }>(query.sql, { ...query.params, ...params });
+        const members = rows.map(({ player_id }) => player_id).sort();
+        expect(members, JSON.stringify(written[i])).toEqual(expected(written[i] as WrittenGroup));
+      }
+      const matrix = compileMatrix(read);
+      const rows = await clickhouse.query<Record<string, unknown>>(matrix.sql, {
+        ...matrix.params,
+        ...params,
+        ...of_players,
+      });
+      for (const [i, one] of written.entries()) {
+        const members = rows.filter((row) => row[`s${i}`] === 1).map((row) => String(row['player_id']));
+        expect(members.sort(), JSON.stringify(one)).toEqual(expected(one));
+      }
+    });
+    await fc.assert(property, { numRuns: Math.ceil(RUNS / POPULATIONS / AT_ONCE), seed: SEED });
+  },
+  120_000 + RUNS * 20,
+);

@@ -1,0 +1,160 @@
+import type {
+  NaiveEvent,
+  NaivePlayer,
+  WrittenComparison,
+  WrittenCondition,
+  WrittenGroup,
+  WrittenNode,
+  WrittenSpan,
+  WrittenWhere,
+  WrittenWindow,
+} from './naive.ts';
+
+// The words in which examples are written: definitions, and players as one would describe them.
+
+/** When every example is read. */
+export const EXAMPLE_NOW = '2026-05-15T12:00:00.000Z';
+const NOW_MS = Date.parse(EXAMPLE_NOW);
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+
+export interface ExampleEvent {
+  event: string;
+  /** Milliseconds before now; negative: stamped ahead. */
+  ago: number;
+  properties?: Record<string, Json>;
+}
+type Json = NaiveEvent['properties'][string];
+
+export interface ExamplePlayer {
+  /** Times as milliseconds before now. */
+  traits?: Record<string, string | number | null>;
+  attributes?: Record<string, Json>;
+  events?: ExampleEvent[];
+  segments?: string[];
+  player_id?: string;
+}
+
+/** A definition with players, by why they are in or out. */
+export interface Example {
+  title: string;
+  definition: WrittenGroup;
+  in: Record<string, ExamplePlayer>;
+  out: Record<string, ExamplePlayer>;
+}
+
+export const and = (...conditions: WrittenNode[]): WrittenGroup => ({ operator: 'AND', conditions });
+export const or = (...conditions: WrittenNode[]): WrittenGroup => ({ operator: 'OR', conditions });
+export const not = (condition: WrittenNode): WrittenGroup => ({ operator: 'NOT', conditions: [condition] });
+
+export function trait(field: string, op: string, value?: unknown): WrittenCondition {
+  return { type: 'trait', field, ...comparing(op, value) };
+}
+
+/** Which events a condition counts. */
+interface Narrowing {
+  window?: WrittenWindow;
+  where?: WrittenWhere;
+}
+
+export function count(
+  event: string,
+  op: string,
+  value: unknown,
+  narrowing: Narrowing = {},
+): WrittenCondition {
+  return { type: 'event', event, aggregate: 'count', ...comparing(op, value), ...narrowing };
+}
+
+export function aggregate(
+  [name, event, property]: [name: string, event: string, property?: string],
+  op: string,
+  value?: unknown,
+  narrowing: Narrowing = {},
+): WrittenCondition {
+  const of_property = property === undefined ? {} : { property };
+  return { type: 'event', event, aggregate: name, ...of_property, ...comparing(op, value), ...narrowing };
+}
+
+export function where(property: string, op: string, value?: unknown): WrittenWhere[number] {
+  return { property, ...comparing(op, value) };
+}
+
+function comparing(op: string, value: unknown): WrittenComparison {
+  return value === undefined ? { op } : { op, value };
+}
+
+export const last = (days: number): { last: WrittenSpan } => ({ last: { days } });
+export const lastHours = (hours: number): { last: WrittenSpan } => ({ last: { hours } });
+
+/** An event `ago` milliseconds before now. */
+export function did(event: string, ago: number, properties: Record<string, Json> = {}): ExampleEvent {
+  return { event, ago, properties };
+}
+
+const DATE_TRAITS = new Set([
+  'first_seen_at',
+  'last_seen_at',
+  'created_at',
+  'tier_promoted_at',
+  'deleted_at',
+]);
+/** What a player has of whom nothing else is said: registered 100 days ago, nothing done. */
+const NOBODY = {
+  email: null,
+  phone: null,
+  telegram_id: null,
+  timezone: null,
+  status: 'active',
+  default_currency_code: 'EUR',
+  current_tier_code: null,
+  tier_promoted_at: null,
+  kyc_status: 'none',
+  kyc_level: 0,
+  churn_score: 0,
+  ltv_predicted: null,
+  first_seen_at: 100 * DAY,
+  last_seen_at: 100 * DAY,
+  total_deposited: 0,
+  total_withdrawn: 0,
+  total_wagered: 0,
+  total_won: 0,
+  ggr: 0,
+  bet_count: 0,
+  session_count: 0,
+  created_at: 100 * DAY,
+  deleted_at: null,
+} as const;
+
+/** The player as the engine is given it. */
+export function playerOf(example: ExamplePlayer, player_id: string): NaivePlayer {
+  const traits = Object.entries({ ...NOBODY, ...example.traits }).map(([name, value]) => [
+    name,
+    DATE_TRAITS.has(name) && typeof value === 'number' ? NOW_MS - value : value,
+  ]);
+  return {
+    player_id: example.player_id ?? player_id,
+    traits: Object.fromEntries(traits) as NaivePlayer['traits'],
+    custom_attributes: example.attributes ?? {},
+    events: (example.events ?? []).map(eventOf),
+    segment_ids: new Set(example.segments),
+  };
+}
+
+/** Money is said in the base currency; in the properties stands what was sent, here in a currency worth a tenth. */
+function eventOf({ event, ago, properties = {} }: ExampleEvent): NaiveEvent {
+  const { amount, payout, ...rest } = properties;
+  const base_amount = typeof amount === 'number' ? amount : null;
+  const base_payout = typeof payout === 'number' ? payout : null;
+  return {
+    event,
+    occurred_ms: NOW_MS - ago,
+    base_amount,
+    base_payout,
+    properties: {
+      ...rest,
+      ...(base_amount === null ? {} : { amount: base_amount * 10 }),
+      ...(base_payout === null ? {} : { payout: base_payout * 10 }),
+    },
+  };
+}

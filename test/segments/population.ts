@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import type { NaivePlayer } from './naive.ts';
+
+export interface Place {
+  tenant_id: string;
+  project_id: string;
+}
+
+/** Writes players, their events and memberships as ClickHouse has them. */
+export async function storePopulation(
+  clickhouse: ClickHouse,
+  place: Place,
+  players: readonly NaivePlayer[],
+): Promise<void> {
+  const line = (row: Record<string, unknown>) => JSON.stringify({ ...place, ...row });
+  const rows = players.map(({ player_id, traits, custom_attributes }) =>
+    line({ player_id, ...traits, custom_attributes, external_id: null, revision: 1 }),
+  );
+  const events = players.flatMap(({ player_id, events }) =>
+    events.map(({ occurred_ms, ...event }) =>
+      line({
+        player_id,
+        ...event,
+        occurred_at: occurred_ms,
+        received_at: occurred_ms,
+        ingestion_id: randomUUID(),
+        event_index: 0,
+      }),
+    ),
+  );
+  const members = players.flatMap(({ player_id, segment_ids }) =>
+    [...segment_ids].map((segment_id) => line({ player_id, segment_id, revision: 1 })),
+  );
+  await clickhouse.insertLines('players', rows, randomUUID());
+  if (events.length > 0) await clickhouse.insertLines('events', events, randomUUID());
+  if (members.length > 0) await clickhouse.insertLines('segment_members', members, randomUUID());
+}
