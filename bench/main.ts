@@ -7,6 +7,8 @@ import { benchIntakeWithKafka } from './kafka.ts';
 import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchReads } from './reads.ts';
+import { benchSegmentLatency } from './segment-latency.ts';
+import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
 import { benchTenancy } from './tenancy.ts';
 import { formatResult, type Result } from './measure.ts';
@@ -35,12 +37,14 @@ const BENCHES: Record<string, Bench> = {
   sink: () => withIdleService(benchSink),
   reads: benchReads,
   tenancy: () => benchTenancy(),
+  segments: () => withIdleService(benchSegments),
+  'segment-latency': benchSegmentLatency,
   latency: benchLatency,
   memory: benchMemory,
 };
 
-/** Not run unless named: one starts servers, which not every machine has, the other takes 13 minutes. */
-const NAMED_ONLY = new Set(['intake-kafka', 'memory']);
+/** Not run unless named: one starts servers, which not every machine has, the others take long. */
+const NAMED_ONLY = new Set(['intake-kafka', 'memory', 'segments', 'segment-latency']);
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2);

@@ -9,14 +9,7 @@ export async function seedPlayers(
 ): Promise<string[]> {
   const sql = connectPool(postgres_url, { max: 1 });
   try {
-    await sql`
-      insert into players (tenant_id, project_id, player_id, anonymous_ids, default_currency_code, created_at, updated_at)
-      select ${tenant_id}, ${project_id}, md5(i::text)::uuid, array['device-' || i], 'EUR', now(), now()
-      from generate_series(1, ${count}::integer) i`;
-    await sql`
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited, updated_at)
-      select ${tenant_id}, ${project_id}, md5(i::text)::uuid, now() - interval '30 days', now() - i * interval '1 second', i * 100, now()
-      from generate_series(1, ${count}::integer) i`;
+    await insertPlayers(sql, { tenant_id, project_id }, count);
     await sql`analyze players`;
     await sql`analyze player_totals`;
     const rows = await sql<{ player_id: string }[]>`
@@ -25,6 +18,22 @@ export async function seedPlayers(
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+/** The players alone. */
+export async function insertPlayers(
+  sql: Db,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  count: number,
+): Promise<void> {
+  await sql`
+    insert into players (tenant_id, project_id, player_id, anonymous_ids, default_currency_code, created_at, updated_at)
+    select ${tenant_id}, ${project_id}, md5(i::text)::uuid, array['device-' || i], 'EUR', now(), now()
+    from generate_series(1, ${count}::integer) i`;
+  await sql`
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited, updated_at)
+    select ${tenant_id}, ${project_id}, md5(i::text)::uuid, now() - interval '30 days', now() - i * interval '1 second', i * 100, now()
+    from generate_series(1, ${count}::integer) i`;
 }
 
 /** Rates of a pair, one per `every_hours`, over the `days` before `until_ms`; each a little above the one before. */

@@ -410,6 +410,7 @@ create table public.players (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  is_introduced boolean not null default false,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
   constraint players_pkey PRIMARY KEY (tenant_id, project_id, player_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -446,6 +447,102 @@ create table public.schema_migrations (
   applied_at timestamp with time zone not null default now(),
   constraint schema_migrations_pkey PRIMARY KEY (folder, version)
 );
+
+create table public.segment_changes (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  change_id bigint not null generated as identity,
+  segment_id uuid not null,
+  has_entered boolean not null,
+  player_ids uuid[] not null,
+  changed_at timestamp with time zone not null,
+  constraint segment_changes_pkey PRIMARY KEY (tenant_id, project_id, change_id)
+);
+CREATE INDEX segment_changes_in_order ON public.segment_changes USING btree (change_id);
+-- row-level security of public.segment_changes: enabled, forced
+create policy every_tenant on segment_changes for all to engagement_service using (true);
+create policy own_tenant on segment_changes for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segment_changes to engagement_api;
+grant delete, insert, select, update on public.segment_changes to engagement_service;
+
+create table public.segment_members (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  segment_id uuid not null,
+  player_id uuid not null,
+  entered_at timestamp with time zone not null,
+  constraint segment_members_pkey PRIMARY KEY (tenant_id, project_id, segment_id, player_id)
+);
+CREATE INDEX segment_members_by_player ON public.segment_members USING btree (tenant_id, project_id, player_id);
+-- row-level security of public.segment_members: enabled, forced
+create policy every_tenant on segment_members for all to engagement_service using (true);
+create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segment_members to engagement_api;
+grant delete, insert, select, update on public.segment_members to engagement_service;
+
+create table public.segment_sweeps (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  swept_at timestamp with time zone not null,
+  constraint segment_sweeps_pkey PRIMARY KEY (tenant_id, project_id)
+);
+-- row-level security of public.segment_sweeps: enabled, forced
+create policy every_tenant on segment_sweeps for all to engagement_service using (true);
+create policy own_tenant on segment_sweeps for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segment_sweeps to engagement_api;
+grant delete, insert, select, update on public.segment_sweeps to engagement_service;
+
+create table public.segment_touches (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  touch_id bigint not null generated as identity,
+  reads text[] not null,
+  player_ids uuid[] not null,
+  segment_id uuid,
+  touched_at timestamp with time zone not null,
+  constraint segment_touches_pkey PRIMARY KEY (tenant_id, project_id, touch_id)
+);
+CREATE INDEX segment_touches_in_order ON public.segment_touches USING btree (touch_id);
+-- row-level security of public.segment_touches: enabled, forced
+create policy every_tenant on segment_touches for all to engagement_service using (true);
+create policy own_tenant on segment_touches for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segment_touches to engagement_api;
+grant delete, insert, select, update on public.segment_touches to engagement_service;
+
+create table public.segments (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  segment_id uuid not null,
+  name text not null,
+  description text not null default ''::text,
+  definition json not null,
+  refresh_strategy text not null,
+  refresh_interval_minutes integer,
+  reads text[] not null,
+  windows jsonb not null default '[]'::jsonb,
+  defined_at timestamp with time zone not null,
+  estimated_size bigint not null default 0,
+  last_computed_at timestamp with time zone,
+  last_error text,
+  refresh_progress jsonb,
+  next_refresh_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint segments_check CHECK (((refresh_strategy = 'scheduled'::text) = (refresh_interval_minutes IS NOT NULL))),
+  constraint segments_pkey PRIMARY KEY (tenant_id, project_id, segment_id),
+  constraint segments_refresh_interval_minutes_check CHECK ((refresh_interval_minutes > 0)),
+  constraint segments_refresh_strategy_check CHECK ((refresh_strategy = ANY (ARRAY['realtime'::text, 'scheduled'::text, 'manual'::text]))),
+  constraint segments_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX segments_by_age ON public.segments USING btree (tenant_id, project_id, created_at DESC, segment_id DESC);
+CREATE INDEX segments_due ON public.segments USING btree (next_refresh_at) WHERE ((refresh_strategy = 'scheduled'::text) AND (deleted_at IS NULL));
+CREATE INDEX segments_realtime ON public.segments USING btree (tenant_id, project_id) WHERE ((refresh_strategy = 'realtime'::text) AND (deleted_at IS NULL));
+-- row-level security of public.segments: enabled, forced
+create policy every_tenant on segments for all to engagement_service using (true);
+create policy own_tenant on segments for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segments to engagement_api;
+grant delete, insert, select, update on public.segments to engagement_service;
 
 create table public.sink_positions (
   topic text not null,

@@ -42,6 +42,7 @@ export const ROLES = [
   'player-fold',
   'analytics-sink',
   'player-mirror',
+  'segment-refresh',
   'fx-restater',
   'event-rewriter',
   'scheduler',

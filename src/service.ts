@@ -4,6 +4,7 @@ import { startEventRewriter } from '../processors/event-rewriter/index.ts';
 import { startFxRestater } from '../processors/fx-restater/index.ts';
 import { startPlayerFold } from '../processors/player-fold/index.ts';
 import { startPlayerMirror } from '../processors/player-mirror/index.ts';
+import { startSegmentRefresh } from '../processors/segment-refresh/index.ts';
 import { startScheduler } from '../processors/scheduler/index.ts';
 import type { ApiKeyAuthenticator } from './auth/api-key.ts';
 import { openApiKeys, openAuthenticators, type Authenticators } from './auth/authenticators.ts';
@@ -136,6 +137,10 @@ async function startProcessors(
   if (roles.has('scheduler')) {
     const scheduler = await startScheduler(platform, fx);
     closers.add('scheduler', () => scheduler.close());
+  }
+  if (roles.has('segment-refresh')) {
+    const segments = await startSegmentRefresh(platform, notifications);
+    closers.add('segment-refresh', () => segments.close());
   }
   if (roles.has('event-rewriter')) {
     const rewriter = startEventRewriter(platform);

@@ -6,6 +6,7 @@ import {
   readSinkPositions,
   type SinkPosition,
 } from '../../src/analytics/sink-queries.ts';
+import { touchByEvents } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 /** A block is a batch, which the log bounds in bytes as well. */
@@ -13,7 +14,7 @@ const MAX_BLOCK = 50_000;
 const LINGER_MS = 150;
 
 /**
- * analytics-sink: `player-events` → ClickHouse `events`. The values are ClickHouse rows already. A block's
+ * analytics-sink: `player-events` → ClickHouse `events`; then the players of the events are queued for their segments. The values are ClickHouse rows already. A block's
  * range is recorded before it is inserted; dying in between makes the next sink insert the same block under
  * the same token, which ClickHouse drops if it has it.
  */
@@ -74,5 +75,7 @@ async function insertBlock(
 ): Promise<void> {
   const lines = records.map((record) => record.value);
   await platform.clickhouse.insertLines('events', lines, `${topic}:${partition}:${from}-${to}`);
+  // Before the block counts as done: a crash repeats it, and the touches with it.
+  await touchByEvents(platform.postgres.service, lines, new Date(platform.clock.now_ms()));
   platform.metrics.rowsSunk.inc(lines.length);
 }

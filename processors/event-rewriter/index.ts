@@ -10,9 +10,12 @@ import {
   tryBeTheRewriter,
   writeAliases,
   type Correction,
+  type EventLine,
 } from '../../src/analytics/correction-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
+import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
+import { touchEach } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_ALIASES = 5_000;
@@ -64,10 +67,16 @@ export async function rewriteOnce(
 }
 
 /** From now on queries over many players take the old id for the survivor's. */
-async function aliasMerges({ postgres, clickhouse }: Platform): Promise<boolean> {
+async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
   const merges = await readUnaliased(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
   await writeAliases(postgres.service, clickhouse, merges, 0);
+  // From now on the survivor has the other's events: its segments look at it, before the merges count as done.
+  await touchEach(
+    postgres.service,
+    merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING })),
+    new Date(clock.now_ms()),
+  );
   await markMerges(postgres.service, merges, 'aliased_at');
   return true;
 }
@@ -77,7 +86,12 @@ async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | und
   if (corrections.length === 0) return false;
   // The rows to correct must be there: the fold may have written them to Postgres a moment ago.
   await waitUntilSunk(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
-  await writeCorrections(platform, corrections);
+  const rows = await writeCorrections(platform, corrections);
+  await touchEach(
+    platform.postgres.service,
+    rows.map((row) => ({ ...row, reads: readOfEvent(row.event) })),
+    new Date(platform.clock.now_ms()),
+  );
   await deleteCorrections(
     platform.postgres.service,
     corrections.map(({ correction_id }) => correction_id),
@@ -88,7 +102,7 @@ async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | und
 async function writeCorrections(
   { clickhouse, metrics, logger }: Platform,
   corrections: readonly Correction[],
-): Promise<void> {
+): Promise<EventLine[]> {
   const wanted = new Map(corrections.map((c) => [`${c.ingestion_id} ${c.event_index}`, c]));
   const rows = await readEventLines(clickhouse, corrections);
   if (rows.length < wanted.size) {
@@ -114,6 +128,7 @@ async function writeCorrections(
   const revisions = rows.reduce((sum, row) => sum + BigInt(row.revision), 0n);
   await clickhouse.insertLines('events', lines, `corrections:${first}-${last}:${revisions}`);
   metrics.eventsCorrected.inc(lines.length);
+  return rows;
 }
 
 /** Rewrites the rows of merged players, and forgets the aliases that resolved them. */

@@ -1,16 +1,20 @@
 import {
+  markIntroduced,
   moveMirrorPosition,
   PLAYERS_MIRROR,
   readChangedPlayers,
   readMirrorPosition,
+  type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
+import { touchByPlayers } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_BLOCK = 20_000;
 
 /**
- * player-mirror: Postgres `players` → ClickHouse `players`. Rows are absolute and carry their revision, so
+ * player-mirror: Postgres `players` → ClickHouse `players`; then they are queued for their segments. Rows are absolute and carry their revision, so
  * dying between the insert and the move of the position only repeats rows that replace themselves.
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
@@ -34,10 +38,18 @@ export async function mirrorBlock(platform: Platform): Promise<number> {
     changed.map((row) => row.line),
     token,
   );
-  await moveMirrorPosition(service, PLAYERS_MIRROR, position, {
-    changed_xid: last.changed_xid,
-    player_id: last.player_id,
+  const { changed_xid, player_id } = last;
+  await service.begin(async (tx) => {
+    await introduce(tx, changed, new Date(platform.clock.now_ms()));
+    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, { changed_xid, player_id });
   });
   platform.metrics.rowsMirrored.inc(changed.length);
   return changed.length;
+}
+
+/** Has realtime segments look at the players; those they hear of for the first time in every respect. */
+async function introduce(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
+  const followed = await touchByPlayers(tx, changed, now);
+  const fresh = changed.filter((player) => player.came_or_went && followed.has(player.project_id));
+  if (fresh.length > 0) await markIntroduced(tx, fresh);
 }

@@ -22,14 +22,36 @@ DEPENDS_ON_DATA = [
     (r"base|quote|properties\.currency|traits\.default_currency_code", ".*catalogue"),
     (r"config\.messaging\.quiet_hours\..*", "must be set, too"),
     ("timestamp", "timestamp (must not be before 1900|is more than 24 hours ahead)"),
+    # To the document a definition is any object: what its conditions may be depends on what they read.
+    (r"definition(\..*)?", ".*"),
+    ("refresh_interval_minutes", "(is required with|belongs to) refresh_strategy scheduled"),
+]
+
+# Definitions that are sound, of each kind of condition.
+EVENT = {"type": "event", "event": "deposit_confirmed"}
+DEFINITIONS = [
+    {
+        "operator": operator,
+        "conditions": [condition],
+    }
+    for operator in ("AND", "OR", "NOT")
+    for condition in (
+        {"type": "trait", "field": "status", "op": "neq", "value": "banned"},
+        {"type": "trait", "field": "custom_attributes.plan", "op": "exists"},
+        {**EVENT, "aggregate": "count", "op": ">=", "value": 1, "window": {"last": {"days": 30}}},
+        {**EVENT, "aggregate": "sum", "property": "amount", "op": "between", "value": [1, 5000]},
+        {"type": "sequence", "steps": [{"event": "login"}, {"event": "bet_placed", "within": {"hours": 1}}]},
+        {"type": "random", "percent": 50, "salt": "fuzz"},
+    )
 ]
 
 # A scenario may begin with every operation that takes no id in its path. schemathesis leaves out those with any other
 # parameter called like an id that no operation answers; ours (X-Tenant-Id, external_id) are optional or the caller's own.
 stateful.is_likely_root_transition = lambda operation, node, produced: not operation.path_parameters
 
-# What the service has answered so far: the players that are not deleted, all of them, and cursors.
+# What the service has answered so far: the players and segments that are not deleted, all of them, and cursors.
 players = deque(os.environ["FUZZ_PLAYER_IDS"].split(","), maxlen=50)
+segments = deque(maxlen=50)
 seen = set(players)
 cursors = deque(maxlen=50)
 
@@ -52,7 +74,7 @@ def depends_on_data(issue):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Remembers players and cursors, so that later requests can name them."""
+    """Remembers players, segments and cursors, so that later requests can name them."""
     if response.status_code >= 300 or not case.path.startswith("/v1/"):
         return
     answer = response.json()
@@ -62,6 +84,11 @@ def after_call(context, case, response):
         seen.add(data["player_id"])
     if case.method == "DELETE" and case.path == "/v1/players/{id}" and data["id"] in players:
         players.remove(data["id"])
+    if case.method == "POST" and case.path == "/v1/segments":
+        segments.append(data["id"])
+        seen.add(data["id"])
+    if case.method == "DELETE" and case.path == "/v1/segments/{id}" and data["id"] in segments:
+        segments.remove(data["id"])
     if meta is not None and meta.get("next_cursor") is not None:
         cursors.append(meta["next_cursor"])
 
@@ -74,6 +101,9 @@ def before_call(context, case, kwargs):
     replace_id(case.path_parameters, "projectId", [PROJECT_ID])
     if case.path.startswith("/v1/players/"):
         replace_id(case.path_parameters, "id", players)
+    if case.path.startswith("/v1/segments/"):
+        replace_id(case.path_parameters, "id", segments)
+        replace_text(case.query, "player_id", players)
     for name in ("base", "quote"):
         replace_text(case.query, name, CURRENCIES)
     if case.meta is not None and case.meta.generation.mode.is_positive:
@@ -85,11 +115,17 @@ def before_call(context, case, kwargs):
 
 def change_body(body):
     replace_id(body, "tenant_id", [TENANT_ID])
+    replace_id(body, "project_id", [PROJECT_ID])
     replace_id(body, "player_id", players)
+    if isinstance(body.get("player_ids"), list):
+        body["player_ids"] = [known_or(one, players) for one in body["player_ids"]]
     replace_text(body.get("properties"), "currency", CURRENCIES)
     replace_text(body.get("traits"), "default_currency_code", CURRENCIES)
     replace_text(body.get("traits"), "timezone", TIME_ZONES)
     replace_text(body, "timezone", TIME_ZONES)
+    definition = body.get("definition")
+    if isinstance(definition, dict) and mostly(repr(definition)):
+        body["definition"] = DEFINITIONS[number_of(repr(definition)) % len(DEFINITIONS)]
     if body.get("force") is True:
         # Forcing every dead letter again and again doubles their number each time.
         body["force"] = False
@@ -98,10 +134,14 @@ def change_body(body):
 def replace_id(values, name, known):
     """Puts a known id for a valid one, but not always, so that others are asked for, too."""
     value = values.get(name) if values else None
+    if value is not None:
+        values[name] = known_or(value, known)
+
+
+def known_or(value, known):
     if not isinstance(value, str) or not UUID.fullmatch(value) or value in seen:
-        return
-    if known and mostly(value):
-        values[name] = known[number_of(value) % len(known)]
+        return value
+    return known[number_of(value) % len(known)] if known and mostly(value) else value
 
 
 def replace_text(values, name, known):

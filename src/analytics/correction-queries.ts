@@ -133,6 +133,10 @@ export async function writeAliases(
 
 /** A row of ClickHouse's `events`, as JSONEachRow gives it: 64-bit integers are texts, times in milliseconds too. */
 export type EventLine = Record<string, unknown> & {
+  tenant_id: string;
+  project_id: string;
+  event: string;
+  player_id: string;
   occurred_at: string;
   received_at: string;
   ingestion_id: string;

@@ -1,3 +1,4 @@
+import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 
 /** Names the position of player-mirror. */
@@ -37,7 +38,11 @@ export async function moveMirrorPosition(
 
 /** A player as a JSONEachRow line of ClickHouse's `players`, with its place in the order of changes. */
 export interface ChangedPlayer extends MirrorPosition {
+  tenant_id: string;
+  project_id: string;
   line: string;
+  /** Segments may read more than its fields: it is new, deleted or merged away. */
+  came_or_went: boolean;
 }
 
 /**
@@ -51,8 +56,9 @@ export async function readChangedPlayers(
 ): Promise<ChangedPlayer[]> {
   const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.player_id})`;
   return sql<ChangedPlayer[]>`
-    select u.changed_xid::text, u.player_id, u.line from (
-    (select t.changed_xid, t.player_id, json_build_object(
+    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.came_or_went, u.line from (
+    (select t.changed_xid, t.tenant_id, t.project_id, t.player_id,
+      not p.is_introduced or p.deleted_at is not null as came_or_went, json_build_object(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
       'external_id', p.external_id, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id,
       'status', p.status, 'timezone', p.timezone, 'default_currency_code', p.default_currency_code,
@@ -71,7 +77,8 @@ export async function readChangedPlayers(
     order by t.changed_xid, t.player_id
     limit ${limit})
     union all
-    (select m.changed_xid, m.player_id, json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
+    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as came_or_went,
+      json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
       'player_id', m.player_id, 'is_deleted', 1, 'revision', m.changed_xid::text::numeric)::text as line
     from player_merges m
     where (m.changed_xid, m.player_id) ${beyond} and m.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
@@ -98,4 +105,15 @@ export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid
     select exists (select from player_totals where ${behind})
       or exists (select from player_merges where ${behind}) as behind`;
   return row?.behind ?? false;
+}
+
+/** Segments have been told of these players: from now on only of what changes. */
+export async function markIntroduced(tx: Tx, players: readonly ChangedPlayer[]): Promise<void> {
+  await tx`
+    update players p set is_introduced = true
+    from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
+      ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
+      ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
+      and not p.is_introduced`;
 }

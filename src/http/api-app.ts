@@ -9,6 +9,7 @@ import { identityEndpoints } from '../identity/routes.ts';
 import { playerHistoryEndpoints } from '../player-history/routes.ts';
 import { playerEndpoints } from '../players/routes.ts';
 import { reconcileEndpoints } from '../reconcile/routes.ts';
+import { segmentEndpoints } from '../segments/routes.ts';
 import { tenantConfigEndpoints } from '../tenant-config/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
@@ -43,6 +44,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...identityEndpoints(platform),
     ...playerEndpoints(platform),
     ...playerHistoryEndpoints(platform),
+    ...segmentEndpoints(platform),
     ...fxEndpoints(platform, config.fx),
     ...reconcileEndpoints(platform),
     ...deadLetterEndpoints(platform),

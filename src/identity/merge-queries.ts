@@ -1,6 +1,7 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../players/profile-patch.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
+import { moveMemberships } from '../segments/membership-queries.ts';
 import { LostRace } from '../platform/postgres/retry.ts';
 
 /** Two players of one project: `player_id` is merged away, `into_player_id` stays. */
@@ -12,7 +13,7 @@ export interface MergePair {
 }
 
 /**
- * Merges one player into another: identities, profile and totals move, the old id stays behind as an alias. Ledger rows
+ * Merges one player into another: identities, profile, totals and memberships move, the old id stays behind as an alias. Ledger rows
  * keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
  * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
  *
@@ -27,6 +28,7 @@ export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<v
     moveIdentities(tx, pair),
     mergeProfile(tx, pair, now),
     mergeTotals(tx, pair, now),
+    moveMemberships(tx, pair, now),
     leaveAlias(tx, pair, now),
   ]);
   if (!locked || !lockedTotals) throw new LostRace('a player to merge was changed');

@@ -63,6 +63,35 @@ export function createMetrics() {
       registers,
     }),
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
+    segmentChanges: new Counter({
+      name: 'segment_changes_total',
+      help: 'Players that entered or left segments, as told to ClickHouse and the log',
+      labelNames: ['change'],
+      registers,
+    }),
+    segmentRefreshes: new Histogram({
+      name: 'segment_refresh_seconds',
+      help: 'Time per refresh of a segment, by how it ended',
+      labelNames: ['outcome'],
+      buckets: [0.05, 0.2, 1, 5, 20, 60],
+      registers,
+    }),
+    segmentScheduleLag: new Gauge({
+      name: 'segment_schedule_lag_seconds',
+      help: 'How late the latest of the scheduled segments was that were ordered last',
+      registers,
+    }),
+    segmentPassSeconds: new Histogram({
+      name: 'segment_pass_seconds',
+      help: 'Time per look at touched players in their realtime segments',
+      buckets: [0.02, 0.05, 0.1, 0.25, 1, 5],
+      registers,
+    }),
+    segmentTouchAge: new Gauge({
+      name: 'segment_touch_age_seconds',
+      help: 'Age of the oldest touched player that realtime segments have not looked at again',
+      registers,
+    }),
     rowsMirrored: new Counter({
       name: 'mirror_rows_total',
       help: 'Player rows written to ClickHouse',

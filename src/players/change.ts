@@ -4,6 +4,7 @@ import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { retryLostRaces } from '../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
+import { leaveEverySegment } from '../segments/membership-queries.ts';
 import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
 import { throughMerges } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
@@ -43,9 +44,9 @@ export async function changePlayer(
 export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
   const now = new Date(clock.now_ms());
   return throughMerges(postgres, ref, async (one) => {
-    const [, [player]] = await retryLostRaces(() =>
+    const [, , [player]] = await retryLostRaces(() =>
       postgres.asTenant(one.tenant_id, (tx) =>
-        Promise.all([softDeletePlayer(tx, one, now), selectPlayer(tx, one)]),
+        Promise.all([softDeletePlayer(tx, one, now), leaveEverySegment(tx, one, now), selectPlayer(tx, one)]),
       ),
     );
     return player;

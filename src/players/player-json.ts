@@ -27,6 +27,8 @@ export interface PlayerRow {
   ltv_predicted: number | null;
   /** JSON object. */
   custom_attributes: string;
+  /** JSON array, the first entered first. */
+  segment_ids: string;
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
@@ -51,7 +53,7 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
     `,"current_tier_code":${quoted(row.current_tier_code)},"tier_promoted_at":${time(row.tier_promoted_at)}` +
     `,"kyc_status":"${row.kyc_status}","kyc_level":${row.kyc_level}` +
     `,"churn_score":${row.churn_score},"ltv_predicted":${row.ltv_predicted}` +
-    `,"segment_ids":[],"custom_attributes":${row.custom_attributes}` +
+    `,"segment_ids":${row.segment_ids},"custom_attributes":${row.custom_attributes}` +
     `,"created_at":${time(row.created_at)},"updated_at":${time(row.updated_at)}` +
     `,"deleted_at":${time(row.deleted_at)}}`
   );

@@ -215,5 +215,11 @@ function playerColumns(tx: Tx) {
     greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
     t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
     t.pending_conversions,
+    array_to_json(array(
+      select m.segment_id from segment_members m
+      join segments s using (tenant_id, project_id, segment_id)
+      where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.player_id = p.player_id
+        and s.deleted_at is null
+      order by m.entered_at, m.segment_id))::text as segment_ids,
     array_to_json(p.anonymous_ids)::text as anonymous_ids`;
 }

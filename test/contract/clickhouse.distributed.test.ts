@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import { newId } from '../../src/platform/ids.ts';
 import { newInstallation } from '../engines/installation.ts';
 
 let clickhouse: ClickHouse;
@@ -23,6 +24,21 @@ test('parameters arrive as they were given', async () => {
     params,
   );
   expect(rows).toEqual([params]);
+});
+
+test('parameters that are too long for a URL arrive as they were given', async () => {
+  const ids = Array.from({ length: 2_000 }, () => newId());
+  const text = "it's\ta \\ 'quote'\r\n--boundary\r\nü🎰".repeat(2_000);
+  expect(text.length).toBeGreaterThan(64 * 1024);
+  const sql =
+    'select {text:String} as text, {ids:Array(UUID)} as ids, {none:Nullable(String)} as none, ' +
+    'has({ids:Array(UUID)}, {last:UUID}) as has_last';
+  const rows = await clickhouse.query(sql, { text, ids, none: null, last: ids.at(-1) });
+  expect(rows).toEqual([{ text, ids, none: null, has_last: 1 }]);
+  // The next one takes the short way again.
+  expect(await clickhouse.query('select {text:String} as text', { text: 'short' })).toEqual([
+    { text: 'short' },
+  ]);
 });
 
 test('the schema applies, twice', async () => {

@@ -60,7 +60,10 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
     };
     const [front, processors] = await Promise.all([
       start('front', 'api,intake', { NODE_OPTIONS: `--max-old-space-size=${FRONT_HEAP_MIB}` }),
-      start('processors', 'player-fold,analytics-sink,player-mirror,fx-restater,event-rewriter'),
+      start(
+        'processors',
+        'player-fold,analytics-sink,player-mirror,segment-refresh,fx-restater,event-rewriter',
+      ),
     ]);
     const api = { base_url: front.base_url, internal_secret };
     return { kafka, redis, servers, front, processors, api, close };

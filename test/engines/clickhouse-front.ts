@@ -35,7 +35,30 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return turn;
 }
 
-async function run(url: URL, body: string): Promise<Uint8Array> {
+/** The largest part of a form that a server takes as long as its `http_max_field_value_size` is not changed. */
+const MAX_PART_BYTES = 128 * 1024;
+
+/** The parts of a multipart/form-data body by their names; undefined when it is none. */
+function partsOf(content_type: string, body: string): [string, string][] | undefined {
+  const boundary = /^multipart\/form-data; boundary=(\S+)$/.exec(content_type)?.[1];
+  if (boundary === undefined) return undefined;
+  const parts = `\r\n${body}`.split(`\r\n--${boundary}`);
+  if (parts.at(0) !== '' || parts.at(-1) !== '--\r\n') throw new Error('not a multipart body');
+  return parts.slice(1, -1).map((part) => {
+    const [all = '', name = ''] =
+      /^\r\nContent-Disposition: form-data; name="([\w.-]+)"\r\n\r\n/.exec(part) ?? [];
+    const value = part.slice(all.length);
+    if (all === '') throw new Error('a part without a name');
+    if (Buffer.byteLength(value) > MAX_PART_BYTES)
+      throw new Error('HTML Form Exception: Field value too long');
+    return [name, value];
+  });
+}
+
+async function run(url: URL, content_type: string, sent: string): Promise<Uint8Array> {
+  const parts = partsOf(content_type, sent);
+  for (const [name, value] of parts ?? []) url.searchParams.set(name, value);
+  const body = parts === undefined ? sent : '';
   const before = [`USE ${identifier(url.searchParams.get('database') ?? 'default')}`];
   const after: string[] = [];
   for (const [name, value] of url.searchParams) {
@@ -75,7 +98,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const body = await text(request);
   const query_id = url.searchParams.get('query_id') ?? '';
   try {
-    const result = await inTurn(() => run(url, body));
+    const result = await inTurn(() => run(url, request.headers['content-type'] ?? '', body));
     response.writeHead(200, { 'X-ClickHouse-Query-Id': query_id, 'X-ClickHouse-Summary': '{}' });
     response.end(result);
   } catch (error) {

@@ -180,6 +180,8 @@ test('ids in paths are UUIDs, and the integers of answers have no end', () => {
   }
 });
 
+const EVERYBODY = { operator: 'AND', conditions: [{ type: 'random', percent: 100, salt: 'documented' }] };
+
 describe('answers keep to the document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
@@ -210,6 +212,11 @@ describe('answers keep to the document', () => {
     ['POST', '/v1/projects/:projectId/api-keys', 'session', 404, { name: 'documented' }],
     ['GET', '/v1/tenant/config', 'session', 200],
     ['GET', '/v1/currencies', 'session', 200],
+    ['GET', '/v1/segments', 'session', 200],
+    ['GET', '/v1/segments/:id', 'session', 404],
+    ['POST', '/v1/segments', 'session', 201, { name: 'documented', definition: EVERYBODY }],
+    ['POST', '/v1/segments', 'session', 422, { name: 'documented', definition: {} }],
+    ['POST', '/v1/segments/preview', 'session', 200, { definition: EVERYBODY }],
     ['GET', '/v1/internal/dead-letters', 'session', 401],
   ])('%s %s as %s is %i', async (method, path, caller, status, body) => {
     const url = path.replace(/:\w+/g, '00000000-0000-4000-8000-000000000000');
@@ -250,6 +257,17 @@ describe('links', () => {
         operationId: 'delete_v1_projects_projectId_api_keys_id',
         parameters: { projectId: '$request.path.projectId', id: '$response.body#/data/id' },
       },
+    ]);
+    // From a segment to everything that is done with it, and to its project.
+    const segment = operationOf('POST', '/v1/segments').responses['201']?.links ?? {};
+    expect(Object.keys(segment).sort()).toEqual([
+      'delete_v1_segments_id',
+      'get_v1_segments_id',
+      'get_v1_segments_id_explain',
+      'get_v1_segments_id_sample',
+      'patch_v1_segments_id',
+      'post_v1_projects_projectId_api_keys',
+      'post_v1_segments_id_refresh',
     ]);
     // What internal operations make is for other callers than the one of a session.
     const tenants = operationOf('POST', '/v1/internal/tenants').responses['201']?.links;

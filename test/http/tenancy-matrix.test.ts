@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
-import { call, digestOf, fillPlace, type Answer, type Place } from './tenancy-places.ts';
+import { call, digestOf, fillPlace, referring, type Answer, type Place } from './tenancy-places.ts';
 
 type PlaceId = Exclude<keyof Place, 'markers' | 'session' | 'api_key'>;
 
@@ -11,10 +11,13 @@ interface Case {
   /** A body that would be good where the ids belong together; `at` is the place under attack. */
   body?: (at: Place) => object;
   /** A query that would be good. */
-  query?: string;
+  query?: string | ((at: Place) => string);
+  /** It changes nothing, though it is no GET: viewers may. */
+  reads?: true;
 }
 
 const player = { path: { id: 'player_id' } } as const;
+const segment = { path: { id: 'segment_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
 const CASES: Record<string, Case> = {
   'GET /healthz': {},
@@ -33,6 +36,9 @@ const CASES: Record<string, Case> = {
   'POST /v1/internal/fx-fetch': { body: () => ({}) },
   'GET /v1/internal/dead-letters': {},
   'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
+  'POST /v1/internal/recompute-player-segments': {
+    body: ({ tenant_id, project_id, player_id }) => ({ tenant_id, project_id, player_ids: [player_id] }),
+  },
   'GET /v1/me': {},
   'POST /v1/players/identify': { body: ({ player_id }) => ({ player_id, traits: { email: 'a@b.c' } }) },
   'POST /v1/events': { body: ({ player_id }) => ({ event: 'custom_x', player_id }) },
@@ -50,6 +56,21 @@ const CASES: Record<string, Case> = {
   'DELETE /v1/players/:id': player,
   'GET /v1/players/:id/timeline': player,
   'GET /v1/players/:id/deposits-daily': player,
+  'POST /v1/players/:id/refresh-segments': player,
+  'GET /v1/segments': {},
+  'POST /v1/segments': {
+    body: ({ segment_id }) => ({ name: 'stolen', definition: referring(segment_id) }),
+  },
+  'POST /v1/segments/preview': {
+    body: ({ segment_id }) => ({ definition: referring(segment_id) }),
+    reads: true,
+  },
+  'GET /v1/segments/:id': segment,
+  'PATCH /v1/segments/:id': { ...segment, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/segments/:id': segment,
+  'POST /v1/segments/:id/refresh': segment,
+  'GET /v1/segments/:id/sample': segment,
+  'GET /v1/segments/:id/explain': { ...segment, query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/currencies': {},
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };
@@ -163,7 +184,8 @@ async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
     if (id === undefined) throw new Error(`${name}: the case does not say what :${parameter} is`);
     return places.shift()?.[id] ?? '';
   });
-  const url = service[host] + filled + (tried.query ?? query);
+  const asked_for = tried.query ?? (typeof query === 'string' ? query : query(tried.body_of));
+  const url = service[host] + filled + asked_for;
   const payload = body?.(tried.body_of);
   const headers = tried.headers ?? {};
   const answer = await call(url, tried.token, {
@@ -240,7 +262,7 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
       const from = ours.map(() => spare);
       attempts.push({ token: own.session, from, body_of: spare, headers: named, statuses: OWN });
     }
-    if (endpoint.method !== 'GET')
+    if (endpoint.method !== 'GET' && CASES[endpoint.name]?.reads !== true)
       attempts.push({ token: guest, from: theirs, body_of: place, headers: asThem, statuses: NOT_THERE });
   }
   return attempts;
@@ -289,7 +311,15 @@ test('every endpoint of both hosts has a case', () => {
   // What is compared: many tables, and rows in those that matter.
   for (const { before } of victims) {
     expect(Object.keys(before).length).toBeGreaterThan(8);
-    for (const table of ['players', 'player_totals', 'ledger', 'api_keys', 'clickhouse events']) {
+    const segments = ['segments', 'segment_members', 'clickhouse segment_members'];
+    for (const table of [
+      'players',
+      'player_totals',
+      'ledger',
+      'api_keys',
+      'clickhouse events',
+      ...segments,
+    ]) {
       expect(before[table], table).toMatch(/^[1-9]\d* rows/);
     }
   }
@@ -330,6 +360,7 @@ test('no cursor of others is of use', async () => {
   }
   expect(used.filter((name) => name === 'GET /v1/players')).toHaveLength(2);
   expect(used.filter((name) => name === 'GET /v1/players/:id/timeline')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/segments')).toHaveLength(2);
 });
 
 test('no filter finds what others have', async () => {
@@ -344,9 +375,10 @@ test('no filter finds what others have', async () => {
           from,
           body_of: own,
           query,
-          statuses: [200],
+          statuses: [200, 404],
         });
-        expect(answer.body.data, `${endpoint.name}${query}`).toEqual([]);
+        const found = answer.status === 200 ? answer.body.data : [];
+        expect(found, `${endpoint.name}${query}`).toEqual([]);
         used.push(`${endpoint.name} ${name}`);
       }
     }
@@ -354,17 +386,18 @@ test('no filter finds what others have', async () => {
   for (const name of ['email', 'external_id', 'phone', 'telegram_id']) {
     expect(used.filter((each) => each === `GET /v1/players ${name}`)).toHaveLength(2);
   }
+  expect(used.filter((each) => each === 'GET /v1/segments/:id/explain player_id')).toHaveLength(2);
 });
 
-test('lists have the rows of one project, and all of them', async () => {
+test.each(['players', 'segments'])('the list of %s has the rows of one project, and all', async (list) => {
   const places = [own, ...victims.map(({ place }) => place)];
   for (const place of places) {
     const headers = { 'x-project-id': place.project_id };
-    const { body, text } = await call(`${service.base_url}/v1/players?limit=200`, place.session, { headers });
+    const { body, text } = await call(`${service.base_url}/v1/${list}?limit=200`, place.session, { headers });
     expect((body.data as { project_id: string }[]).map(({ project_id }) => project_id)).toEqual(
       (body.data as unknown[]).map(() => place.project_id),
     );
-    expect(text).toContain(place.player_id);
+    expect(text).toContain(list === 'players' ? place.player_id : place.segment_id);
     for (const other of places.filter((each) => each !== place)) {
       for (const marker of other.markers) expect(text).not.toContain(marker);
     }

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { sunk, type TestService } from '../engines/embedded.ts';
+import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
+import { eventually, sunk, type TestService } from '../engines/embedded.ts';
 
 /** A project of a tenant, full of things that nobody else may see or change. */
 export interface Place {
@@ -15,6 +16,8 @@ export interface Place {
   email: string;
   phone: string;
   telegram_id: string;
+  /** Of a segment that all players of the place are in, and that others refer to. */
+  segment_id: string;
   /** Texts that occur in the place's data and nowhere else. */
   markers: string[];
 }
@@ -48,18 +51,30 @@ export async function call(url: string, token: string | undefined, sending: Send
   return { status: response.status, text, body: (isJson ? JSON.parse(text) : {}) as Answer['body'] };
 }
 
+/** A definition that names a segment, not at its top. */
+export function referring(segment_id: string, op = 'in') {
+  return {
+    operator: 'OR',
+    conditions: [
+      { type: 'trait', field: 'email', op: 'exists' },
+      { operator: 'NOT', conditions: [{ type: 'segment', segment_id, op }] },
+    ],
+  };
+}
+
 async function made(answer: Promise<Answer>): Promise<Record<string, string>> {
   const { status, text, body } = await answer;
   expect([200, 201, 202], text).toContain(status);
   return body.data as Record<string, string>;
 }
 
-/** Fills a project with an API key, players, their events and totals; `label` is in all of it. */
+/** Fills a project with an API key, players, their events, totals and segments; `label` is in all of it. */
 export async function fillPlace(
-  { base_url, ingest_url }: TestService,
+  service: TestService,
   owner: { session_token: string; tenant_id: string; project_id: string },
   label: string,
 ): Promise<Place> {
+  const { base_url, ingest_url } = service;
   const { session_token: session, tenant_id, project_id } = owner;
   const path = `${base_url}/v1/projects/${project_id}/api-keys`;
   const key = await made(call(path, session, { method: 'POST', body: { name: `${label}-key` } }));
@@ -97,7 +112,49 @@ export async function fillPlace(
   const { id: key_id = '', prefix = '' } = key;
   const markers = [label, project_id, key_id, prefix, player.player_id, player.phone, first_name];
   markers.push(...others.flatMap((other) => [other.player_id, other.phone]));
-  return { session, api_key, tenant_id, project_id, key_id, ...player, markers };
+  const segment_ids = await fillSegments(service, owner, label);
+  const segment_id = segment_ids[0] ?? '';
+  markers.push(...segment_ids);
+  return { session, api_key, tenant_id, project_id, key_id, segment_id, ...player, markers };
+}
+
+/**
+ * Makes segments that hold the three players of a place: one that the others refer to, refreshed by hand, and one that
+ * follows them. Resolves when nothing about them is under way any more.
+ */
+async function fillSegments(
+  { base_url, platform }: TestService,
+  { session_token, project_id }: { session_token: string; project_id: string },
+  label: string,
+): Promise<string[]> {
+  // Before there is a segment, so that players are not introduced to it later.
+  await waitUntilCaughtUp(platform, 30_000);
+  const segments = `${base_url}/v1/segments`;
+  const headers = { 'x-project-id': project_id };
+  const make = async (name: string, condition: object, refresh_strategy: string) => {
+    const definition = { operator: 'AND', conditions: [condition] };
+    const body = { name: `${label}-${name}`, description: label, definition, refresh_strategy };
+    const { id = '' } = await made(call(segments, session_token, { method: 'POST', body, headers }));
+    return id;
+  };
+  const plan = { type: 'trait', field: 'email', op: 'starts_with', value: label };
+  const all = await make('players', plan, 'manual');
+  const of_all = { type: 'segment', segment_id: all, op: 'in' };
+  const members = await make('members', of_all, 'manual');
+  for (const id of [all, members]) {
+    const refresh = `${segments}/${id}/refresh`;
+    const { matched } = await made(call(refresh, session_token, { method: 'POST', headers }));
+    expect(matched).toBe(3);
+  }
+  const followers = await make('followers', of_all, 'realtime');
+  await eventually('the segments of the place are at rest', async () => {
+    const { estimated_size } = await made(call(`${segments}/${followers}`, session_token, { headers }));
+    const waiting = await platform.postgres.service`
+      select from segment_touches where project_id = ${project_id}
+      union all select from segment_changes where project_id = ${project_id}`;
+    return Number(estimated_size) === 3 && waiting.length === 0 ? true : undefined;
+  });
+  return [all, members, followers];
 }
 
 /**

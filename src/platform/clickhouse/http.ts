@@ -16,6 +16,8 @@ export function connectClickHouse(url: string): ClickHouse {
       request_timeout: REQUEST_TIMEOUT_MS,
       max_open_connections: MAX_CONNECTIONS,
       keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_TTL_MS },
+      // Parameters go in the URL, which has no room for thousands of ids: over 4 KiB of them go in the body.
+      use_multipart_params_auto: true,
     }),
   );
 }

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connectPool } from '../src/platform/postgres/pool.ts';
+import type { Db } from '../src/platform/postgres/port.ts';
+import { startBenchServer } from './child.ts';
+import { percentile, result, type Result } from './measure.ts';
+import { isMember } from './segment-seed-queries.ts';
+import { post, sendSteadily, type Target } from './steady.ts';
+
+const SECONDS = 20;
+const PROBE_EVERY_MS = 100;
+const POLL_EVERY_MS = 5;
+const WARM_UP_MS = 5_000;
+const SEGMENTS = 100;
+const PROBE = 'custom_probe';
+
+/** From a 202 to a player's `segment_ids`, beside 1,000 events a second and with 100 realtime segments to look at. */
+export async function benchSegmentLatency(): Promise<Result[]> {
+  const server = await startBenchServer('service', { BENCH_ROLES: 'all' });
+  const sql = connectPool(server.ready['postgres_url'] ?? '', { max: 1 });
+  try {
+    const probed = await makeSegments(server.ready);
+    const stop = new AbortController();
+    const background = sendSteadily(server.ready, stop.signal);
+    await sleep(WARM_UP_MS);
+    const probes: Promise<number>[] = [];
+    for (let i = 0; i < (SECONDS * 1_000) / PROBE_EVERY_MS; i++) {
+      probes.push(probe(server.ready, sql, probed, `probe-${i}`));
+      await sleep(PROBE_EVERY_MS);
+    }
+    const waits_ms = await Promise.all(probes);
+    stop.abort();
+    const { sent, elapsed_ms } = await background;
+    const rate = ((sent / elapsed_ms) * 1_000).toFixed(0);
+    const note = `${waits_ms.length} probes beside ${rate} events/s, ${SEGMENTS} realtime segments`;
+    const [p50, p99] = [percentile(waits_ms, 0.5), percentile(waits_ms, 0.99)];
+    return [
+      result('accepted → segment_ids shows it, p50 in ms', [p50], { at_most: 500 }, note),
+      result('accepted → segment_ids shows it, p99 in ms', [p99], { at_most: 1_000 }, note),
+    ];
+  } finally {
+    await sql.end({ timeout: 5 });
+    await server.stop();
+  }
+}
+
+/** Realtime segments over events that the load has, and one that only probes enter; returns its id. */
+async function makeSegments(target: Target): Promise<string> {
+  const events = ['deposit_confirmed', 'bet_placed', 'bet_settled', 'session_start', 'withdrawal_confirmed'];
+  for (let i = 1; i < SEGMENTS; i++) {
+    const event = events[i % events.length];
+    const window = { last: { days: 1 + (i % 30) } };
+    await makeSegment(target, { type: 'event', event, aggregate: 'count', op: 'gte', value: i, window });
+  }
+  return makeSegment(target, { type: 'event', event: PROBE, aggregate: 'count', op: 'gte', value: 1 });
+}
+
+async function makeSegment(target: Target, condition: Record<string, unknown>): Promise<string> {
+  const response = await fetch(`${target['base_url']}/v1/segments`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${target['session_token']}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      name: 'bench',
+      definition: { operator: 'AND', conditions: [condition] },
+      refresh_strategy: 'realtime',
+    }),
+  });
+  const { data } = (await response.json()) as { data: { id: string } };
+  return data.id;
+}
+
+async function probe(target: Target, sql: Db, segment_id: string, anonymous_id: string): Promise<number> {
+  await post(target, { event: PROBE, anonymous_id });
+  const accepted_ms = performance.now();
+  const { tenant_id = '', project_id = '' } = target;
+  while (!(await isMember(sql, { tenant_id, project_id }, segment_id, anonymous_id)))
+    await sleep(POLL_EVERY_MS);
+  return performance.now() - accepted_ms;
+}

@@ -1,0 +1,139 @@
+import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
+import type { Db } from '../src/platform/postgres/port.ts';
+
+export interface Place {
+  tenant_id: string;
+  project_id: string;
+}
+
+const DAYS = 90;
+
+/** The id of the n-th player, the same as in Postgres: `md5(n::text)::uuid`. */
+const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
+
+/** Players as ClickHouse has them, the same that `seedPlayers` puts into Postgres; a tenth is gold. */
+export async function seedMirroredPlayers(
+  clickhouse: ClickHouse,
+  place: Place,
+  count: number,
+): Promise<void> {
+  await clickhouse.command(
+    `insert into players (tenant_id, project_id, player_id, status, default_currency_code, current_tier_code,
+      kyc_status, custom_attributes, first_seen_at, last_seen_at, total_deposited, created_at, revision)
+    select {tenant_id:UUID}, {project_id:UUID}, ${PLAYER_ID('number + 1')}, 'active', 'EUR',
+      if(number % 10 = 0, 'gold', null), 'none', '{}', now64(3) - toIntervalDay(${DAYS}), now64(3), number * 100, now64(3), 1
+    from numbers({count:UInt64})`,
+    { ...place, count },
+  );
+}
+
+/**
+ * Events over 90 days, few of a player at a time: 60 % bets, 20 % logins, 10 % deposits, the rest others. Two
+ * million at a time, so that parts are merged as in a service that has run for long.
+ */
+export async function seedEvents(
+  clickhouse: ClickHouse,
+  place: Place,
+  players: number,
+  count: number,
+): Promise<void> {
+  const STEP = 2_000_000;
+  for (let from = 0; from < count; from += STEP) {
+    await clickhouse.command(
+      `insert into events
+      select {tenant_id:UUID}, {project_id:UUID},
+        multiIf(kind < 60, 'bet_placed', kind < 80, 'login', kind < 90, 'deposit_confirmed', kind < 94,
+          'withdrawal_confirmed', kind < 97, 'bonus_claimed', 'custom_spin') as event,
+        ${PLAYER_ID('intHash64(number) % {players:UInt64} + 1')},
+        now64(3) - toIntervalMillisecond(intHash64(number * 7 + 1) % (${DAYS} * 86400000)) as at, at,
+        reinterpret(MD5(concat('event', toString(number))), 'UUID'), 0,
+        if(event in ('bet_placed', 'deposit_confirmed', 'withdrawal_confirmed'), toInt64(intHash64(number + 3) % 20000), null),
+        null,
+        concat('{"amount":', toString(intHash64(number + 3) % 20000), ',"currency":"EUR","game_category":"',
+          ['slots', 'live', 'table', 'crash'][intHash64(number + 5) % 4 + 1], '","bonus":"',
+          ['welcome', 'reload'][intHash64(number + 9) % 2 + 1], '"}'),
+        0
+      from (select number, intHash64(number + 11) % 100 as kind from numbers({from:UInt64}, {size:UInt64}))`,
+      { ...place, players, from, size: Math.min(STEP, count - from) },
+    );
+  }
+}
+
+/** Ends the merging of parts, as a quiet night would. */
+export async function mergeParts(clickhouse: ClickHouse): Promise<void> {
+  for (const table of ['events', 'events_by_player', 'players', 'segment_members']) {
+    await clickhouse.command(`optimize table ${table} final`);
+  }
+}
+
+/** Stores who a statement matches as the members of a segment. */
+export async function storeMembers(
+  clickhouse: ClickHouse,
+  place: Place,
+  segment_id: string,
+  query: { sql: string; params: Record<string, unknown> },
+): Promise<void> {
+  await clickhouse.command(
+    `insert into segment_members (tenant_id, project_id, segment_id, player_id, revision)
+    select {tenant_id:UUID}, {project_id:UUID}, {stored:UUID}, player_id, 1 from (${query.sql})`,
+    { ...query.params, ...place, stored: segment_id, now_ms: Date.now() },
+  );
+}
+
+/** How many are in any of some stored segments and in none of others. */
+export async function countDifference(
+  clickhouse: ClickHouse,
+  place: Place,
+  any_of: readonly string[],
+  none_of: readonly string[],
+): Promise<number> {
+  const [row] = await clickhouse.query<{ size: string }>(
+    `select count() as size from (
+      select player_id from segment_members final
+      where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
+        and segment_id in ({all:Array(UUID)})
+      group by player_id
+      having countIf(segment_id in ({any_of:Array(UUID)})) > 0 and countIf(segment_id in ({none_of:Array(UUID)})) = 0
+    )`,
+    { ...place, all: [...any_of, ...none_of], any_of, none_of },
+  );
+  return Number(row?.size ?? 0);
+}
+
+/** Has one in a hundred players leave whatever asks for a KYC level of at least 0. */
+export async function changeOnePercent(clickhouse: ClickHouse, place: Place): Promise<void> {
+  await clickhouse.command(
+    `insert into players select * replace (-1 as kyc_level, revision + 1 as revision) from players final
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and sipHash64(player_id) % 100 = 0`,
+    { ...place },
+  );
+}
+
+/** Where Postgres' write-ahead log ends. */
+export async function walPosition(sql: Db): Promise<bigint> {
+  const [row] = await sql<{ position: string }[]>`
+    select (pg_current_wal_lsn() - '0/0'::pg_lsn)::text as position`;
+  return BigInt(row?.position ?? 0);
+}
+
+/** Any of them. */
+export async function somePlayer(sql: Db, place: Place): Promise<string> {
+  const [row] = await sql<{ player_id: string }[]>`
+    select player_id from players where tenant_id = ${place.tenant_id} and project_id = ${place.project_id} limit 1`;
+  return row?.player_id ?? '';
+}
+
+/** Whether the player of an anonymous id is in the segment. */
+export async function isMember(
+  sql: Db,
+  { tenant_id, project_id }: Place,
+  segment_id: string,
+  anonymous_id: string,
+): Promise<boolean> {
+  const rows = await sql`
+    select from player_identities i
+    join segment_members m on m.tenant_id = i.tenant_id and m.project_id = i.project_id and m.player_id = i.player_id
+    where i.tenant_id = ${tenant_id} and i.project_id = ${project_id} and i.anonymous_id = ${anonymous_id}
+      and m.segment_id = ${segment_id}`;
+  return rows.length === 1;
+}

@@ -1,0 +1,202 @@
+import { ApiError, validationError, type Issue } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isUuid, newId } from '../platform/ids.ts';
+import type { Jobs } from '../platform/jobs/port.ts';
+import type { Postgres, Tx } from '../platform/postgres/port.ts';
+import type { Group } from './conditions.ts';
+import { invalidDefinition, readDefinition } from './definition.ts';
+import { dependenciesOf, readOfSegment } from './dependencies.ts';
+import {
+  insertSegment,
+  lockDefinitions,
+  lockSegment,
+  redefineSegment,
+  renameSegment,
+  selectReads,
+  selectSegment,
+  softDeleteSegment,
+  type Place,
+  type SegmentRef,
+  type SegmentRow,
+  type StoredDefinition,
+} from './queries.ts';
+import { segmentNotFound } from './read.ts';
+import { purgeJob, refreshJob } from './refresh-job.ts';
+import type { CreateSegmentBody, PatchSegmentBody, RefreshStrategy } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  jobs: Jobs;
+  clock: Clock;
+}
+
+/**
+ * Makes a segment (spec part 4). One that is not refreshed by hand is computed soon: the job is part of the
+ * transaction. Rejects with SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
+ */
+export async function createSegment(
+  { postgres, jobs, clock }: Deps,
+  place: Place,
+  { name, description, ...body }: CreateSegmentBody,
+): Promise<SegmentRow> {
+  const ref = { ...place, segment_id: newId() };
+  const now = new Date(clock.now_ms());
+  const definition = readDefinition(body.definition);
+  const { refresh_interval_minutes = null } = body;
+  const stored = storedDefinition(definition, { ...body, refresh_interval_minutes });
+  return postgres.asTenant(place.tenant_id, async (tx) => {
+    if (dependenciesOf(definition).segment_ids.length > 0) await lockDefinitions(tx, ref);
+    await checkReferences(tx, ref, definition);
+    await insertSegment(tx, ref, { name, description, ...stored }, now);
+    if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
+    return reread(tx, ref);
+  });
+}
+
+/** For a definition that is not saved: rejects with SEGMENT_DEFINITION_INVALID where it names no segment of the project. */
+export async function requireReferences(postgres: Postgres, place: Place, definition: Group): Promise<void> {
+  if (dependenciesOf(definition).segment_ids.length === 0) return;
+  await postgres.asTenant(place.tenant_id, (tx) =>
+    checkReferences(tx, { ...place, segment_id: newId() }, definition),
+  );
+}
+
+/** Changes a segment. Rejects with SEGMENT_NOT_FOUND, SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR. */
+export async function changeSegment(
+  { postgres, jobs, clock }: Deps,
+  ref: SegmentRef,
+  patch: PatchSegmentBody,
+): Promise<SegmentRow> {
+  if (!isUuid(ref.segment_id)) throw segmentNotFound(ref.segment_id);
+  const now = new Date(clock.now_ms());
+  const redefines = ['definition', 'refresh_strategy', 'refresh_interval_minutes'].some(
+    (key) => key in patch,
+  );
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    if (redefines) await lockDefinitions(tx, ref);
+    const row = await lockSegment(tx, ref);
+    if (row === undefined) throw segmentNotFound(ref.segment_id);
+    const { name = row.name, description = row.description } = patch;
+    await renameSegment(tx, ref, { name, description }, now);
+    if (redefines) {
+      const definition = readDefinition(patch.definition ?? row.definition);
+      const stored = storedDefinition(definition, {
+        ...intervalOf(row, patch),
+        definition: patch.definition ?? row.definition,
+      });
+      await checkReferences(tx, ref, definition);
+      await redefineSegment(tx, ref, stored, now);
+      if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
+    }
+    return reread(tx, ref);
+  });
+}
+
+/**
+ * Soft delete: nobody is in it from now on; its stored members go later. Repeating it answers the same. Rejects with
+ * SEGMENT_NOT_FOUND, or with CONFLICT while another segment refers to it.
+ */
+export async function deleteSegment({ postgres, jobs, clock }: Deps, ref: SegmentRef): Promise<SegmentRow> {
+  if (!isUuid(ref.segment_id)) throw segmentNotFound(ref.segment_id);
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    await lockDefinitions(tx, ref);
+    const [row] = await selectSegment(tx, ref);
+    if (row === undefined) throw segmentNotFound(ref.segment_id);
+    if (row.deleted_at !== null) return row;
+    const reads = readOfSegment(ref.segment_id);
+    const users = (await selectReads(tx, ref)).filter((other) => other.reads.includes(reads));
+    if (users.length > 0) {
+      const names = users.slice(0, 5).map(({ segment_id }) => segment_id);
+      throw new ApiError('CONFLICT', `other segments refer to it: change ${names.join(', ')} first`);
+    }
+    await softDeleteSegment(tx, ref, now);
+    await jobs.add(tx, purgeJob(ref));
+    return reread(tx, ref);
+  });
+}
+
+async function reread(tx: Tx, ref: SegmentRef): Promise<SegmentRow> {
+  const [row] = await selectSegment(tx, ref);
+  if (row === undefined) throw segmentNotFound(ref.segment_id);
+  return row;
+}
+
+/** Leaving `scheduled` forgets the interval, unless the patch names one, which is then refused. */
+function intervalOf(row: SegmentRow, patch: PatchSegmentBody) {
+  const { refresh_strategy = row.refresh_strategy } = patch;
+  const kept = refresh_strategy === 'scheduled' ? row.refresh_interval_minutes : null;
+  const { refresh_interval_minutes = kept } = patch;
+  return { refresh_strategy, refresh_interval_minutes };
+}
+
+function storedDefinition(
+  parsed: Group,
+  written: {
+    definition: unknown;
+    refresh_strategy: RefreshStrategy;
+    refresh_interval_minutes: number | null;
+  },
+): StoredDefinition {
+  const { refresh_strategy, refresh_interval_minutes } = written;
+  if ((refresh_strategy === 'scheduled') !== (refresh_interval_minutes !== null)) {
+    const message =
+      refresh_strategy === 'scheduled'
+        ? 'is required with refresh_strategy scheduled'
+        : 'belongs to refresh_strategy scheduled alone';
+    throw validationError([{ path: 'refresh_interval_minutes', message }]);
+  }
+  const { reads, windows } = dependenciesOf(parsed);
+  return {
+    definition: written.definition,
+    refresh_strategy,
+    refresh_interval_minutes,
+    reads,
+    windows: refresh_strategy === 'realtime' ? windows : [],
+  };
+}
+
+/**
+ * Segments that a definition refers to are of this project, and none of them leads back to it. Who stores the definition
+ * has locked the others.
+ */
+async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Promise<void> {
+  const { segment_ids } = dependenciesOf(definition);
+  if (segment_ids.length === 0) return;
+  const reads = new Map((await selectReads(tx, ref)).map((one) => [one.segment_id, one.reads]));
+  const issues: Issue[] = [];
+  for (const segment_id of segment_ids) {
+    const path = pathOf(definition, segment_id);
+    if (!reads.has(segment_id)) issues.push({ path, message: 'must be a segment of this project' });
+    else if (leadsTo(segment_id, ref.segment_id, reads)) {
+      issues.push({ path, message: 'refers back to this segment: a circle cannot be computed' });
+    }
+  }
+  if (issues.length > 0) throw invalidDefinition(issues);
+}
+
+function leadsTo(from: string, to: string, reads: ReadonlyMap<string, readonly string[]>): boolean {
+  const seen = new Set<string>([from]);
+  for (const one of seen) {
+    if (one === to) return true;
+    for (const read of reads.get(one) ?? []) {
+      if (read.startsWith('segment:')) seen.add(read.slice('segment:'.length));
+    }
+  }
+  return false;
+}
+
+/** Where the definition names the segment: `definition.conditions.1.segment_id`. */
+function pathOf(definition: Group, segment_id: string): string {
+  const find = (node: Group, path: string): string | undefined => {
+    for (const [i, child] of node.children.entries()) {
+      const at = `${path}.conditions.${i}`;
+      if ('operator' in child) {
+        const found = find(child, at);
+        if (found !== undefined) return found;
+      } else if (child.type === 'segment' && child.segment_id === segment_id) return `${at}.segment_id`;
+    }
+    return undefined;
+  };
+  return find(definition, 'definition') ?? 'definition';
+}

@@ -1,0 +1,232 @@
+import { ApiError } from '../errors.ts';
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { isDateColumn, type PassingWindow } from './dependencies.ts';
+import type { MembershipWord } from './membership-queries.ts';
+import type { Place, SegmentRef } from './queries.ts';
+import { ATTRIBUTE_PREFIX } from './fields.ts';
+import type { Group } from './conditions.ts';
+import { Bindings } from './sql/bindings.ts';
+import {
+  compileExplanation,
+  compileMatrix,
+  compileMembers,
+  type CompiledQuery,
+  type ExplainedNode,
+} from './sql/compile.ts';
+import { jsonDate } from './sql/json-sql.ts';
+
+/** What one question about all players may take; one over it fails alone. */
+const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
+/** Few rows and many expressions: compiling those to machine code took three seconds and saved none. */
+const OVER_SOME =
+  'settings max_execution_time = 20, max_memory_usage = 2000000000, compile_expressions = 0, ' +
+  'compile_aggregate_expressions = 0';
+
+/** ClickHouse's words for a question over its limits: too slow, timed out, out of memory, too large an expression. */
+const OVER_LIMITS = new Set(['159', '160', '241', '168', '306']);
+
+/** Bytes of a statement, or of one of its values: a server takes 128 KiB per field of a form, unless told otherwise. */
+const MAX_FIELD = 120_000;
+
+/** How long a value is on the way, or a little more: quotes and backslashes are escaped twice over. */
+function lengthOf(value: unknown): number {
+  const text = JSON.stringify(value);
+  return Buffer.byteLength(text) + 3 * (text.match(/['\\]/g)?.length ?? 0);
+}
+
+/** Asks within the limits; rejects with SEGMENT_TOO_EXPENSIVE beyond them. */
+async function ask<Row>(
+  clickhouse: ClickHouse,
+  sql: string,
+  limits: string,
+  params: Record<string, unknown>,
+): Promise<Row[]> {
+  if (sql.length > MAX_FIELD || Object.values(params).some((value) => lengthOf(value) > MAX_FIELD)) {
+    const message = 'the definition is too long for one question: use fewer conditions, or shorter values';
+    throw new ApiError('SEGMENT_TOO_EXPENSIVE', message);
+  }
+  try {
+    return await clickhouse.query<Row>(`${sql}\n${limits}`, params);
+  } catch (cause) {
+    const { code } = cause as { code?: unknown };
+    if (!OVER_LIMITS.has(String(code))) throw cause;
+    const message =
+      'the definition needs more time or memory than a question may take: narrow its windows or events';
+    throw new ApiError('SEGMENT_TOO_EXPENSIVE', message, { cause });
+  }
+}
+
+/** Players, and the ids of players merged into them that events may still carry. */
+export interface Players {
+  player_ids: readonly string[];
+  former_ids: readonly string[];
+}
+
+interface Question extends Place {
+  now_ms: number;
+}
+
+/** A player whose membership is not what the definition says. */
+export interface MembershipDifference {
+  player_id: string;
+  /** 1: to enter; 0: to leave. */
+  enters: number;
+}
+
+/** Compares what a definition says with the stored members, and returns only who differs. */
+export async function differences(
+  clickhouse: ClickHouse,
+  { segment_id, ...question }: Question & { segment_id: string },
+  definition: Group,
+): Promise<MembershipDifference[]> {
+  const members = compileMembers(definition);
+  return ask<MembershipDifference>(
+    clickhouse,
+    `select player_id, max(is_new) as enters
+    from (
+      select player_id, toUInt8(1) as is_new, toUInt8(0) as is_old from (${members.sql})
+      union all
+      select player_id, 0, 1 from segment_members final
+      where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {segment_id:UUID}
+    )
+    group by player_id having max(is_new) != max(is_old)`,
+    OVER_ALL,
+    { ...members.params, ...question, segment_id },
+  );
+}
+
+/** How many players a definition matches, and some of them by chance. */
+export async function countMembers(
+  clickhouse: ClickHouse,
+  question: Question,
+  { sql, params }: CompiledQuery,
+  sample: number,
+): Promise<{ size: number; player_ids: string[] }> {
+  const [row] = await ask<{ size: string; player_ids: string[] }>(
+    clickhouse,
+    `select count() as size, groupArraySample(${sample})(player_id) as player_ids from (${sql})`,
+    OVER_ALL,
+    { ...params, ...question },
+  );
+  return { size: Number(row?.size ?? 0), player_ids: row?.player_ids ?? [] };
+}
+
+/** For each definition the players (of those asked about) that it matches. */
+export async function matchPlayers(
+  clickhouse: ClickHouse,
+  question: Question,
+  { player_ids, former_ids }: Players,
+  definitions: readonly Group[],
+): Promise<Set<string>[]> {
+  const { sql, params } = compileMatrix(definitions, former_ids.length > 0);
+  const rows = await ask<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
+    ...params,
+    ...question,
+    players: player_ids,
+    former: former_ids,
+  });
+  return definitions.map(
+    (_, i) => new Set(rows.filter((row) => row[`s${i}`] === 1).map(({ player_id }) => player_id)),
+  );
+}
+
+/** One player against a definition, node by node; undefined when ClickHouse does not know the player. */
+export async function explainPlayer(
+  clickhouse: ClickHouse,
+  question: Question,
+  { player_ids, former_ids }: Players,
+  definition: Group,
+): Promise<{ root: ExplainedNode; row: Record<string, unknown> } | undefined> {
+  const { sql, params, root } = compileExplanation(definition, former_ids.length > 0);
+  const [row] = await ask<Record<string, unknown>>(clickhouse, sql, OVER_SOME, {
+    ...params,
+    ...question,
+    players: player_ids,
+    former: former_ids,
+  });
+  return row && { root, row };
+}
+
+/** Tells ClickHouse who entered and left. Repeatable: later changes have higher revisions. */
+export async function copyChanges(clickhouse: ClickHouse, changes: readonly MembershipWord[]): Promise<void> {
+  const [first, last] = [changes[0], changes.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const lines = changes.flatMap(({ tenant_id, project_id, segment_id, change_id, has_entered, player_ids }) =>
+    player_ids.map(
+      (player_id) =>
+        `{"tenant_id":"${tenant_id}","project_id":"${project_id}","segment_id":"${segment_id}",` +
+        `"player_id":"${player_id}","revision":${change_id},"is_deleted":${has_entered ? 0 : 1}}`,
+    ),
+  );
+  const token = `members:${first.segment_id}:${first.change_id}-${last.change_id}:${lines.length}`;
+  await clickhouse.insertLines('segment_members', lines, token);
+}
+
+/** Forgets the members of a segment that was deleted. */
+export async function dropMembers(clickhouse: ClickHouse, ref: SegmentRef): Promise<void> {
+  await clickhouse.command(
+    `delete from segment_members where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
+      and segment_id = {segment_id:UUID}`,
+    { ...ref },
+  );
+}
+
+/** A player for whom a window may have passed, and what passed. */
+export interface PassedWindow {
+  player_id: string;
+  reads: string;
+}
+
+/**
+ * Players with an event, or a date, that crossed the edge of a window after `since_ms` and up to `now_ms`: left it, or,
+ * stamped ahead of when it was received, entered it. One scan of the events of those moments (of a property's date all events of
+ * that name), one of players for dates.
+ */
+export async function findPassedWindows(
+  clickhouse: ClickHouse,
+  place: Place,
+  windows: readonly PassingWindow[],
+  since_ms: number,
+  now_ms: number,
+): Promise<PassedWindow[]> {
+  const bindings = new Bindings();
+  const ago = (span_ms: number) => bindings.bind('Int64', span_ms);
+  const crossed = (time: string, span: string) =>
+    `(${time} > fromUnixTimestamp64Milli({since_ms:Int64} - ${span}, 'UTC') and ` +
+    `${time} <= fromUnixTimestamp64Milli({now_ms:Int64} - ${span}, 'UTC'))`;
+  const scope = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
+  const of_events = windows.filter(({ reads }) => reads.startsWith('event:'));
+  const of_fields = windows.filter(({ reads }) => !reads.startsWith('event:'));
+  const parts: string[] = [];
+  if (of_events.length > 0) {
+    const edges = of_events.map(({ reads, span_ms, property }) => {
+      const event = `event = ${bindings.bind('String', reads.slice('event:'.length))}`;
+      if (property !== undefined) {
+        const date = jsonDate({ column: 'properties', key: property }, bindings);
+        return `(${event} and (${crossed(date, ago(span_ms))} or ${crossed(date, ago(0))}))`;
+      }
+      const entered = `(${crossed('occurred_at', ago(0))} and occurred_at > received_at)`;
+      return `(${event} and (${crossed('occurred_at', ago(span_ms))} or ${entered}))`;
+    });
+    parts.push(
+      `select distinct player_id, concat('event:', event) as reads from events where ${scope} and (${edges.join(' or ')})`,
+    );
+  }
+  if (of_fields.length > 0) {
+    const edges = of_fields.map(({ reads, span_ms }) => {
+      const time = isDateColumn(reads)
+        ? reads
+        : jsonDate({ column: 'custom_attributes', key: reads.slice(ATTRIBUTE_PREFIX.length) }, bindings);
+      return `${crossed(time, ago(span_ms))} or ${crossed(time, ago(0))}`;
+    });
+    parts.push(
+      `select player_id, 'profile' as reads from players final where ${scope} and (${edges.join(' or ')})`,
+    );
+  }
+  return ask<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {
+    ...bindings.params,
+    ...place,
+    since_ms,
+    now_ms,
+  });
+}

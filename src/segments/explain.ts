@@ -1,0 +1,88 @@
+import type { Platform } from '../wiring/platform.ts';
+import { playerNotFound, requirePlayer } from '../players/read.ts';
+import { readDefinition } from './definition.ts';
+import { explainPlayer } from './evaluation-queries.ts';
+import { selectMemberships } from './membership-queries.ts';
+import type { SegmentRef } from './queries.ts';
+import { requireSegment } from './read.ts';
+import type { ExplainedNode } from './sql/compile.ts';
+
+type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
+
+/** One node of a definition for one player; `value` is what a condition found, null where it is missing. */
+export interface NodeExplanation {
+  /** Where the node stands, like `definition.conditions.0`. */
+  path: string;
+  holds: boolean;
+  /** As it was written; of groups without their conditions. */
+  node: Record<string, unknown>;
+  value?: unknown;
+}
+
+export interface Explanation {
+  segment_id: string;
+  player_id: string;
+  /** What the definition says now. */
+  matches: boolean;
+  /** What the last refresh said. */
+  is_member: boolean;
+  nodes: NodeExplanation[];
+}
+
+/**
+ * Why a player is or is not in a segment, node by node in the order they are written. Rejects with SEGMENT_NOT_FOUND
+ * or PLAYER_NOT_FOUND, also while ClickHouse does not know a new player yet.
+ */
+export async function explainMembership(
+  { postgres, clickhouse, clock }: Deps,
+  ref: SegmentRef,
+  named_player_id: string,
+): Promise<Explanation> {
+  const { tenant_id, project_id, segment_id } = ref;
+  const segment = await requireSegment(postgres, ref);
+  const { player_id, event_player_ids } = await requirePlayer(postgres, {
+    tenant_id,
+    project_id,
+    player_id: named_player_id,
+  });
+  const players = { player_ids: [player_id], former_ids: event_player_ids.slice(1) };
+  const question = { tenant_id, project_id, now_ms: clock.now_ms() };
+  const found = await explainPlayer(clickhouse, question, players, readDefinition(segment.definition));
+  if (found === undefined) throw playerNotFound(named_player_id);
+  const memberships = await postgres.asTenant(tenant_id, (tx) =>
+    selectMemberships(tx, ref, [player_id], [segment_id]),
+  );
+  const nodes = describe(found.root, segment.definition, 'definition', found.row);
+  return {
+    segment_id,
+    player_id,
+    matches: nodes[0]?.holds ?? false,
+    is_member: memberships.length > 0,
+    nodes,
+  };
+}
+
+function describe(
+  { holds, value, children }: ExplainedNode,
+  written: unknown,
+  path: string,
+  row: Readonly<Record<string, unknown>>,
+): NodeExplanation[] {
+  const { conditions, ...node } = written as Record<string, unknown> & { conditions?: unknown[] };
+  const itself: NodeExplanation = { path, holds: row[holds] === 1, node };
+  if (value !== undefined) itself.value = parsed(row[value]);
+  const below = children.flatMap((child, i) =>
+    describe(child, conditions?.[i], `${path}.conditions.${i}`, row),
+  );
+  return [itself, ...below];
+}
+
+/** Values travel as JSON text, so that none loses its type. */
+function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

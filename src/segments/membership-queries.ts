@@ -1,0 +1,269 @@
+import type { PendingQuery, Row } from 'postgres';
+import { plainArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { Place, SegmentRef } from './queries.ts';
+
+/** Players per row of `segment_changes`. */
+const CHANGE_CHUNK = 1_000;
+
+/** One player's membership of one segment, to be or to be no more. */
+export interface Membership {
+  segment_id: string;
+  player_id: string;
+}
+
+const refreshKey = ({ tenant_id, project_id, segment_id }: SegmentRef) =>
+  `segment ${tenant_id} ${project_id} ${segment_id}`;
+
+/** Keeps everybody else from changing who is in the segment until the transaction ends. */
+export async function lockMembership(tx: Tx, ref: SegmentRef): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${refreshKey(ref)}, 0))`;
+}
+
+/** Of these segments those that nobody refreshes now; no refresh of them begins until the transaction ends. */
+export async function shareMemberships(
+  tx: Tx,
+  refs: readonly SegmentRef[],
+  wait: boolean,
+): Promise<Set<string>> {
+  if (refs.length === 0) return new Set();
+  const rows = await tx<{ segment_id: string; is_shared: boolean }[]>`
+    select segment_id, ${
+      wait
+        ? tx`pg_advisory_xact_lock_shared(hashtextextended(key, 0)) is not null`
+        : tx`pg_try_advisory_xact_lock_shared(hashtextextended(key, 0))`
+    } as is_shared
+    from unnest(${plainArray(refs.map(({ segment_id }) => segment_id))}::text::text[],
+      ${`{${refs.map((ref) => `"${refreshKey(ref)}"`).join(',')}}`}::text::text[]) as r (segment_id, key)`;
+  return new Set(rows.filter(({ is_shared }) => is_shared).map(({ segment_id }) => segment_id));
+}
+
+/** Lets one at a time look at single players of the project; false when another one does and `wait` is not asked for. */
+export async function lockProjectPasses(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  wait: boolean,
+): Promise<boolean> {
+  const key = `segment passes ${tenant_id} ${project_id}`;
+  if (wait) {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`;
+    return true;
+  }
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${key}, 0)) as locked`;
+  return row?.locked ?? false;
+}
+
+/** Which of these segments these players are in. */
+export async function selectMemberships(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  player_ids: readonly string[],
+  segment_ids: readonly string[],
+): Promise<Membership[]> {
+  return tx<Membership[]>`
+    select m.segment_id, m.player_id
+    from unnest(${plainArray(player_ids)}::text::uuid[]) as wanted (player_id)
+    cross join lateral (
+      select * from segment_members m
+      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.player_id = wanted.player_id offset 0) m
+    where m.segment_id = any(${plainArray(segment_ids)}::text::uuid[])`;
+}
+
+/** How many entered and left. */
+export interface MembershipChange {
+  added: number;
+  removed: number;
+}
+
+/**
+ * Has players enter and leave segments, counts them, and leaves word of it. Who is in already, out already, deleted or
+ * unknown changes nothing. The caller has locked the segments.
+ */
+export async function changeMemberships(
+  tx: Tx,
+  place: Place,
+  entering: readonly Membership[],
+  leaving: readonly Membership[],
+  now: Date,
+): Promise<MembershipChange> {
+  if (entering.length + leaving.length === 0) return { added: 0, removed: 0 };
+  const rows = (list: readonly Membership[]) => tx`unnest(
+    ${plainArray(list.map(({ segment_id }) => segment_id))}::text::uuid[],
+    ${plainArray(list.map(({ player_id }) => player_id))}::text::uuid[]) as r (segment_id, player_id)`;
+  return applyChange(tx, place, rows(entering), rows(leaving), now);
+}
+
+/** The same for one segment, of the rows staged by {@link openStage}. */
+export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date): Promise<MembershipChange> {
+  const rows = (has_entered: boolean) =>
+    tx`(select ${ref.segment_id}::uuid as segment_id, player_id from segment_stage where has_entered = ${has_entered}) as r`;
+  return applyChange(tx, ref, rows(true), rows(false), now);
+}
+
+async function applyChange(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  entering: PendingQuery<Row[]>,
+  leaving: PendingQuery<Row[]>,
+  now: Date,
+): Promise<MembershipChange> {
+  const word = (has_entered: boolean, of: 'added' | 'removed') => tx`
+    select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, ${has_entered}::boolean, array_agg(player_id), ${now}::timestamptz
+    from (select segment_id, player_id, (row_number() over (partition by segment_id) - 1) / ${CHANGE_CHUNK} as chunk
+      from ${tx(of)}) numbered
+    group by segment_id, chunk`;
+  const [row] = await tx<{ added: bigint; removed: bigint }[]>`
+    with added as (
+      insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+      select ${tenant_id}, ${project_id}, r.segment_id, r.player_id, ${now}
+      from ${entering}
+      join players p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id
+        and p.deleted_at is null
+      on conflict do nothing
+      returning segment_id, player_id
+    ), removed as (
+      delete from segment_members m using ${leaving}
+      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = r.segment_id
+        and m.player_id = r.player_id
+      returning m.segment_id, m.player_id
+    ), told as (
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      ${word(true, 'added')} union all ${word(false, 'removed')}
+    ), counted as (
+      update segments s set estimated_size = s.estimated_size + c.change, last_computed_at = ${now}
+      from (select segment_id, sum(step) as change
+        from (select segment_id, 1 as step from added union all select segment_id, -1 from removed) steps
+        group by segment_id) c
+      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = c.segment_id
+    )
+    select (select count(*) from added) as added, (select count(*) from removed) as removed`;
+  return { added: Number(row?.added ?? 0n), removed: Number(row?.removed ?? 0n) };
+}
+
+/** A table of this transaction for the players that enter or leave a segment. */
+export async function openStage(tx: Tx): Promise<void> {
+  await tx`create temporary table segment_stage (player_id uuid not null, has_entered boolean not null) on commit drop`;
+}
+
+/** Where rows of the stage are copied to, as lines of text. */
+export async function stageWriter(tx: Tx): Promise<NodeJS.WritableStream> {
+  return tx`copy segment_stage (player_id, has_entered) from stdin`.writable();
+}
+
+/** Removes the player from every segment: it was deleted. */
+export async function leaveEverySegment(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: Place & { player_id: string },
+  now: Date,
+): Promise<void> {
+  await tx`
+    with removed as (
+      delete from segment_members
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+      returning segment_id
+    ), told as (
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      select ${tenant_id}, ${project_id}, segment_id, false, array[${player_id}::uuid], ${now} from removed
+    )
+    update segments s set estimated_size = s.estimated_size - 1
+    from removed r
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id`;
+}
+
+/** Removes up to `limit` members of a deleted segment without a word; returns how many. */
+export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Promise<number> {
+  const { count } = await tx`
+    delete from segment_members m
+    using (
+      select player_id from segment_members
+      where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and segment_id = ${ref.segment_id}
+      limit ${limit}
+    ) gone
+    where m.tenant_id = ${ref.tenant_id} and m.project_id = ${ref.project_id} and m.segment_id = ${ref.segment_id}
+      and m.player_id = gone.player_id`;
+  return count;
+}
+
+/** The survivor of a merge is in every segment that either was in, until somebody looks again. */
+export async function moveMemberships(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: Place & { player_id: string; into_player_id: string },
+  now: Date,
+): Promise<void> {
+  await tx`
+    with removed as (
+      delete from segment_members
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+      returning segment_id, entered_at
+    ), added as (
+      insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+      select ${tenant_id}, ${project_id}, segment_id, ${into_player_id}, entered_at from removed
+      on conflict do nothing
+      returning segment_id
+    ), told as (
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, false, array[${player_id}::uuid], ${now}::timestamptz
+      from removed
+      union all
+      select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, true, array[${into_player_id}::uuid], ${now}::timestamptz
+      from added
+    )
+    update segments s set estimated_size = s.estimated_size - 1
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id}
+      and s.segment_id in (select segment_id from removed except select segment_id from added)`;
+}
+
+/** Random members of the segment. */
+export function sampleMembers(tx: Tx, ref: SegmentRef, limit: number): PendingQuery<{ player_id: string }[]> {
+  return tx<{ player_id: string }[]>`
+    select player_id from segment_members
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and segment_id = ${ref.segment_id}
+    order by random() limit ${limit}`;
+}
+
+/** Players that entered or left a segment, in a row that is to be told. */
+export interface MembershipWord extends SegmentRef {
+  change_id: bigint;
+  has_entered: boolean;
+  player_ids: string[];
+  changed_ms: bigint;
+}
+
+/** What is to be told, in order: of all projects, or of one after a change. */
+export async function readChanges(
+  sql: Tx,
+  limit: number,
+  part?: { of: Place; after: bigint },
+): Promise<MembershipWord[]> {
+  const which =
+    part === undefined
+      ? sql``
+      : sql`where tenant_id = ${part.of.tenant_id} and project_id = ${part.of.project_id}
+          and change_id > ${part.after}`;
+  return sql<MembershipWord[]>`
+    select tenant_id, project_id, segment_id, change_id, has_entered, player_ids::text[] as player_ids,
+      epoch_ms(changed_at) as changed_ms
+    from segment_changes ${which} order by change_id limit ${limit}`;
+}
+
+/** Whether something of a segment is still to be told. */
+export async function hasChanges(
+  sql: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+): Promise<boolean> {
+  const rows = await sql`
+    select from segment_changes
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id} limit 1`;
+  return rows.length > 0;
+}
+
+/** What was told is forgotten. */
+export async function deleteChanges(sql: Tx, changes: readonly MembershipWord[]): Promise<void> {
+  await sql`
+    delete from segment_changes c
+    using unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],
+      ${plainArray(changes.map((c) => c.project_id))}::text::uuid[],
+      ${plainArray(changes.map((c) => c.change_id))}::text::bigint[]) as r (tenant_id, project_id, change_id)
+    where c.tenant_id = r.tenant_id and c.project_id = r.project_id and c.change_id = r.change_id`;
+}

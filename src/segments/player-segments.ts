@@ -1,0 +1,75 @@
+import { requirePlayer } from '../players/read.ts';
+import type { PlayerRef } from '../players/queries.ts';
+import { readOfSegment } from './dependencies.ts';
+import type { Players } from './evaluation-queries.ts';
+import { lockProjectPasses, shareMemberships } from './membership-queries.ts';
+import { candidateOf, evaluate, type PassDeps, type Verdict } from './pass.ts';
+import type { Place } from './queries.ts';
+import { selectFollowedSegments } from './touch-queries.ts';
+
+/** What the segments of a project say of one player (spec part 4). */
+export interface PlayerRefresh {
+  player_id: string;
+  matched_segment_ids: string[];
+  added: string[];
+  removed: string[];
+  total_segments_evaluated: number;
+  duration_ms: number;
+}
+
+/**
+ * Evaluates every segment of the project for one player, also those that are refreshed by hand, each after those that it
+ * refers to, and writes what changed. It waits for refreshes under way. Rejects with PLAYER_NOT_FOUND.
+ */
+export async function refreshPlayerSegments(deps: PassDeps, ref: PlayerRef): Promise<PlayerRefresh> {
+  const started_ms = performance.now();
+  const { player_id, event_player_ids } = await requirePlayer(deps.postgres, ref);
+  const place = { tenant_id: ref.tenant_id, project_id: ref.project_id };
+  const players = { player_ids: [player_id], former_ids: event_player_ids.slice(1) };
+  const found = { matching: [] as string[], entered: [] as string[], left: [] as string[] };
+  const done = new Set<string>();
+  for (let next = 1; next > 0;) {
+    const verdict = await evaluateNext(deps, place, players, done);
+    for (const what of ['matching', 'entered', 'left'] as const) {
+      found[what].push(...verdict[what].map(({ segment_id }) => segment_id));
+    }
+    next = verdict.evaluated;
+  }
+  return {
+    player_id,
+    matched_segment_ids: found.matching,
+    added: found.entered,
+    removed: found.left,
+    total_segments_evaluated: done.size,
+    duration_ms: Math.round(performance.now() - started_ms),
+  };
+}
+
+/**
+ * Evaluates the segments that refer to none but those that are `done`, and adds them to these. They are a transaction of
+ * their own: whoever refers to them asks ClickHouse, which is told of what was committed.
+ */
+async function evaluateNext(
+  deps: PassDeps,
+  place: Place,
+  players: Players,
+  done: Set<string>,
+): Promise<Verdict & { evaluated: number }> {
+  const { postgres, clock } = deps;
+  return postgres.service.begin(async (tx) => {
+    const segments = await selectFollowedSegments(tx, place, 'every');
+    const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
+    const next = segments.filter(
+      (one) => ahead.has(readOf(one)) && !one.reads.some((read) => ahead.has(read)),
+    );
+    const refs = next.map(({ segment_id }) => ({ ...place, segment_id }));
+    await shareMemberships(tx, refs, true);
+    await lockProjectPasses(tx, place, true);
+    const now = new Date(clock.now_ms());
+    const verdict = await evaluate(deps, tx, place, players, next.map(candidateOf), now);
+    for (const { segment_id } of next) done.add(segment_id);
+    return { ...verdict, evaluated: next.length };
+  });
+}
+
+const readOf = ({ segment_id }: { segment_id: string }) => readOfSegment(segment_id);

@@ -1,0 +1,200 @@
+import type { PendingQuery } from 'postgres';
+import { textArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { PassingWindow } from './dependencies.ts';
+import type { RefreshStrategy } from './schema.ts';
+
+/** A project of a tenant. */
+export interface Place {
+  tenant_id: string;
+  project_id: string;
+}
+
+/** Which segment of which project. */
+export interface SegmentRef extends Place {
+  segment_id: string;
+}
+
+/** How far a refresh has come: it compares every player, then writes the difference. */
+export interface RefreshProgress {
+  phase: 'comparing' | 'writing';
+  started_at: string;
+  /** Players of the difference that were written, and all of them; null while it is not known. */
+  done: number;
+  total: number | null;
+}
+
+export interface SegmentRow {
+  segment_id: string;
+  name: string;
+  description: string;
+  definition: unknown;
+  refresh_strategy: RefreshStrategy;
+  refresh_interval_minutes: number | null;
+  estimated_size: bigint;
+  last_computed_at: Date | null;
+  last_error: string | null;
+  refresh_progress: RefreshProgress | null;
+  next_refresh_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+  deleted_at: Date | null;
+}
+
+/** What a definition and its strategy are stored as. */
+export interface StoredDefinition {
+  definition: unknown;
+  refresh_strategy: RefreshStrategy;
+  refresh_interval_minutes: number | null;
+  reads: readonly string[];
+  windows: readonly PassingWindow[];
+}
+
+/** Microseconds, because Postgres counts in them. */
+export interface SegmentPosition {
+  created_us: string;
+  segment_id: string;
+}
+
+function columns(tx: Tx) {
+  return tx`segment_id, name, description, definition, refresh_strategy, refresh_interval_minutes, estimated_size,
+    last_computed_at, last_error, refresh_progress, next_refresh_at, created_at, updated_at, deleted_at`;
+}
+
+function itself(tx: Tx, { tenant_id, project_id, segment_id }: SegmentRef) {
+  return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
+}
+
+/** The segment, deleted or not; no row when the project has none of this id. */
+export function selectSegment(tx: Tx, ref: SegmentRef): PendingQuery<SegmentRow[]> {
+  return tx<SegmentRow[]>`select ${columns(tx)} from segments where ${itself(tx, ref)}`;
+}
+
+/** The segment, if it is not deleted, locked against change until the transaction ends. */
+export async function lockSegment(tx: Tx, ref: SegmentRef): Promise<SegmentRow | undefined> {
+  const [row] = await tx<SegmentRow[]>`
+    select ${columns(tx)} from segments where ${itself(tx, ref)} and deleted_at is null for no key update`;
+  return row;
+}
+
+/** The segment, if it is not deleted. */
+export async function selectLiveSegment(tx: Tx, ref: SegmentRef): Promise<SegmentRow | undefined> {
+  const [row] = await tx<SegmentRow[]>`
+    select ${columns(tx)} from segments where ${itself(tx, ref)} and deleted_at is null`;
+  return row;
+}
+
+/** A page of the segments that are not deleted, the newest first. */
+export function listSegments(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  after: SegmentPosition | undefined,
+  limit: number,
+): PendingQuery<(SegmentRow & { created_us: bigint })[]> {
+  const beyond =
+    after === undefined
+      ? tx``
+      : tx`and (created_at, segment_id) <
+          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.segment_id}::uuid)`;
+  return tx<(SegmentRow & { created_us: bigint })[]>`
+    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+    from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${beyond}
+    order by created_at desc, segment_id desc
+    limit ${limit}`;
+}
+
+export async function insertSegment(
+  tx: Tx,
+  ref: SegmentRef,
+  { name, description, ...stored }: { name: string; description: string } & StoredDefinition,
+  now: Date,
+): Promise<void> {
+  await tx`
+    insert into segments (tenant_id, project_id, segment_id, name, description, definition, refresh_strategy,
+      refresh_interval_minutes, reads, windows, next_refresh_at, defined_at, created_at, updated_at)
+    values (${ref.tenant_id}, ${ref.project_id}, ${ref.segment_id}, ${name}, ${description},
+      ${JSON.stringify(stored.definition)}::text::json, ${stored.refresh_strategy}, ${stored.refresh_interval_minutes},
+      ${textArray(stored.reads)}::text::text[], ${JSON.stringify(stored.windows)}::text::jsonb,
+      ${stored.refresh_strategy === 'scheduled' ? now : null}, ${now}, ${now}, ${now})`;
+}
+
+/** Changes what a locked segment is called. */
+export async function renameSegment(
+  tx: Tx,
+  ref: SegmentRef,
+  { name, description }: { name: string; description: string },
+  now: Date,
+): Promise<void> {
+  await tx`
+    update segments set name = ${name}, description = ${description}, updated_at = ${now} where ${itself(tx, ref)}`;
+}
+
+/** Changes what a locked segment means, or when it is refreshed; a scheduled one begins with a refresh now. */
+export async function redefineSegment(
+  tx: Tx,
+  ref: SegmentRef,
+  stored: StoredDefinition,
+  now: Date,
+): Promise<void> {
+  await tx`
+    update segments set
+      definition = ${JSON.stringify(stored.definition)}::text::json, refresh_strategy = ${stored.refresh_strategy},
+      refresh_interval_minutes = ${stored.refresh_interval_minutes}, reads = ${textArray(stored.reads)}::text::text[],
+      windows = ${JSON.stringify(stored.windows)}::text::jsonb,
+      next_refresh_at = ${stored.refresh_strategy === 'scheduled' ? now : null}, defined_at = ${now}, updated_at = ${now}
+    where ${itself(tx, ref)}`;
+}
+
+export async function softDeleteSegment(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
+  await tx`
+    update segments set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
+}
+
+/** Serialises changes of a project's definitions, so that two of them cannot close a cycle together. */
+export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: Place): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`segment definitions ${tenant_id} ${project_id}`}, 0))`;
+}
+
+/** Every segment of the project that is not deleted, with what it reads. */
+export async function selectReads(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+): Promise<{ segment_id: string; name: string; reads: string[] }[]> {
+  return tx<{ segment_id: string; name: string; reads: string[] }[]>`
+    select segment_id, name, reads from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
+}
+
+/** For whoever looks meanwhile: outside of the refresh's transaction. */
+export async function noteProgress(sql: Tx, ref: SegmentRef, progress: RefreshProgress): Promise<void> {
+  await sql`update segments set refresh_progress = ${JSON.stringify(progress)}::text::jsonb where ${itself(sql, ref)}`;
+}
+
+/** A refresh went through. */
+export async function markComputed(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
+  await tx`update segments set last_computed_at = ${now}, last_error = null, refresh_progress = null where ${itself(tx, ref)}`;
+}
+
+/** A refresh failed; the membership is the one before. */
+export async function markFailed(tx: Tx, ref: SegmentRef, message: string): Promise<void> {
+  await tx`update segments set last_error = ${message}, refresh_progress = null where ${itself(tx, ref)}`;
+}
+
+/** Takes scheduled segments that are due, and says since when (in milliseconds) and when they are due next. */
+export async function takeDueSegments(
+  sql: Tx,
+  now: Date,
+  limit: number,
+): Promise<(SegmentRef & { due_ms: bigint })[]> {
+  return sql<(SegmentRef & { due_ms: bigint })[]>`
+    update segments s
+    set next_refresh_at = ${now}::timestamptz + refresh_interval_minutes * interval '1 minute'
+    from (
+      select tenant_id, project_id, segment_id, next_refresh_at from segments
+      where refresh_strategy = 'scheduled' and deleted_at is null and next_refresh_at <= ${now}
+      order by next_refresh_at limit ${limit} for update skip locked
+    ) due
+    where s.tenant_id = due.tenant_id and s.project_id = due.project_id and s.segment_id = due.segment_id
+    returning s.tenant_id, s.project_id, s.segment_id, epoch_ms(due.next_refresh_at) as due_ms`;
+}

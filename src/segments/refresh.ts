@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '../errors.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { readDefinition } from './definition.ts';
+import { dependenciesOf, readOfSegment } from './dependencies.ts';
+import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';
+import {
+  changeStagedMembership,
+  hasChanges,
+  lockMembership,
+  openStage,
+  purgeMembers,
+  stageWriter,
+  type MembershipChange,
+} from './membership-queries.ts';
+import {
+  selectLiveSegment,
+  markComputed,
+  markFailed,
+  noteProgress,
+  selectSegment,
+  type SegmentRef,
+} from './queries.ts';
+import { requireSegment, segmentNotFound } from './read.ts';
+import { insertTouches, selectFollowed } from './touch-queries.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import { copyPendingChanges } from './tell-changes.ts';
+import { touchesOf } from './touch.ts';
+
+export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
+
+/** Lines copied at once. */
+const COPY_LINES = 20_000;
+const MAX_PURGED = 10_000;
+/** segment-refresh tells changes within a second, unless it is down. */
+const TELLING_MS = 10_000;
+const TELLING_POLL_MS = 100;
+
+/** What a refresh did (spec part 4); `matched` is the number of members after it. */
+export interface RefreshResult extends MembershipChange {
+  matched: number;
+  duration_ms: number;
+}
+
+/**
+ * Materialises who is in a segment, after those that its definition refers to. ClickHouse compares the definition
+ * with the stored members, and only the difference is written, in one transaction: a crash leaves the membership of
+ * before. Refreshes of one segment follow each other. Rejects with SEGMENT_NOT_FOUND; when the engine refuses, the
+ * reason stays on the segment.
+ */
+export async function refreshSegment(deps: RefreshDeps, ref: SegmentRef): Promise<RefreshResult> {
+  const started_ms = performance.now();
+  const { segmentRefreshes } = deps.metrics;
+  for (const segment_id of await inOrder(deps, ref)) {
+    const one = { ...ref, segment_id };
+    const done = segmentRefreshes.startTimer();
+    const result = await refreshAlone(deps, one).catch((error: unknown) => {
+      done({ outcome: 'failed' });
+      throw error;
+    });
+    done({ outcome: 'done' });
+    if (segment_id === ref.segment_id)
+      return { ...result, duration_ms: Math.round(performance.now() - started_ms) };
+  }
+  throw segmentNotFound(ref.segment_id);
+}
+
+/** The segment after all that it refers to, each once. They cannot be in a circle. */
+async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<string[]> {
+  const ordered: string[] = [];
+  const visit = async (segment_id: string): Promise<void> => {
+    if (ordered.includes(segment_id)) return;
+    const { definition } = await requireSegment(postgres, { ...ref, segment_id });
+    for (const needed of dependenciesOf(readDefinition(definition)).segment_ids) await visit(needed);
+    ordered.push(segment_id);
+  };
+  await visit(ref.segment_id);
+  return ordered;
+}
+
+async function refreshAlone(
+  deps: RefreshDeps,
+  ref: SegmentRef,
+): Promise<MembershipChange & { matched: number }> {
+  const { postgres, clock } = deps;
+  try {
+    return await postgres.service.begin(async (tx) => {
+      await lockMembership(tx, ref);
+      const segment = await selectLiveSegment(tx, ref);
+      if (segment === undefined) throw segmentNotFound(ref.segment_id);
+      // What was changed and not told yet must be in ClickHouse: the difference is taken from it, and the members of
+      // other segments that the definition refers to.
+      await copyPendingChanges(deps, { tenant_id: ref.tenant_id, project_id: ref.project_id });
+      const now_ms = clock.now_ms();
+      const started_at = new Date(now_ms).toISOString();
+      const note = (phase: 'comparing' | 'writing', done: number, total: number | null) =>
+        noteProgress(postgres.service, ref, { phase, started_at, done, total });
+      await note('comparing', 0, null);
+      const found = await differences(
+        deps.clickhouse,
+        { ...ref, now_ms },
+        readDefinition(segment.definition),
+      );
+      const change = await writeDifference(tx, ref, found, new Date(now_ms), (done) =>
+        note('writing', done, found.length),
+      );
+      await markComputed(tx, ref, new Date(now_ms));
+      await touchReaders(tx, ref, found, new Date(now_ms));
+      const [after] = await selectSegment(tx, ref);
+      return { matched: Number(after?.estimated_size ?? 0n), ...change };
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'SEGMENT_NOT_FOUND'))
+      await noteFailure(deps, ref, error);
+    throw error;
+  }
+}
+
+async function writeDifference(
+  tx: Tx,
+  ref: SegmentRef,
+  found: readonly MembershipDifference[],
+  now: Date,
+  onProgress: (done: number) => Promise<void>,
+): Promise<MembershipChange> {
+  if (found.length === 0) return { added: 0, removed: 0 };
+  await openStage(tx);
+  const writer = await stageWriter(tx);
+  const finished = once(writer, 'finish');
+  for (let from = 0; from < found.length; from += COPY_LINES) {
+    const lines = found.slice(from, from + COPY_LINES).map((one) => `${one.player_id}\t${one.enters}\n`);
+    if (!writer.write(lines.join(''))) await once(writer, 'drain');
+    await onProgress(from);
+  }
+  writer.end();
+  await finished;
+  return changeStagedMembership(tx, ref, now);
+}
+
+/** Realtime segments that refer to this one look at who changed. */
+async function touchReaders(
+  tx: Tx,
+  ref: SegmentRef,
+  found: readonly MembershipDifference[],
+  now: Date,
+): Promise<void> {
+  const reads = readOfSegment(ref.segment_id);
+  const [followed] = await selectFollowed(tx, ref);
+  if (followed === undefined || !followed.reads.includes(reads)) return;
+  const { tenant_id, project_id } = ref;
+  await insertTouches(
+    tx,
+    touchesOf(
+      { tenant_id, project_id },
+      [reads],
+      found.map(({ player_id }) => player_id),
+    ),
+    now,
+  );
+}
+
+async function noteFailure(
+  { postgres, logger }: RefreshDeps,
+  ref: SegmentRef,
+  error: unknown,
+): Promise<void> {
+  const message = error instanceof Error ? error.message.slice(0, 1_000) : 'unknown';
+  logger.warn({ err: error, segment_id: ref.segment_id }, 'refreshing a segment failed');
+  await markFailed(postgres.service, ref, message).catch((cause: unknown) =>
+    logger.warn({ err: cause, segment_id: ref.segment_id }, 'the failure could not be noted'),
+  );
+}
+
+/**
+ * Removes the stored members of a deleted segment, in parts, after whoever is refreshing it. Repeatable. Rejects when
+ * segment-refresh does not tell its last changes in time.
+ */
+export async function purgeSegment(
+  { postgres, clickhouse, clock }: RefreshDeps,
+  ref: SegmentRef,
+): Promise<void> {
+  for (let purged = MAX_PURGED; purged === MAX_PURGED;) {
+    purged = await postgres.service.begin(async (tx) => {
+      await lockMembership(tx, ref);
+      return purgeMembers(tx, ref, MAX_PURGED);
+    });
+  }
+  // Told later, they would bring members back that nobody removes any more.
+  const deadline_ms = clock.now_ms() + TELLING_MS;
+  while (await hasChanges(postgres.service, ref)) {
+    if (clock.now_ms() > deadline_ms) throw new Error('changes of the deleted segment are still to be told');
+    await sleep(TELLING_POLL_MS);
+  }
+  await dropMembers(clickhouse, ref);
+}

@@ -1,0 +1,31 @@
+import { readDefinition } from './definition.ts';
+import type { Place, SegmentRow } from './queries.ts';
+import { compileMembers } from './sql/compile.ts';
+
+/** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */
+export function segmentResourceOf(
+  { tenant_id, project_id }: Place,
+  row: SegmentRow,
+  now_ms: number,
+): Record<string, unknown> {
+  return {
+    id: row.segment_id,
+    tenant_id,
+    project_id,
+    name: row.name,
+    description: row.description,
+    definition: row.definition,
+    compiled_query: compileMembers(readDefinition(row.definition)).sql,
+    estimated_size: Number(row.estimated_size),
+    last_computed_at: row.last_computed_at,
+    last_error: row.last_error,
+    refresh_progress: row.refresh_progress,
+    refresh_lag_seconds:
+      row.next_refresh_at && Math.max(0, Math.floor((now_ms - row.next_refresh_at.getTime()) / 1_000)),
+    refresh_strategy: row.refresh_strategy,
+    refresh_interval_minutes: row.refresh_interval_minutes,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  };
+}

@@ -1,0 +1,35 @@
+import type { Platform } from '../wiring/platform.ts';
+import { findPassedWindows } from './evaluation-queries.ts';
+import { insertTouches, markSwept, selectSweeps, type SweepTask } from './touch-queries.ts';
+import { touchesOf } from './touch.ts';
+
+export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
+
+/**
+ * Finds the players for whom a window of a realtime segment has passed since the last sweep, and queues them. Only
+ * those with an event or a date on a window's edge can have changed. The position moves with what was found: a crash
+ * repeats the sweep. Projects without windows cost nothing.
+ */
+export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
+  const { postgres, clock } = deps;
+  const until = new Date(clock.now_ms() - every_ms);
+  for (const task of await selectSweeps(postgres.service, until)) await sweepProject(deps, task);
+}
+
+async function sweepProject({ postgres, clickhouse, clock }: SweepDeps, task: SweepTask): Promise<void> {
+  const { tenant_id, project_id, windows, swept_ms } = task;
+  const place = { tenant_id, project_id };
+  const now_ms = clock.now_ms();
+  const passed = await findPassedWindows(clickhouse, place, windows, Number(swept_ms), now_ms);
+  const players = new Map<string, string[]>();
+  for (const { reads, player_id } of passed) {
+    const of_reads = players.get(reads);
+    if (of_reads === undefined) players.set(reads, [player_id]);
+    else of_reads.push(player_id);
+  }
+  const touches = [...players].flatMap(([reads, player_ids]) => touchesOf(place, [reads], player_ids));
+  await postgres.service.begin(async (tx) => {
+    const now = new Date(now_ms);
+    if (await markSwept(tx, task, now)) await insertTouches(tx, touches, now);
+  });
+}

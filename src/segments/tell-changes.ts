@@ -1,0 +1,75 @@
+import { playerKey } from '../events/envelope.ts';
+import { TOPICS } from '../platform/event-log/topics.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { copyChanges } from './evaluation-queries.ts';
+import { deleteChanges, readChanges } from './membership-queries.ts';
+import type { Place } from './queries.ts';
+
+export type TellDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
+
+/** Each holds up to 1,000 players. */
+const MAX_CHANGES = 50;
+
+/**
+ * Copies to ClickHouse what has been changed in a project and was not told yet, so that questions about members see it.
+ */
+export async function copyPendingChanges(
+  { postgres, clickhouse }: Pick<TellDeps, 'postgres' | 'clickhouse'>,
+  of: Place,
+): Promise<void> {
+  for (let after = 0n; ;) {
+    const changes = await readChanges(postgres.service, MAX_CHANGES, { of, after });
+    await copyChanges(clickhouse, changes);
+    if (changes.length < MAX_CHANGES) return;
+    after = changes.at(-1)?.change_id ?? after;
+  }
+}
+
+/** A player entered or left a segment: a record of the topic `segment-changes`. */
+export interface SegmentChange {
+  tenant_id: string;
+  project_id: string;
+  segment_id: string;
+  player_id: string;
+  change: 'entered' | 'left';
+  /** With segment and player it names the change: a repetition carries the same. */
+  change_id: string;
+  changed_at_ms: number;
+}
+
+/**
+ * Tells ClickHouse and the log who entered and left segments, and forgets it. Dying in between tells it again: in
+ * ClickHouse that replaces rows by equal ones, on the log readers know repetitions by `change_id`. Returns whether there
+ * may be more.
+ */
+export async function tellChanges({ postgres, clickhouse, eventLog, metrics }: TellDeps): Promise<boolean> {
+  const changes = await readChanges(postgres.service, MAX_CHANGES);
+  if (changes.length === 0) return false;
+  await copyChanges(clickhouse, changes);
+  for (const {
+    tenant_id,
+    project_id,
+    segment_id,
+    has_entered,
+    player_ids,
+    change_id,
+    changed_ms,
+  } of changes) {
+    const records = player_ids.map((player_id) => {
+      const change: SegmentChange = {
+        tenant_id,
+        project_id,
+        segment_id,
+        player_id,
+        change: has_entered ? 'entered' : 'left',
+        change_id: String(change_id),
+        changed_at_ms: Number(changed_ms),
+      };
+      return { key: playerKey(project_id, player_id), value: JSON.stringify(change) };
+    });
+    await eventLog.append(TOPICS.segmentChanges, records);
+    metrics.segmentChanges.inc({ change: has_entered ? 'entered' : 'left' }, player_ids.length);
+  }
+  await deleteChanges(postgres.service, changes);
+  return changes.length === MAX_CHANGES;
+}

@@ -1,0 +1,164 @@
+import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { PassingWindow } from './dependencies.ts';
+import type { Place } from './queries.ts';
+
+/** Postgres says on this channel that players were touched. */
+export const TOUCHES_CHANNEL = 'segment_touches';
+
+/** Players to look at again in segments that read any of `reads`. */
+export interface Touch extends Place {
+  reads: readonly string[];
+  player_ids: readonly string[];
+  /** Only in this segment. */
+  segment_id?: string;
+}
+
+/** What the realtime segments of each project read; projects without any are left out. */
+export async function selectFollowed(sql: Tx, of?: Place): Promise<(Place & { reads: string[] })[]> {
+  const one =
+    of === undefined ? sql`` : sql`and tenant_id = ${of.tenant_id} and project_id = ${of.project_id}`;
+  return sql<(Place & { reads: string[] })[]>`
+    select tenant_id, project_id, array_agg(distinct r.reads) as reads
+    from segments, unnest(reads) as r (reads)
+    where refresh_strategy = 'realtime' and deleted_at is null ${one}
+    group by tenant_id, project_id`;
+}
+
+/** Queues touches, and wakes whoever works on them. */
+export async function insertTouches(tx: Tx, touches: readonly Touch[], now: Date): Promise<void> {
+  if (touches.length === 0) return;
+  const rows = touches.map((t) => ({ ...t, segment_id: t.segment_id ?? null }));
+  await tx`
+    insert into segment_touches (tenant_id, project_id, reads, player_ids, segment_id, touched_at)
+    select r.tenant_id, r.project_id, r.reads::text[], r.player_ids::uuid[], r.segment_id, ${now}
+    from unnest(${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${textArray(rows.map((r) => textArray(r.reads)))}::text::text[],
+      ${textArray(rows.map((r) => plainArray(r.player_ids)))}::text::text[],
+      ${plainArray(rows.map((r) => r.segment_id))}::text::uuid[])
+      as r (tenant_id, project_id, reads, player_ids, segment_id)`;
+  await tx`select pg_notify(${TOUCHES_CHANNEL}, '')`;
+}
+
+/** The project whose touches wait longest. */
+export async function selectTouchedProjects(sql: Tx): Promise<Place[]> {
+  return sql<Place[]>`
+    select tenant_id, project_id from segment_touches group by tenant_id, project_id order by min(touch_id)`;
+}
+
+export interface QueuedTouch {
+  touch_id: bigint;
+  reads: string[];
+  /** Survivors of the players that were touched. */
+  player_ids: string[];
+  segment_id: string | null;
+}
+
+/** The project's oldest touches. */
+export async function readTouches(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  limit: number,
+): Promise<QueuedTouch[]> {
+  return tx<QueuedTouch[]>`
+    select touch_id, reads, player_ids::text[] as player_ids, segment_id::text as segment_id
+    from segment_touches
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+    order by touch_id limit ${limit}`;
+}
+
+export async function deleteTouches(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  ids: readonly bigint[],
+): Promise<void> {
+  await tx`
+    delete from segment_touches
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and touch_id = any(${plainArray(ids)}::text::bigint[])`;
+}
+
+/** Who these players are now, with the ids that their events may still carry. */
+export async function resolvePlayers(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  player_ids: readonly string[],
+): Promise<{ player_ids: string[]; former_ids: string[] }> {
+  const [row] = await tx<{ player_ids: string[] | null; former_ids: string[] | null }[]>`
+    with named as (
+      select distinct coalesce(m.into_player_id, r.player_id) as player_id
+      from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+      left join player_merges m on m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
+        and m.player_id = r.player_id
+    )
+    select (select array_agg(player_id::text) from named) as player_ids,
+      (select array_agg(m.player_id::text) from named n
+        join player_merges m on m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
+          and m.into_player_id = n.player_id
+          and (m.squashed_at is null or m.squashed_at > now() - interval '1 minute')) as former_ids`;
+  return { player_ids: row?.player_ids ?? [], former_ids: row?.former_ids ?? [] };
+}
+
+/** A segment to evaluate. */
+export interface FollowedSegment {
+  segment_id: string;
+  definition: unknown;
+  reads: string[];
+}
+
+/** The project's segments: those that follow events, or every one. */
+export async function selectFollowedSegments(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  which: 'realtime' | 'every',
+): Promise<FollowedSegment[]> {
+  const realtime = which === 'realtime' ? tx`and refresh_strategy = 'realtime'` : tx``;
+  return tx<FollowedSegment[]>`
+    select segment_id, definition, reads from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${realtime}
+    order by created_at, segment_id`;
+}
+
+/** A project with passing windows in use. */
+export interface SweepTask extends Place {
+  windows: PassingWindow[];
+  /** Nothing that passed before concerns the segments that are there. */
+  swept_ms: bigint;
+  /** The position as it is stored; null: none yet. */
+  stored_ms: bigint | null;
+}
+
+/** Projects with windows in use that were not swept since `until`. */
+export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
+  return sql<SweepTask[]>`
+    select s.tenant_id, s.project_id, jsonb_agg(distinct w.window) as windows,
+      epoch_ms(greatest(max(p.swept_at), min(s.defined_at))) as swept_ms,
+      epoch_ms(max(p.swept_at)) as stored_ms
+    from segments s
+    cross join lateral jsonb_array_elements(s.windows) as w ("window")
+    left join segment_sweeps p on p.tenant_id = s.tenant_id and p.project_id = s.project_id
+    where s.refresh_strategy = 'realtime' and s.deleted_at is null
+    group by s.tenant_id, s.project_id
+    having greatest(max(p.swept_at), min(s.defined_at)) < ${until}`;
+}
+
+/** Moves the sweep's position from where it was read; false when somebody else did. */
+export async function markSwept(
+  tx: Tx,
+  { tenant_id, project_id, stored_ms }: SweepTask,
+  swept_at: Date,
+): Promise<boolean> {
+  const moved = await tx`
+    insert into segment_sweeps as p (tenant_id, project_id, swept_at)
+    values (${tenant_id}, ${project_id}, ${swept_at})
+    on conflict (tenant_id, project_id) do update set swept_at = excluded.swept_at
+      where epoch_ms(p.swept_at) = ${stored_ms}`;
+  return moved.count === 1;
+}
+
+/** When the touch that waits longest was made. */
+export async function oldestTouchMs(sql: Tx): Promise<number | undefined> {
+  const [row] = await sql<{ touched_ms: bigint }[]>`
+    select epoch_ms(touched_at) as touched_ms from segment_touches order by touch_id limit 1`;
+  return row === undefined ? undefined : Number(row.touched_ms);
+}

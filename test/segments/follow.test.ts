@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { followOnce } from '../../processors/segment-refresh/index.ts';
+import { ROLES } from '../../src/config.ts';
+import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
+import { segmentClient, type SegmentClient } from './segment-client.ts';
+
+// Realtime segments, step by step: nobody but these tests drives them, on a clock of their own.
+
+const HOUR_MS = 3_600_000;
+
+let service: TestService;
+/** Each test has a project of its own. */
+let client: SegmentClient;
+let place: { tenant_id: string; project_id: string };
+beforeAll(async () => {
+  const driven = ['segment-refresh', 'scheduler'];
+  service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
+});
+beforeEach(async () => {
+  const tenant = await service.newTenant();
+  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  client = segmentClient({ ...service, ...tenant });
+});
+afterAll(async () => service?.close());
+
+const at = (ahead_ms: number): Platform => ({
+  ...service.platform,
+  clock: { ...service.platform.clock, now_ms: () => Date.now() + ahead_ms },
+});
+
+/** Everything that has arrived is mirrored and looked at. */
+async function follow(ahead_ms = 0): Promise<void> {
+  await sunk(service.platform);
+  const { postgres } = service.platform;
+  await eventually('players are mirrored', async () => {
+    const [row] = await postgres.service<{ behind: boolean }[]>`
+      select exists (select from player_totals t, mirror_positions m
+        where m.name = 'players' and (t.changed_xid, t.player_id) > (m.changed_xid, m.player_id)) as behind`;
+    return row?.behind === false ? true : undefined;
+  });
+  while (await followOnce(at(ahead_ms), 0));
+}
+
+const refresh = (segment_id: string) =>
+  runRefreshJob(service.platform, {
+    ...place,
+    segment_id,
+  });
+
+const loginWithin = (hours: number) => ({
+  type: 'event',
+  event: 'login',
+  aggregate: 'count',
+  op: 'gte',
+  value: 1,
+  window: { last: { hours } },
+});
+
+it('a player leaves when the window passes, to the millisecond, even if nothing happens', async () => {
+  const [player, other] = [await client.identify(), await client.identify()];
+  const segment = await client.make([loginWithin(1)], { refresh_strategy: 'realtime' });
+  await refresh(segment);
+  const login_ms = Date.now() - HOUR_MS / 2;
+  await client.send(player, 'login', {}, login_ms);
+  await client.send(other, 'login', {}, login_ms + 60_000);
+  await follow();
+  expect(await client.segmentsOf(player)).toEqual([segment]);
+  const ahead = (ms: number) => login_ms + HOUR_MS + ms - Date.now();
+  await follow(ahead(-5_000));
+  expect(await client.segmentsOf(player)).toEqual([segment]);
+  await follow(ahead(1));
+  expect(await client.segmentsOf(player)).toEqual([]);
+  expect(await client.segmentsOf(other)).toEqual([segment]);
+  await follow(ahead(60_001));
+  expect(await client.segmentsOf(other)).toEqual([]);
+});
+
+it('an event that is stamped ahead of now counts from its time on', async () => {
+  const player = await client.identify();
+  const segment = await client.make([loginWithin(1)], { refresh_strategy: 'realtime' });
+  await refresh(segment);
+  await client.send(player, 'login', {}, Date.now() + 2 * HOUR_MS);
+  await follow();
+  expect(await client.segmentsOf(player)).not.toContain(segment);
+  await follow(2 * HOUR_MS + 1_000);
+  expect(await client.segmentsOf(player)).toContain(segment);
+});
+
+it('a date that a player carries passes too', async () => {
+  const condition = {
+    type: 'trait',
+    field: 'custom_attributes.joined',
+    op: 'within_last',
+    value: { hours: 2 },
+  };
+  const segment = await client.make([condition], { refresh_strategy: 'realtime' });
+  await refresh(segment);
+  const player = await client.identify({ joined: new Date(Date.now() - HOUR_MS).toISOString() });
+  await follow();
+  expect(await client.segmentsOf(player)).toContain(segment);
+  await follow(HOUR_MS + 5_000);
+  expect(await client.segmentsOf(player)).not.toContain(segment);
+});
+
+it('what is entered and left is told on the log and to ClickHouse', async () => {
+  const { eventLog, clickhouse } = service.platform;
+  const ends = async () => new Map(await eventLog.endOffsets(TOPICS.segmentChanges));
+  const before = await ends();
+  const player = await client.identify({ colour: 'red' });
+  const segment = await client.make(
+    [{ type: 'trait', field: 'custom_attributes.colour', op: 'eq', value: 'red' }],
+    {
+      refresh_strategy: 'realtime',
+    },
+  );
+  await refresh(segment);
+  await follow();
+  await client.api('PATCH', `/v1/players/${player}`, { custom_attributes: { colour: null } });
+  await follow();
+  const told: unknown[] = [];
+  for (const [partition, end] of await ends()) {
+    for await (const part of eventLog.read(
+      TOPICS.segmentChanges,
+      partition,
+      before.get(partition) ?? 0n,
+      end,
+    )) {
+      told.push(...part.records.map(({ value }) => JSON.parse(value) as unknown));
+    }
+  }
+  const change = {
+    ...place,
+    segment_id: segment,
+    player_id: player,
+  };
+  expect(told.filter((one) => (one as { segment_id: string }).segment_id === segment)).toMatchObject([
+    { ...change, change: 'entered' },
+    { ...change, change: 'left' },
+  ]);
+  expect(
+    await clickhouse.query('select * from segment_members final where segment_id = {segment:UUID}', {
+      segment,
+    }),
+  ).toEqual([]);
+});
+
+it('without realtime segments nothing is queued, and a sweep asks ClickHouse nothing', async () => {
+  const player = await client.identify();
+  await client.send(player, 'login');
+  await follow();
+  const { postgres } = service.platform;
+  const touches = await postgres.service`select from segment_touches where tenant_id = ${place.tenant_id}`;
+  expect(touches).toHaveLength(0);
+  await postgres.service`update segments set deleted_at = now() where refresh_strategy = 'realtime'`;
+  let asked = 0;
+  const clickhouse: Platform['clickhouse'] = {
+    ...service.platform.clickhouse,
+    query: async () => {
+      asked++;
+      return [];
+    },
+  };
+  await followOnce({ ...at(HOUR_MS), clickhouse }, 0);
+  expect(asked).toBe(0);
+});
+
+it('a scheduled segment is refreshed when it is due, and says why when it cannot be', async () => {
+  const player = await client.identify({ colour: 'blue' });
+  const segment = await client.make(
+    [{ type: 'trait', field: 'custom_attributes.colour', op: 'eq', value: 'blue' }],
+    {
+      refresh_strategy: 'scheduled',
+      refresh_interval_minutes: 10,
+    },
+  );
+  await follow();
+  const { postgres } = service.platform;
+  const jobs = () =>
+    postgres.service.begin(async (tx) => {
+      await tx`set local role none`;
+      return tx<{ task: string; payload: { segment_id: string } }[]>`
+      select t.identifier as task, j.payload from graphile_worker._private_jobs j
+      join graphile_worker._private_tasks t on t.id = j.task_id where t.identifier = 'segment-refresh'`;
+    });
+  const ordered = async () => (await jobs()).filter(({ payload }) => payload.segment_id === segment).length;
+  const forget = () =>
+    postgres.service.begin(async (tx) => {
+      await tx`set local role none`;
+      await tx`delete from graphile_worker._private_jobs`;
+    });
+  await runScheduleJob(service.platform);
+  expect(await ordered()).toBe(1);
+  await forget();
+  await runScheduleJob(at(9 * 60_000));
+  expect(await ordered()).toBe(0);
+  await runScheduleJob(at(10 * 60_000 + 1_000));
+  expect(await ordered()).toBe(1);
+  await refresh(segment);
+  expect(await client.segmentsOf(player)).toEqual([segment]);
+  const path = `/v1/segments/${segment}`;
+  const broken: Platform['clickhouse'] = {
+    ...service.platform.clickhouse,
+    query: () => Promise.reject(new Error('out of memory')),
+  };
+  const ref = { ...place, segment_id: segment };
+  await expect(runRefreshJob({ ...service.platform, clickhouse: broken }, ref)).rejects.toThrow(
+    'out of memory',
+  );
+  expect((await client.api('GET', path)).data).toMatchObject({
+    last_error: 'out of memory',
+    estimated_size: 1,
+  });
+  await refresh(segment);
+  expect((await client.api('GET', path)).data).toMatchObject({ last_error: null, refresh_progress: null });
+});
+
+it('a date in the properties of events passes too', async () => {
+  const where = [{ property: 'until', op: 'within_last', value: { hours: 2 } }];
+  const condition = { type: 'event', event: 'custom_offer', aggregate: 'count', op: 'gte', value: 1, where };
+  const segment = await client.make([condition], { refresh_strategy: 'realtime' });
+  await refresh(segment);
+  const player = await client.identify();
+  await client.send(player, 'custom_offer', { until: new Date(Date.now() - HOUR_MS).toISOString() });
+  await follow();
+  expect(await client.segmentsOf(player)).toContain(segment);
+  await follow(HOUR_MS + 5_000);
+  expect(await client.segmentsOf(player)).not.toContain(segment);
+});

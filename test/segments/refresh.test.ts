@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { followOnce } from '../../processors/segment-refresh/index.ts';
+import { ROLES } from '../../src/config.ts';
+import { EVERYTHING } from '../../src/segments/dependencies.ts';
+import { refreshSegment } from '../../src/segments/refresh.ts';
+import { insertTouches } from '../../src/segments/touch-queries.ts';
+import { touchesOf } from '../../src/segments/touch.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { startTestService, type TestService } from '../engines/embedded.ts';
+import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
+import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
+import { storePopulation } from './population.ts';
+import { segmentClient, type SegmentClient } from './segment-client.ts';
+
+// Refreshes beside each other, beside realtime, and dying half-way. Players stand in Postgres and ClickHouse at once.
+
+const SEED = Number(process.env['SEGMENT_SEED'] ?? Date.now() % 1_000_000);
+const PLAYERS = 30;
+const DEFINITIONS = Number(process.env['SEGMENT_AGREEMENTS'] ?? 40);
+
+let service: TestService;
+let client: SegmentClient;
+let place: { tenant_id: string; project_id: string };
+let platform: Platform;
+beforeAll(async () => {
+  const driven = ['segment-refresh', 'scheduler', 'player-mirror'];
+  service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
+  platform = { ...service.platform, clock: { ...service.platform.clock, now_ms: () => NOW_MS } };
+});
+afterAll(async () => service?.close());
+beforeEach(async () => {
+  const tenant = await service.newTenant();
+  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  client = segmentClient({ ...service, ...tenant });
+});
+
+async function populate(seed: number): Promise<NaivePlayer[]> {
+  const drawn = fc.sample(playerArbitrary, { numRuns: PLAYERS, seed });
+  const players = drawn.map((one) => ({ ...one, player_id: randomUUID(), segment_ids: new Set<string>() }));
+  await storePopulation(platform.clickhouse, place, players);
+  await platform.postgres.service`
+    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+    select ${place.tenant_id}, ${place.project_id}, r::uuid, 'EUR', now(), now()
+    from unnest(${`{${players.map(({ player_id }) => player_id).join(',')}}`}::text::text[]) as r`;
+  return players;
+}
+
+async function members(segment_id: string): Promise<string[]> {
+  const rows = await platform.postgres.service<{ player_id: string }[]>`
+    select player_id from segment_members where tenant_id = ${place.tenant_id} and segment_id = ${segment_id}
+    order by player_id`;
+  return rows.map(({ player_id }) => player_id);
+}
+
+const expected = (written: WrittenGroup, players: readonly NaivePlayer[]) =>
+  players
+    .filter((one) => matches(written, one, NOW_MS))
+    .map(({ player_id }) => player_id)
+    .sort();
+
+const everybody = { type: 'trait', field: 'kyc_level', op: 'gte', value: 0 };
+const ref = (segment_id: string) => ({ ...place, segment_id });
+
+it(`batch, one player and realtime agree for random definitions (seed ${SEED})`, async () => {
+  const players = await populate(SEED);
+  const definitions = fc.sample(definitionOver([randomUUID()]), { numRuns: DEFINITIONS * 2, seed: SEED });
+  // Segments that do not exist are refused, so those that refer to one are left out.
+  const usable = definitions
+    .filter((one) => !JSON.stringify(one).includes('"segment"'))
+    .slice(0, DEFINITIONS);
+  expect(usable.length).toBeGreaterThan(DEFINITIONS / 2);
+  const make = (written: WrittenGroup, rest = {}) => client.make([written as never], rest);
+  const batch = [];
+  for (const written of usable) {
+    const segment_id = await make(written);
+    await refreshSegment(platform, ref(segment_id));
+    batch.push(await members(segment_id));
+  }
+  expect(batch).toEqual(usable.map((written) => expected(written, players)));
+  const realtime = [];
+  for (const written of usable) realtime.push(await make(written, { refresh_strategy: 'realtime' }));
+  const ids = players.map(({ player_id }) => player_id);
+  await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
+  while (await followOnce(platform, 3_600_000));
+  for (const [i, segment_id] of realtime.entries()) expect(await members(segment_id)).toEqual(batch[i]);
+  await platform.postgres.service`delete from segment_members where tenant_id = ${place.tenant_id}`;
+  for (const id of ids.slice(0, 5)) {
+    const { status, data } = await client.api('POST', `/v1/players/${id}/refresh-segments`);
+    expect([status, data['total_segments_evaluated']]).toEqual([200, usable.length * 2]);
+  }
+});
+
+it('refreshes of one segment follow each other: each player is added once', async () => {
+  await populate(1);
+  const segment_id = await client.make([everybody]);
+  const results = await Promise.all(
+    Array.from({ length: 5 }, () => refreshSegment(platform, ref(segment_id))),
+  );
+  expect(results.map(({ added }) => added).sort((a, b) => b - a)).toEqual([PLAYERS, 0, 0, 0, 0]);
+  expect(results.every(({ matched, removed }) => matched === PLAYERS && removed === 0)).toBe(true);
+  expect(await members(segment_id)).toHaveLength(PLAYERS);
+});
+
+it('what a segment refers to is refreshed first', async () => {
+  await populate(2);
+  const inner = await client.make([everybody]);
+  const middle = await client.make([{ type: 'segment', segment_id: inner, op: 'in' }]);
+  const outer = await client.make([
+    { type: 'segment', segment_id: middle, op: 'in' },
+    { type: 'segment', segment_id: inner, op: 'in' },
+  ]);
+  expect(await refreshSegment(platform, ref(outer))).toMatchObject({ matched: PLAYERS, added: PLAYERS });
+});
+
+it('a refresh that dies leaves the membership of before, and the next one completes', async () => {
+  const players = await populate(3);
+  const segment_id = await client.make([everybody]);
+  await refreshSegment(platform, ref(segment_id));
+  await client.api('PATCH', `/v1/segments/${segment_id}`, {
+    definition: { operator: 'NOT', conditions: [{ operator: 'AND', conditions: [everybody] }] },
+  });
+  for (const dies_at of ['comparing', 'writing'] as const) {
+    const clickhouse: Platform['clickhouse'] = {
+      ...platform.clickhouse,
+      async query(sql, params) {
+        const rows = await platform.clickhouse.query(sql, params);
+        if (dies_at === 'comparing') await killRefreshes();
+        else setImmediate(() => void killRefreshes());
+        return rows as never;
+      },
+    };
+    // Killed while it writes, it may have been through already.
+    await refreshSegment({ ...platform, clickhouse }, ref(segment_id)).catch(() => undefined);
+    expect([0, players.length]).toContain((await members(segment_id)).length);
+    if (dies_at === 'comparing') expect(await members(segment_id)).toHaveLength(players.length);
+  }
+  expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({ matched: 0 });
+  expect(await members(segment_id)).toEqual([]);
+});
+
+/** Ends every session that holds the lock of a refresh. */
+async function killRefreshes(): Promise<void> {
+  await platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx`
+      select pg_terminate_backend(pid) from pg_locks
+      where locktype = 'advisory' and mode = 'ExclusiveLock' and pid <> pg_backend_pid()
+        and pid in (select pid from pg_stat_activity where state like 'idle in transaction%')`;
+  });
+}
+
+it('players touched while a segment is refreshed are looked at when that is done', async () => {
+  const [one] = await populate(4);
+  const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
+  let resume: () => void = () => undefined;
+  const paused = new Promise<void>((resolve) => (resume = resolve));
+  let comparing: () => void = () => undefined;
+  const compared = new Promise<void>((resolve) => (comparing = resolve));
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    async query(sql, params) {
+      const rows = await platform.clickhouse.query(sql, params);
+      comparing();
+      await paused;
+      return rows as never;
+    },
+  };
+  const refreshing = refreshSegment({ ...platform, clickhouse }, ref(segment_id));
+  await compared;
+  // Somebody leaves in the meantime: the refresh has seen it matching, and will write so.
+  const player_id = one?.player_id ?? '';
+  await platform.clickhouse.insertLines(
+    'players',
+    [
+      JSON.stringify({
+        ...place,
+        player_id,
+        ...one?.traits,
+        kyc_level: -1,
+        custom_attributes: {},
+        revision: 2,
+      }),
+    ],
+    randomUUID(),
+  );
+  await insertTouches(
+    platform.postgres.service,
+    touchesOf(place, [EVERYTHING], [player_id]),
+    new Date(NOW_MS),
+  );
+  await followOnce(platform, 3_600_000);
+  expect(await members(segment_id)).toEqual([]);
+  resume();
+  await refreshing;
+  expect(await members(segment_id)).toContain(player_id);
+  while (await followOnce(platform, 3_600_000));
+  expect(await members(segment_id)).toHaveLength(PLAYERS - 1);
+  expect(await members(segment_id)).not.toContain(player_id);
+});
+
+it('a segment over its limits fails alone', async () => {
+  const players = await populate(5);
+  const good = await client.make([everybody], { refresh_strategy: 'realtime' });
+  const bad = await client.make([{ type: 'trait', field: 'email', op: 'starts_with', value: 'too much' }], {
+    refresh_strategy: 'realtime',
+  });
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    query: (sql, params) =>
+      JSON.stringify(params).includes('too much')
+        ? Promise.reject(Object.assign(new Error('memory limit exceeded'), { code: '241' }))
+        : platform.clickhouse.query(sql, params),
+  };
+  const ids = players.map(({ player_id }) => player_id);
+  await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
+  while (await followOnce({ ...platform, clickhouse }, 3_600_000));
+  expect(await members(good)).toHaveLength(PLAYERS);
+  expect(await members(bad)).toEqual([]);
+  expect((await client.api('GET', `/v1/segments/${bad}`)).data['last_error']).toContain(
+    'more time or memory',
+  );
+  await expect(refreshSegment({ ...platform, clickhouse }, ref(bad))).rejects.toMatchObject({
+    code: 'SEGMENT_TOO_EXPENSIVE',
+  });
+});
+
+it('limits of a question reach the engine, and its refusal is understood', async () => {
+  await populate(6);
+  const segment_id = await client.make([everybody]);
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    query: (sql, params) =>
+      platform.clickhouse.query(sql.replace(/max_memory_usage = \d+/, 'max_memory_usage = 1'), params),
+  };
+  await expect(refreshSegment({ ...platform, clickhouse }, ref(segment_id))).rejects.toMatchObject({
+    code: 'SEGMENT_TOO_EXPENSIVE',
+  });
+  expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({ matched: PLAYERS });
+});
+
+it('a question about one player reads that player’s granules only', async () => {
+  const { clickhouse } = service.platform;
+  const { tenant_id, project_id } = place;
+  await clickhouse.command(
+    `insert into events
+    select {tenant_id:UUID}, {project_id:UUID}, 'login', reinterpret(MD5(toString(number % 2000)), 'UUID'),
+      now64(3) - toIntervalSecond(number), now64(3), generateUUIDv4(), 0, null, null, '{}', 0
+    from numbers(200000)`,
+    place,
+  );
+  const { compileMatrix } = await import('../../src/segments/sql/compile.ts');
+  const { readDefinition } = await import('../../src/segments/definition.ts');
+  const { sql, params } = compileMatrix(
+    [
+      readDefinition({
+        operator: 'AND',
+        conditions: [{ type: 'event', event: 'login', aggregate: 'count', op: 'gt', value: 3 }],
+      }),
+    ],
+    false,
+  );
+  const [one] = await clickhouse.query<{ player_id: string }>(
+    'select player_id from events where tenant_id = {tenant_id:UUID} limit 1',
+    place,
+  );
+  const plan = await clickhouse.query<{ explain: string }>(`explain indexes = 1 ${sql}`, {
+    ...params,
+    tenant_id,
+    project_id,
+    now_ms: Date.now(),
+    players: [one?.player_id],
+    former: [],
+  });
+  const text = plan.map(({ explain }) => explain).join('\n');
+  const events = text.slice(text.indexOf('events_by_player'));
+  const [, read, all] = /Granules: (\d+)\/(\d+)/.exec(events.slice(events.indexOf('PrimaryKey'))) ?? [];
+  expect(Number(all), text).toBeGreaterThan(20);
+  expect(Number(read), text).toBeLessThanOrEqual(2);
+});
