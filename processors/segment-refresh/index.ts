@@ -23,15 +23,19 @@ export async function startSegmentRefresh(
   let loop: PollLoop | undefined;
   const wake = () => loop?.wake();
   await notifications.on(TOUCHES_CHANNEL, wake, wake);
-  loop = startPolling({ name: 'segment-refresh', logger: platform.logger, ...pauses }, () =>
-    followOnce(platform),
-  );
+  let next_sweep_ms = 0;
+  loop = startPolling({ name: 'segment-refresh', logger: platform.logger, ...pauses }, async () => {
+    if (platform.clock.now_ms() >= next_sweep_ms) {
+      await sweepWindows(platform, SWEEP_EVERY_MS);
+      next_sweep_ms = platform.clock.now_ms() + SWEEP_EVERY_MS;
+    }
+    return followOnce(platform);
+  });
   return loop;
 }
 
-/** Does one round of each; whether there may be more to do at once. */
-export async function followOnce(platform: Platform, sweep_every_ms = SWEEP_EVERY_MS): Promise<boolean> {
-  await sweepWindows(platform, sweep_every_ms);
+/** Tells what has changed, and looks once at the touched players of each project; whether there may be more to do. */
+export async function followOnce(platform: Platform): Promise<boolean> {
   const told = await tellChanges(platform);
   const { postgres, clock, metrics } = platform;
   let passed = false;

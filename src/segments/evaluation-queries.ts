@@ -6,13 +6,8 @@ import type { Place, SegmentRef } from './queries.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
 import type { Group } from './conditions.ts';
 import { Bindings } from './sql/bindings.ts';
-import {
-  compileExplanation,
-  compileMatrix,
-  compileMembers,
-  type CompiledQuery,
-  type ExplainedNode,
-} from './sql/compile.ts';
+import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';
+import { compileMatrix } from './sql/matrix.ts';
 import { jsonDate } from './sql/json-sql.ts';
 
 /** What one question about all players may take; one over it fails alone. */
@@ -118,16 +113,18 @@ export async function matchPlayers(
   { player_ids, former_ids }: Players,
   definitions: readonly Group[],
 ): Promise<Set<string>[]> {
-  const { sql, params } = compileMatrix(definitions, former_ids.length > 0);
+  const { sql, params, verdicts } = compileMatrix(definitions, question.now_ms, former_ids.length > 0);
   const rows = await ask<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
     ...params,
     ...question,
     players: player_ids,
     former: former_ids,
   });
-  return definitions.map(
-    (_, i) => new Set(rows.filter((row) => row[`s${i}`] === 1).map(({ player_id }) => player_id)),
-  );
+  const matching = definitions.map(() => new Set<string>());
+  for (const row of rows) {
+    for (const [i, matches] of verdicts(row).entries()) if (matches) matching[i]?.add(row.player_id);
+  }
+  return matching;
 }
 
 /** One player against a definition, node by node; undefined when ClickHouse does not know the player. */

@@ -7,6 +7,8 @@ export interface TraitField {
   kind: Exclude<ValueKind, 'json'>;
   /** Whether a player may lack it. */
   nullable: boolean;
+  /** Of numbers: the engine holds it as a double. */
+  is_fraction?: true;
   /** All the values there are, where they are few. */
   values?: readonly string[];
 }
@@ -29,8 +31,8 @@ export const TRAIT_FIELDS = {
   tier_promoted_at: optionalDate,
   kyc_status: { kind: 'text', nullable: false, values: KYC_STATUSES },
   kyc_level: count,
-  churn_score: count,
-  ltv_predicted: { kind: 'number', nullable: true },
+  churn_score: { kind: 'number', nullable: false, is_fraction: true },
+  ltv_predicted: { kind: 'number', nullable: true, is_fraction: true },
   first_seen_at: date,
   last_seen_at: date,
   total_deposited: money,
@@ -44,6 +46,11 @@ export const TRAIT_FIELDS = {
   deleted_at: optionalDate,
 } as const satisfies Record<string, TraitField>;
 export type TraitFieldName = keyof typeof TRAIT_FIELDS;
+
+/** What is known of a field. */
+export function traitField(name: TraitFieldName): TraitField {
+  return TRAIT_FIELDS[name];
+}
 
 /** Fields of this prefix are keys of the player's custom attributes. */
 export const ATTRIBUTE_PREFIX = 'custom_attributes.';

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -126,15 +126,16 @@ async function writeDifference(
 ): Promise<MembershipChange> {
   if (found.length === 0) return { added: 0, removed: 0 };
   await openStage(tx);
-  const writer = await stageWriter(tx);
-  const finished = once(writer, 'finish');
-  for (let from = 0; from < found.length; from += COPY_LINES) {
-    const lines = found.slice(from, from + COPY_LINES).map((one) => `${one.player_id}\t${one.enters}\n`);
-    if (!writer.write(lines.join(''))) await once(writer, 'drain');
-    await onProgress(from);
+  async function* lines() {
+    for (let from = 0; from < found.length; from += COPY_LINES) {
+      await onProgress(from);
+      yield found
+        .slice(from, from + COPY_LINES)
+        .map((one) => `${one.player_id}\t${one.enters}\n`)
+        .join('');
+    }
   }
-  writer.end();
-  await finished;
+  await pipeline(lines, await stageWriter(tx));
   return changeStagedMembership(tx, ref, now);
 }
 

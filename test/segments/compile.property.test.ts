@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readDefinition } from '../../src/segments/definition.ts';
-import { compileMatrix, compileMembers } from '../../src/segments/sql/compile.ts';
+import { compileMembers } from '../../src/segments/sql/compile.ts';
+import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
@@ -64,14 +65,14 @@ it(
         const members = rows.map(({ player_id }) => player_id).sort();
         expect(members, JSON.stringify(written[i])).toEqual(expected(written[i] as WrittenGroup));
       }
-      const matrix = compileMatrix(read);
+      const matrix = compileMatrix(read, NOW_MS);
       const rows = await clickhouse.query<Record<string, unknown>>(matrix.sql, {
         ...matrix.params,
         ...params,
         ...of_players,
       });
       for (const [i, one] of written.entries()) {
-        const members = rows.filter((row) => row[`s${i}`] === 1).map((row) => String(row['player_id']));
+        const members = rows.filter((row) => matrix.verdicts(row)[i]).map((row) => String(row['player_id']));
         expect(members.sort(), JSON.stringify(one)).toEqual(expected(one));
       }
     });

@@ -14,7 +14,8 @@ import {
 } from '../../src/segments/conditions.ts';
 import { readDefinition } from '../../src/segments/definition.ts';
 import { OPERATORS } from '../../src/segments/operators.ts';
-import { compileMatrix, compileMembers, type CompiledQuery } from '../../src/segments/sql/compile.ts';
+import { compileMembers, type CompiledQuery } from '../../src/segments/sql/compile.ts';
+import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { expectGolden } from '../golden/golden.ts';
 import { EXAMPLE_NOW, playerOf, type Example } from './example-shapes.ts';
 import { CAMPAIGN_EXAMPLES, LANGUAGE_EXAMPLES } from './examples.ts';
@@ -51,7 +52,10 @@ describe('the SQL that reviewers see', () => {
   it('of several definitions for some players at once', async () => {
     const some = CAMPAIGN_EXAMPLES.slice(0, 3);
     const titles = some.map(({ title }) => title).join('\n-- ');
-    const query = compileMatrix(some.map(({ definition }) => readDefinition(definition)));
+    const query = compileMatrix(
+      some.map(({ definition }) => readDefinition(definition)),
+      NOW_MS,
+    );
     await expectGolden('test/golden/segments/matrix.golden.sql', `${HEADER}\n\n${shown(titles, query)}\n`);
   });
 });
@@ -78,14 +82,14 @@ describe('the players that an example names', () => {
     const members = await clickhouse.query<{ player_id: string }>(query.sql, { ...query.params, ...params });
     expect(namesOf(members), 'members').toEqual(wanted);
 
-    const matrix = compileMatrix([definition]);
-    const rows = await clickhouse.query<{ player_id: string; s0: unknown }>(matrix.sql, {
+    const matrix = compileMatrix([definition], NOW_MS);
+    const rows = await clickhouse.query<{ player_id: string }>(matrix.sql, {
       ...matrix.params,
       ...params,
       players: players.map(({ player_id }) => player_id),
       former: [],
     });
-    expect(namesOf(rows.filter(({ s0 }) => Number(s0) === 1)), 'matrix').toEqual(wanted);
+    expect(namesOf(rows.filter((row) => matrix.verdicts(row)[0])), 'matrix').toEqual(wanted);
     expect(rows).toHaveLength(players.length);
 
     const word_by_word = players.filter((player) => matches(example.definition, player, NOW_MS));

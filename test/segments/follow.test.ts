@@ -3,6 +3,7 @@ import { followOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
+import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
@@ -41,7 +42,8 @@ async function follow(ahead_ms = 0): Promise<void> {
         where m.name = 'players' and (t.changed_xid, t.player_id) > (m.changed_xid, m.player_id)) as behind`;
     return row?.behind === false ? true : undefined;
   });
-  while (await followOnce(at(ahead_ms), 0));
+  await sweepWindows(at(ahead_ms), 0);
+  while (await followOnce(at(ahead_ms)));
 }
 
 const refresh = (segment_id: string) =>
@@ -163,7 +165,8 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
       return [];
     },
   };
-  await followOnce({ ...at(HOUR_MS), clickhouse }, 0);
+  await sweepWindows({ ...at(HOUR_MS), clickhouse }, 0);
+  await followOnce({ ...at(HOUR_MS), clickhouse });
   expect(asked).toBe(0);
 });
 

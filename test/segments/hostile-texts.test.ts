@@ -8,12 +8,8 @@ import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { readDefinition } from '../../src/segments/definition.ts';
 import type { Group } from '../../src/segments/conditions.ts';
-import {
-  compileExplanation,
-  compileMatrix,
-  compileMembers,
-  type CompiledQuery,
-} from '../../src/segments/sql/compile.ts';
+import { compileExplanation, compileMembers, type CompiledQuery } from '../../src/segments/sql/compile.ts';
+import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { aggregate, and, count, EXAMPLE_NOW, playerOf, trait, where } from './example-shapes.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation, type Place } from './population.ts';
@@ -86,7 +82,7 @@ const playerWith = (text: string): NaivePlayer =>
 
 const COMPILERS: ((definition: Group) => CompiledQuery)[] = [
   compileMembers,
-  (definition) => compileMatrix([definition]),
+  (definition) => compileMatrix([definition], 0),
   (definition) => compileExplanation(definition, true),
 ];
 

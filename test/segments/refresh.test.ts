@@ -3,8 +3,10 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { followOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
+import { readDefinition } from '../../src/segments/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
+import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { insertTouches } from '../../src/segments/touch-queries.ts';
 import { touchesOf } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -83,7 +85,7 @@ it(`batch, one player and realtime agree for random definitions (seed ${SEED})`,
   for (const written of usable) realtime.push(await make(written, { refresh_strategy: 'realtime' }));
   const ids = players.map(({ player_id }) => player_id);
   await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await followOnce(platform, 3_600_000));
+  while (await followOnce(platform));
   for (const [i, segment_id] of realtime.entries()) expect(await members(segment_id)).toEqual(batch[i]);
   await platform.postgres.service`delete from segment_members where tenant_id = ${place.tenant_id}`;
   for (const id of ids.slice(0, 5)) {
@@ -190,12 +192,12 @@ it('players touched while a segment is refreshed are looked at when that is done
     touchesOf(place, [EVERYTHING], [player_id]),
     new Date(NOW_MS),
   );
-  await followOnce(platform, 3_600_000);
+  await followOnce(platform);
   expect(await members(segment_id)).toEqual([]);
   resume();
   await refreshing;
   expect(await members(segment_id)).toContain(player_id);
-  while (await followOnce(platform, 3_600_000));
+  while (await followOnce(platform));
   expect(await members(segment_id)).toHaveLength(PLAYERS - 1);
   expect(await members(segment_id)).not.toContain(player_id);
 });
@@ -215,7 +217,7 @@ it('a segment over its limits fails alone', async () => {
   };
   const ids = players.map(({ player_id }) => player_id);
   await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await followOnce({ ...platform, clickhouse }, 3_600_000));
+  while (await followOnce({ ...platform, clickhouse }));
   expect(await members(good)).toHaveLength(PLAYERS);
   expect(await members(bad)).toEqual([]);
   expect((await client.api('GET', `/v1/segments/${bad}`)).data['last_error']).toContain(
@@ -250,8 +252,6 @@ it('a question about one player reads that player’s granules only', async () =
     from numbers(200000)`,
     place,
   );
-  const { compileMatrix } = await import('../../src/segments/sql/compile.ts');
-  const { readDefinition } = await import('../../src/segments/definition.ts');
   const { sql, params } = compileMatrix(
     [
       readDefinition({
@@ -259,7 +259,7 @@ it('a question about one player reads that player’s granules only', async () =
         conditions: [{ type: 'event', event: 'login', aggregate: 'count', op: 'gt', value: 3 }],
       }),
     ],
-    false,
+    Date.now(),
   );
   const [one] = await clickhouse.query<{ player_id: string }>(
     'select player_id from events where tenant_id = {tenant_id:UUID} limit 1',

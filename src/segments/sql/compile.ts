@@ -27,17 +27,6 @@ export function compileMembers(definition: Group): CompiledQuery {
   return { sql, params: context.bindings.params };
 }
 
-/**
- * Which of some players match which segments: a row per player with a column `s0`, `s1`, … of 0 or 1 per definition.
- * `are_merged`: there are `former` ids.
- */
-export function compileMatrix(definitions: readonly Group[], are_merged = false): CompiledQuery {
-  const context = contextOf(definitions, true);
-  const columns = definitions.map((definition, i) => `${nodeSql(definition, context)} as s${i}`);
-  const sql = `select p.player_id as player_id, ${columns.join(', ')}\nfrom ${sourceSql(context, are_merged)}`;
-  return { sql, params: context.bindings.params };
-}
-
 /** A node of a definition with the names of its columns in {@link compileExplanation}'s row. */
 export interface ExplainedNode {
   node: DefinitionNode;
@@ -66,7 +55,8 @@ export function compileExplanation(
   return { sql, params: context.bindings.params, root };
 }
 
-function contextOf(definitions: readonly Group[], of_players: boolean): ConditionContext {
+/** What the conditions of a statement share. */
+export function contextOf(definitions: readonly Group[], of_players: boolean): ConditionContext {
   const bindings = new Bindings();
   const sets = definitions.flatMap((definition) => [...conditionsOf(definition)].flatMap(eventSetsOf));
   return { bindings, scan: new EventScan(sets, bindings), columns: new Set(), of_players };
@@ -81,14 +71,25 @@ export function eventSetsOf(condition: Condition): readonly EventSet[] {
 const SCOPE = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
 
 /** Players that are not deleted, each with the aggregates of its events. Made last: the conditions say what they read. */
-function sourceSql({ scan, columns, of_players }: ConditionContext, are_merged = false): string {
-  const some = of_players ? ' and player_id in {players:Array(UUID)}' : '';
-  const players =
-    `(\n  select ${['player_id', ...columns].join(', ')} from players final\n` +
-    `  where ${SCOPE}${some} and deleted_at is null\n) as p`;
-  if (scan.is_empty) return players;
-  const events = of_players ? eventsOfPlayers(scan, are_merged) : eventsOfAll(scan);
+function sourceSql(context: ConditionContext, are_merged = false): string {
+  const { scan, of_players } = context;
+  if (scan.is_empty) return playersSql(context);
+  const events = of_players ? eventsOfPlayersSql(scan, are_merged, scan.columns) : eventsOfAll(scan);
+  return withEvents(playersSql(context), events);
+}
+
+/** Players beside what is known of their events, as `e`; of those without any the columns have their types' defaults. */
+export function withEvents(players: string, events: string): string {
   return `${players}\nany left join (\n${events}\n) as e on e.owner = p.player_id`;
+}
+
+/** Players that are not deleted, as `p`. */
+export function playersSql({ columns, of_players }: ConditionContext): string {
+  const some = of_players ? ' and player_id in {players:Array(UUID)}' : '';
+  return (
+    `(\n  select ${['player_id', ...columns].join(', ')} from players final\n` +
+    `  where ${SCOPE}${some} and deleted_at is null\n) as p`
+  );
 }
 
 /**
@@ -107,19 +108,24 @@ function eventsOfAll(scan: EventScan): string {
   );
 }
 
-/** The table in the order of players, which a merge does not change at once: each id of a player is asked for. */
-function eventsOfPlayers(scan: EventScan, are_merged: boolean): string {
-  const filter = scan.filter;
-  if (!are_merged) {
-    return (
-      `  select ${['player_id as owner', ...scan.columns].join(', ')}\n  from events_by_player final\n` +
-      `  where ${SCOPE} and player_id in {players:Array(UUID)} and ${filter}\n  group by owner`
-    );
-  }
-  // An event that is there under both ids of a merge counts once.
+/**
+ * `columns` over the events of some players, from the table in their order, which a merge does not change at once: each
+ * id of a player is asked for, and an event that is there under two of them counts once. `derived`: further columns of
+ * the events.
+ */
+export function eventsOfPlayersSql(
+  scan: EventScan,
+  are_merged: boolean,
+  columns: readonly string[],
+  derived: readonly string[] = [],
+): string {
+  const ids = are_merged
+    ? 'arrayConcat({players:Array(UUID)}, {former:Array(UUID)})'
+    : '{players:Array(UUID)}';
+  const once = are_merged ? '\n    order by revision desc limit 1 by ingestion_id, event_index' : '';
   return (
-    `  select ${[OWNER, ...scan.columns].join(', ')}\n  from (\n    select * from events_by_player final\n` +
-    `    where ${SCOPE} and player_id in arrayConcat({players:Array(UUID)}, {former:Array(UUID)}) and ${filter}\n` +
-    `    order by revision desc limit 1 by ingestion_id, event_index\n  )\n  group by owner`
+    `  select ${[are_merged ? OWNER : 'player_id as owner', ...columns].join(',\n    ')}\n  from (\n` +
+    `    select ${['*', ...derived].join(', ')} from events_by_player final\n` +
+    `    where ${SCOPE} and player_id in ${ids} and ${scan.filter}${once}\n  )\n  group by owner`
   );
 }

@@ -4,7 +4,7 @@ import {
   isMoneyProperty,
   isTraitField,
   MONEY_PROPERTIES,
-  TRAIT_FIELDS,
+  traitField,
   type TraitFieldName,
 } from '../fields.ts';
 import type { Bindings } from './bindings.ts';
@@ -95,14 +95,11 @@ function attribute(field: string, { columns }: ConditionContext) {
 }
 
 function traitOperand(field: TraitFieldName): Operand {
-  const { kind, nullable } = TRAIT_FIELDS[field];
+  const { kind, nullable, is_fraction } = traitField(field);
   const sql = `p.${field}`;
   if (kind !== 'number') return { kind, sql, nullable };
-  const held_as = FLOAT_FIELDS.includes(field) ? 'float' : 'integer';
-  return { kind, sql, nullable, held_as };
+  return { kind, sql, nullable, held_as: is_fraction ? 'float' : 'integer' };
 }
-
-const FLOAT_FIELDS: readonly TraitFieldName[] = ['churn_score', 'ltv_predicted'];
 
 /** Count, distinct and sum of nothing are 0; the others of nothing are missing. */
 function aggregateOperand(condition: EventCondition, { scan, bindings }: ConditionContext): Operand {

@@ -29,7 +29,11 @@ export class EventScan {
    * its -If; further conditions narrow the set.
    */
   aggregate(set: EventSet, name: string, argument: string, further: readonly string[] = []): string {
-    const conditions = [...(this.#is_plain ? [] : this.#placeOf(set)), ...this.#whereOf(set), ...further];
+    const conditions = [
+      ...(this.#is_plain ? [] : this.#placeOf(set)),
+      ...this.#conditionsOn(set),
+      ...further,
+    ];
     const condition = conditions.join(' and ');
     const call =
       condition === ''
@@ -92,7 +96,12 @@ export class EventScan {
     ];
   }
 
-  #whereOf({ where }: EventSet): string[] {
+  /** The conditions on properties as one expression of the events; empty where there are none. */
+  whereSql(set: EventSet): string {
+    return this.#conditionsOn(set).join(' and ');
+  }
+
+  #conditionsOn({ where }: EventSet): string[] {
     return where.map(({ property, comparison }) =>
       isMoneyProperty(property)
         ? comparisonSql(

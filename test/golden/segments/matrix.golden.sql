@@ -3,29 +3,40 @@
 -- Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never took the welcome bonus
 -- Registered in the last 3 days and has not deposited yet
 -- Made the first deposit this week, and no second one
-select p.player_id as player_id, ((e.a0 > {p2:Int64}) and (e.a1 >= {p7:Int64}) and (not (ifNull(p.current_tier_code = {p8:String}, 0))) and (e.a2 = {p12:Int64})) as s0, ((p.created_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p13:Int64}, 'UTC') and p.created_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) and (e.a3 = {p12:Int64})) as s1, ((ifNull(e.a4 > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and e.a4 <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'), 0)) and (e.a3 = {p14:Int64})) as s2
+select p.player_id as player_id,
+  arrayMap((value, low, high) -> value >= low and value <= high, arrayResize(e.totals, {p8:UInt16}, toInt128(0)), {p9:Array(Int128)}, {p10:Array(Int128)}) as totals,
+  (not (ifNull(p.current_tier_code = {p2:String}, 0))) as c0,
+  (p.created_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and p.created_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as c1,
+  (ifNull(e.a0 > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and e.a0 <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'), 0)) as c2
 from (
   select player_id, current_tier_code, created_at from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and deleted_at is null
 ) as p
 any left join (
-  select player_id as owner, sumIf(toInt128(ifNull(base_amount, 0)), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1, countIf(event = {p9:String} and JSONExtractString(properties, {p10:String}) = {p11:String}) as a2, countIf(event = {p0:String}) as a3, minOrNullIf(occurred_at, event = {p0:String}) as a4
-  from events_by_player final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and ((event = {p0:String}) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p9:String}))
+  select player_id as owner,
+    sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> if(event = name and at_ms > after_ms and at_ms <= until_ms and wheres[place], toInt128(measures[measure]), toInt128(0)), {p11:Array(String)}, {p12:Array(Int64)}, {p13:Array(Int64)}, {p14:Array(UInt8)}, {p15:Array(UInt16)})) as totals,
+    minOrNullIf(occurred_at, event = {p6:String}) as a0
+  from (
+    select *, toUnixTimestamp64Milli(occurred_at) as at_ms, [toInt64(1), ifNull(base_amount, 0), ifNull(base_payout, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres from events_by_player final
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and ((event = {p6:String}) or (event = {p16:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p17:String}))
+  )
   group by owner
 ) as e on e.owner = p.player_id
--- p0 = "deposit_confirmed"
--- p1 = 2592000000
--- p2 = 50000
--- p3 = "bet_placed"
--- p4 = 604800000
--- p5 = "game_category"
--- p6 = "slots"
--- p7 = 3
--- p8 = "gold"
--- p9 = "bonus_claimed"
--- p10 = "bonus_code"
--- p11 = "welcome"
--- p12 = 0
--- p13 = 259200000
--- p14 = 1
+-- p0 = "game_category"
+-- p1 = "slots"
+-- p2 = "gold"
+-- p3 = "bonus_code"
+-- p4 = "welcome"
+-- p5 = 259200000
+-- p6 = "deposit_confirmed"
+-- p7 = 604800000
+-- p8 = 5
+-- p9 = "[50001,3,0,0,1]"
+-- p10 = "[99999999999999999999999999999999999999,99999999999999999999999999999999999999,0,0,1]"
+-- p11 = ["deposit_confirmed","bet_placed","bonus_claimed","deposit_confirmed","deposit_confirmed"]
+-- p12 = [1776254400000,1778241600000,-1000000000000000,-1000000000000000,-1000000000000000]
+-- p13 = [1778846400000,1778846400000,1000000000000000,1000000000000000,1000000000000000]
+-- p14 = [2,1,1,1,1]
+-- p15 = [1,2,3,1,1]
+-- p16 = "bet_placed"
+-- p17 = "bonus_claimed"
