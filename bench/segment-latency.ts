@@ -19,6 +19,7 @@ export async function benchSegmentLatency(): Promise<Result[]> {
   const sql = connectPool(server.ready['postgres_url'] ?? '', { max: 1 });
   try {
     const probed = await makeSegments(server.ready);
+    while (!(await areComputed(server.ready))) await sleep(PROBE_EVERY_MS);
     const stop = new AbortController();
     const background = sendSteadily(server.ready, stop.signal);
     await sleep(WARM_UP_MS);
@@ -52,6 +53,15 @@ async function makeSegments(target: Target): Promise<string> {
     await makeSegment(target, { type: 'event', event, aggregate: 'count', op: 'gte', value: i, window });
   }
   return makeSegment(target, { type: 'event', event: PROBE, aggregate: 'count', op: 'gte', value: 1 });
+}
+
+/** Each new segment is computed once by a job; what is measured is what comes then. */
+async function areComputed(target: Target): Promise<boolean> {
+  const response = await fetch(`${target['base_url']}/v1/segments?limit=${SEGMENTS}`, {
+    headers: { Authorization: `Bearer ${target['session_token']}` },
+  });
+  const { data } = (await response.json()) as { data: { last_computed_at: string | null }[] };
+  return data.every(({ last_computed_at }) => last_computed_at !== null);
 }
 
 async function makeSegment(target: Target, condition: Record<string, unknown>): Promise<string> {

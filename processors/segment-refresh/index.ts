@@ -9,34 +9,46 @@ import type { Platform } from '../../src/wiring/platform.ts';
 /** Well below the minute in which a passing window shows. */
 const SWEEP_EVERY_MS = 15_000;
 
+/** The loops of a running segment-refresh. */
+export interface SegmentRefresh {
+  close(): Promise<void>;
+}
+
 /**
  * segment-refresh: touched players → memberships of realtime segments; changed memberships → ClickHouse and the log;
  * passing windows → touched players. Each is a transaction of its own and is found again after a crash. Several may
- * run: each project is worked on by one at a time.
+ * run: each project is worked on by one at a time. What has changed is told beside the passes, which need not wait.
  */
 export async function startSegmentRefresh(
   platform: Platform,
   notifications: Notifications,
-): Promise<PollLoop> {
+): Promise<SegmentRefresh> {
+  const { logger, clock } = platform;
   // A message may be lost while the connection is, and a segment that is being refreshed is looked at later.
-  const pauses = { idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
-  let loop: PollLoop | undefined;
-  const wake = () => loop?.wake();
+  const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
+  const loops: PollLoop[] = [];
+  const wake = () => loops.forEach((loop) => loop.wake());
   await notifications.on(TOUCHES_CHANNEL, wake, wake);
   let next_sweep_ms = 0;
-  loop = startPolling({ name: 'segment-refresh', logger: platform.logger, ...pauses }, async () => {
-    if (platform.clock.now_ms() >= next_sweep_ms) {
-      await sweepWindows(platform, SWEEP_EVERY_MS);
-      next_sweep_ms = platform.clock.now_ms() + SWEEP_EVERY_MS;
-    }
-    return followOnce(platform);
-  });
-  return loop;
+  loops.push(
+    startPolling({ name: 'segment-refresh', ...pauses }, async () => {
+      if (clock.now_ms() >= next_sweep_ms) {
+        await sweepWindows(platform, SWEEP_EVERY_MS);
+        next_sweep_ms = clock.now_ms() + SWEEP_EVERY_MS;
+      }
+      return passOnce(platform);
+    }),
+    startPolling({ name: 'telling changes of segments', ...pauses }, () => tellChanges(platform)),
+  );
+  return {
+    async close() {
+      await Promise.all(loops.map((loop) => loop.close()));
+    },
+  };
 }
 
-/** Tells what has changed, and looks once at the touched players of each project; whether there may be more to do. */
-export async function followOnce(platform: Platform): Promise<boolean> {
-  const told = await tellChanges(platform);
+/** Looks once at the touched players of each project; whether there may be more to do. */
+export async function passOnce(platform: Platform): Promise<boolean> {
   const { postgres, clock, metrics } = platform;
   let passed = false;
   for (const place of await selectTouchedProjects(postgres.service)) {
@@ -48,5 +60,5 @@ export async function followOnce(platform: Platform): Promise<boolean> {
   }
   const oldest_ms = await oldestTouchMs(postgres.service);
   metrics.segmentTouchAge.set(oldest_ms === undefined ? 0 : Math.max(clock.now_ms() - oldest_ms, 0) / 1_000);
-  return told || passed;
+  return passed;
 }

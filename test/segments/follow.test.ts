@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { followOnce } from '../../processors/segment-refresh/index.ts';
+import { passOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
+import { tellChanges } from '../../src/segments/tell-changes.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
@@ -43,7 +44,8 @@ async function follow(ahead_ms = 0): Promise<void> {
     return row?.behind === false ? true : undefined;
   });
   await sweepWindows(at(ahead_ms), 0);
-  while (await followOnce(at(ahead_ms)));
+  while (await passOnce(at(ahead_ms)));
+  while (await tellChanges(at(ahead_ms)));
 }
 
 const refresh = (segment_id: string) =>
@@ -166,7 +168,7 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
     },
   };
   await sweepWindows({ ...at(HOUR_MS), clickhouse }, 0);
-  await followOnce({ ...at(HOUR_MS), clickhouse });
+  await passOnce({ ...at(HOUR_MS), clickhouse });
   expect(asked).toBe(0);
 });
 

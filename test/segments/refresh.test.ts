@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { followOnce } from '../../processors/segment-refresh/index.ts';
+import { passOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
@@ -85,7 +85,7 @@ it(`batch, one player and realtime agree for random definitions (seed ${SEED})`,
   for (const written of usable) realtime.push(await make(written, { refresh_strategy: 'realtime' }));
   const ids = players.map(({ player_id }) => player_id);
   await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await followOnce(platform));
+  while (await passOnce(platform));
   for (const [i, segment_id] of realtime.entries()) expect(await members(segment_id)).toEqual(batch[i]);
   await platform.postgres.service`delete from segment_members where tenant_id = ${place.tenant_id}`;
   for (const id of ids.slice(0, 5)) {
@@ -192,12 +192,12 @@ it('players touched while a segment is refreshed are looked at when that is done
     touchesOf(place, [EVERYTHING], [player_id]),
     new Date(NOW_MS),
   );
-  await followOnce(platform);
+  await passOnce(platform);
   expect(await members(segment_id)).toEqual([]);
   resume();
   await refreshing;
   expect(await members(segment_id)).toContain(player_id);
-  while (await followOnce(platform));
+  while (await passOnce(platform));
   expect(await members(segment_id)).toHaveLength(PLAYERS - 1);
   expect(await members(segment_id)).not.toContain(player_id);
 });
@@ -217,7 +217,7 @@ it('a segment over its limits fails alone', async () => {
   };
   const ids = players.map(({ player_id }) => player_id);
   await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await followOnce({ ...platform, clickhouse }));
+  while (await passOnce({ ...platform, clickhouse }));
   expect(await members(good)).toHaveLength(PLAYERS);
   expect(await members(bad)).toEqual([]);
   expect((await client.api('GET', `/v1/segments/${bad}`)).data['last_error']).toContain(

@@ -32,6 +32,7 @@ export class KafkaFeed {
   #options: FeedOptions;
   #buffer: KafkaMessage[] = [];
   #buffer_bytes = 0;
+  #taken_ms = performance.now();
   #paused = false;
   #stop = new AbortController();
   #wake: () => void = () => undefined;
@@ -103,16 +104,20 @@ export class KafkaFeed {
     }
   }
 
-  /** Resolves with at least one record, and then when a full batch or `linger_ms` is reached, or when stopped. */
+  /**
+   * Resolves with at least one record, and then when a full batch or `linger_ms` is reached, or when stopped. Records
+   * that came while a batch was handled have waited since: for them it counts from when that batch was taken.
+   */
   async #waitForRecords(): Promise<void> {
     const { linger_ms } = this.#options.consumer;
+    const waited_ms = this.#buffer.length === 0 ? 0 : performance.now() - this.#taken_ms;
     while (this.#buffer.length === 0 && !this.#stop.signal.aborted) await this.#woken();
-    if (linger_ms === 0) return;
+    if (waited_ms >= linger_ms) return;
     const linger = new AbortController();
     const timer = setTimeout(() => {
       linger.abort();
       this.#wake();
-    }, linger_ms);
+    }, linger_ms - waited_ms);
     while (!linger.signal.aborted && !this.#stop.signal.aborted && !this.#isFull()) await this.#woken();
     clearTimeout(timer);
   }
@@ -125,6 +130,7 @@ export class KafkaFeed {
 
   #take(): LogRecord[] {
     const { max_records } = this.#options.consumer;
+    this.#taken_ms = performance.now();
     const sizes = this.#buffer.slice(0, max_records).map(messageBytes);
     const taken = this.#buffer.splice(0, countWithin(sizes, MAX_BATCH_BYTES));
     const records = taken.map((message) => {

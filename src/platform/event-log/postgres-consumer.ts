@@ -116,13 +116,15 @@ async function consumePartition(
   let pause_ms = FIRST_PAUSE_MS;
   let next: bigint | undefined;
   let more_waits = false;
+  let read_ms = performance.now();
   while (!stop.aborted) {
     try {
       next ??= await committedOffset(sql, consumer.group, topic_id, partition);
       // A batch that ended at its limit of bytes left records behind, which have waited long enough.
-      if (!more_waits) await waitForRecords(options, appender, next, stop);
+      if (!more_waits) await waitForRecords(options, appender, { next, read_ms }, stop);
       if (stop.aborted) return;
       const { end } = appender;
+      read_ms = performance.now();
       const records = await readRecords(sql, topic_id, partition, next, end, consumer.max_records);
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
@@ -141,24 +143,28 @@ async function consumePartition(
   }
 }
 
-/** Resolves with at least one record after `next`, and then when a full batch or `linger_ms` is reached. */
+/**
+ * Resolves with at least one record after `next`, and then when a full batch or `linger_ms` is reached. Records that
+ * came while a batch was handled have waited since: for them it counts from when that batch was read, at `read_ms`.
+ */
 async function waitForRecords(
   options: MemberOptions,
   appender: PartitionAppender,
-  next: bigint,
+  { next, read_ms }: { next: bigint; read_ms: number },
   stop: AbortSignal,
 ): Promise<void> {
   const { max_records, linger_ms } = options.consumer;
+  const waited_ms = appender.end > next ? performance.now() - read_ms : 0;
   await reached(appender, next, stop);
   const full = next + BigInt(max_records) - 1n;
-  if (linger_ms === 0 || stop.aborted || appender.end > full) return;
+  if (waited_ms >= linger_ms || stop.aborted || appender.end > full) return;
   const timer = new AbortController();
   // Not AbortSignal.any: what it makes stays in the memory of `stop`, once per batch.
   const end = () => timer.abort();
   stop.addEventListener('abort', end, { once: true });
   await Promise.race([
     reached(appender, full, timer.signal),
-    sleep(linger_ms, undefined, { signal: timer.signal }).catch(() => undefined),
+    sleep(linger_ms - waited_ms, undefined, { signal: timer.signal }).catch(() => undefined),
   ]);
   stop.removeEventListener('abort', end);
   timer.abort();

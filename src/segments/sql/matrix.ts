@@ -87,7 +87,10 @@ const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
 class Leaves {
   readonly #context: ConditionContext;
   readonly #now_ms: number;
-  readonly #places = new Map<string, Place>();
+  /** By what they say: equal conditions are asked once. */
+  readonly #asked = new Map<string, Place>();
+  /** By themselves: rows are read by the thousand. */
+  readonly #places = new Map<Condition, Place>();
   readonly #totals: Total[] = [];
   readonly #wheres: string[] = ['toUInt8(1)'];
   readonly #fields: (Interval & { field: TraitFieldName })[] = [];
@@ -100,11 +103,13 @@ class Leaves {
 
   add(condition: Condition): void {
     const key = JSON.stringify(condition);
-    if (!this.#places.has(key)) this.#places.set(key, this.#placeOf(condition));
+    const place = this.#asked.get(key) ?? this.#placeOf(condition);
+    this.#asked.set(key, place);
+    this.#places.set(condition, place);
   }
 
   holds(condition: Condition, row: Readonly<Record<string, unknown>>): boolean {
-    const place = this.#places.get(JSON.stringify(condition));
+    const place = this.#places.get(condition);
     if (place === undefined) throw new Error('a condition was not asked for');
     const cell = row[place.column];
     const value = place.index === undefined ? cell : (cell as unknown[])[place.index];
