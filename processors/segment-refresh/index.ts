@@ -47,18 +47,27 @@ export async function startSegmentRefresh(
   };
 }
 
-/** Looks once at the touched players of each project; whether there may be more to do. */
+/**
+ * Looks once at the touched players of each project; whether there may be more to do. A project that fails stops no
+ * other; then this rejects after the last one, so that it comes again after a pause.
+ */
 export async function passOnce(platform: Platform): Promise<boolean> {
   const { postgres, clock, metrics } = platform;
   let passed = false;
+  let failure: unknown;
   for (const place of await selectTouchedProjects(postgres.service)) {
     const done = metrics.segmentPassSeconds.startTimer();
-    if (await passOverTouches(platform, place)) {
-      passed = true;
-      done();
+    try {
+      if (await passOverTouches(platform, place)) {
+        passed = true;
+        done();
+      }
+    } catch (error) {
+      failure ??= error;
     }
   }
   const oldest_ms = await oldestTouchMs(postgres.service);
   metrics.segmentTouchAge.set(oldest_ms === undefined ? 0 : Math.max(clock.now_ms() - oldest_ms, 0) / 1_000);
+  if (failure !== undefined) throw failure;
   return passed;
 }

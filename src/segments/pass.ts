@@ -3,7 +3,7 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Group } from './conditions.ts';
 import { readDefinition } from './definition.ts';
-import { EVERYTHING, readOfSegment } from './dependencies.ts';
+import { EVERYTHING } from './dependencies.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
 import {
   changeMemberships,
@@ -12,18 +12,19 @@ import {
   shareMemberships,
   type Membership,
 } from './membership-queries.ts';
-import { markFailed, type Place } from './queries.ts';
+import { markFailed, type Place, type SegmentRef } from './queries.ts';
 import { copyPendingChanges } from './tell-changes.ts';
 import {
   deleteTouches,
   insertTouches,
   readTouches,
   resolvePlayers,
-  selectFollowed,
+  selectDeferredSegments,
   selectFollowedSegments,
   type FollowedSegment,
   type QueuedTouch,
 } from './touch-queries.ts';
+import { touchReaders } from './touch.ts';
 
 export type PassDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
@@ -55,32 +56,24 @@ export async function passOverTouches(deps: PassDeps, place: Place): Promise<boo
   const { postgres, clock } = deps;
   return postgres.service.begin(async (tx) => {
     if (!(await lockProjectPasses(tx, place, false))) return false;
-    const touches = boundPlayers(await readTouches(tx, place, MAX_TOUCHES));
+    const quiet = await shareMemberships(tx, refsOf(place, await selectDeferredSegments(tx, place)), false);
+    const touches = boundPlayers(await readTouches(tx, place, [...quiet], MAX_TOUCHES));
     if (touches.length === 0) return false;
     const now = new Date(clock.now_ms());
     const segments = (await selectFollowedSegments(tx, place, 'realtime')).filter((segment) =>
       touches.some((touch) => concerns(touch, segment)),
     );
-    const free = await shareMemberships(
-      tx,
-      segments.map(({ segment_id }) => ({ ...place, segment_id })),
-      false,
-    );
-    const waiting = segments.filter(({ segment_id }) => !free.has(segment_id));
-    const deferred = touches.filter(
-      ({ segment_id }) => segment_id !== null && waiting.some((one) => one.segment_id === segment_id),
-    );
-    const done = touches.filter((touch) => !deferred.includes(touch));
-    if (done.length === 0) return false;
+    const free = await shareMemberships(tx, refsOf(place, segments), false);
     const players = await resolvePlayers(
       tx,
       place,
-      done.flatMap(({ player_ids }) => player_ids),
+      touches.flatMap(({ player_ids }) => player_ids),
     );
+    // Those that are being refreshed look at them when that is done.
     await insertTouches(
       tx,
-      waiting
-        .filter((segment) => done.some((touch) => concerns(touch, segment)))
+      segments
+        .filter(({ segment_id }) => !free.has(segment_id))
         .map(({ segment_id, reads }) => ({ ...place, reads, segment_id, player_ids: players.player_ids })),
       now,
     );
@@ -89,10 +82,14 @@ export async function passOverTouches(deps: PassDeps, place: Place): Promise<boo
     await deleteTouches(
       tx,
       place,
-      done.map(({ touch_id }) => touch_id),
+      touches.map(({ touch_id }) => touch_id),
     );
     return true;
   });
+}
+
+function refsOf(place: Place, segments: readonly { segment_id: string }[]): SegmentRef[] {
+  return segments.map(({ segment_id }) => ({ ...place, segment_id }));
 }
 
 /** Whole touches, up to the number of players of one pass; the first always. */
@@ -182,21 +179,4 @@ async function matchEach(
     const first = await matchEach(deps, tx, place, players, candidates.slice(0, half), now);
     return [...first, ...(await matchEach(deps, tx, place, players, candidates.slice(half), now))];
   }
-}
-
-/** Realtime segments that refer to a segment look at who entered or left it. */
-async function touchReaders(tx: Tx, place: Place, changed: readonly Membership[], now: Date): Promise<void> {
-  if (changed.length === 0) return;
-  const [followed] = await selectFollowed(tx, place);
-  const players = new Map<string, string[]>();
-  for (const { segment_id, player_id } of changed) {
-    const reads = readOfSegment(segment_id);
-    if (followed?.reads.includes(reads) === true)
-      players.set(reads, [...(players.get(reads) ?? []), player_id]);
-  }
-  await insertTouches(
-    tx,
-    [...players].map(([reads, player_ids]) => ({ ...place, reads: [reads], player_ids })),
-    now,
-  );
 }

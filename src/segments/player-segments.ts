@@ -56,7 +56,7 @@ async function evaluateNext(
   done: Set<string>,
 ): Promise<Verdict & { evaluated: number }> {
   const { postgres, clock } = deps;
-  return postgres.service.begin(async (tx) => {
+  return postgres.patient.begin(async (tx) => {
     const segments = await selectFollowedSegments(tx, place, 'every');
     const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
     const next = segments.filter(

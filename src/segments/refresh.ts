@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { readDefinition } from './definition.ts';
-import { dependenciesOf, readOfSegment } from './dependencies.ts';
+import { dependenciesOf } from './dependencies.ts';
 import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';
 import {
   changeStagedMembership,
@@ -23,10 +23,9 @@ import {
   type SegmentRef,
 } from './queries.ts';
 import { requireSegment, segmentNotFound } from './read.ts';
-import { insertTouches, selectFollowed } from './touch-queries.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { copyPendingChanges } from './tell-changes.ts';
-import { touchesOf } from './touch.ts';
+import { touchReaders } from './touch.ts';
 
 export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
 
@@ -85,7 +84,7 @@ async function refreshAlone(
 ): Promise<MembershipChange & { matched: number }> {
   const { postgres, clock } = deps;
   try {
-    return await postgres.service.begin(async (tx) => {
+    return await postgres.patient.begin(async (tx) => {
       await lockMembership(tx, ref);
       const segment = await selectLiveSegment(tx, ref);
       if (segment === undefined) throw segmentNotFound(ref.segment_id);
@@ -106,7 +105,12 @@ async function refreshAlone(
         note('writing', done, found.length),
       );
       await markComputed(tx, ref, new Date(now_ms));
-      await touchReaders(tx, ref, found, new Date(now_ms));
+      await touchReaders(
+        tx,
+        ref,
+        found.map(({ player_id }) => ({ segment_id: ref.segment_id, player_id })),
+        new Date(now_ms),
+      );
       const [after] = await selectSegment(tx, ref);
       return { matched: Number(after?.estimated_size ?? 0n), ...change };
     });
@@ -139,28 +143,6 @@ async function writeDifference(
   return changeStagedMembership(tx, ref, now);
 }
 
-/** Realtime segments that refer to this one look at who changed. */
-async function touchReaders(
-  tx: Tx,
-  ref: SegmentRef,
-  found: readonly MembershipDifference[],
-  now: Date,
-): Promise<void> {
-  const reads = readOfSegment(ref.segment_id);
-  const [followed] = await selectFollowed(tx, ref);
-  if (followed === undefined || !followed.reads.includes(reads)) return;
-  const { tenant_id, project_id } = ref;
-  await insertTouches(
-    tx,
-    touchesOf(
-      { tenant_id, project_id },
-      [reads],
-      found.map(({ player_id }) => player_id),
-    ),
-    now,
-  );
-}
-
 async function noteFailure(
   { postgres, logger }: RefreshDeps,
   ref: SegmentRef,
@@ -182,7 +164,7 @@ export async function purgeSegment(
   ref: SegmentRef,
 ): Promise<void> {
   for (let purged = MAX_PURGED; purged === MAX_PURGED;) {
-    purged = await postgres.service.begin(async (tx) => {
+    purged = await postgres.patient.begin(async (tx) => {
       await lockMembership(tx, ref);
       return purgeMembers(tx, ref, MAX_PURGED);
     });

@@ -3,17 +3,21 @@ import { findPassedWindows } from './evaluation-queries.ts';
 import { insertTouches, markSwept, selectSweeps, type SweepTask } from './touch-queries.ts';
 import { touchesOf } from './touch.ts';
 
-export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
+export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
 /**
  * Finds the players for whom a window of a realtime segment has passed since the last sweep, and queues them. Only
  * those with an event or a date on a window's edge can have changed. The position moves with what was found: a crash
- * repeats the sweep. Projects without windows cost nothing.
+ * repeats the sweep, and a failure stops no other project. Projects without windows cost nothing.
  */
 export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
-  const { postgres, clock } = deps;
+  const { postgres, clock, logger } = deps;
   const until = new Date(clock.now_ms() - every_ms);
-  for (const task of await selectSweeps(postgres.service, until)) await sweepProject(deps, task);
+  for (const task of await selectSweeps(postgres.service, until)) {
+    await sweepProject(deps, task).catch((error: unknown) =>
+      logger.warn({ err: error, project_id: task.project_id }, 'a sweep failed; it comes again'),
+    );
+  }
 }
 
 async function sweepProject({ postgres, clickhouse, clock }: SweepDeps, task: SweepTask): Promise<void> {

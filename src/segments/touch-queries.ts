@@ -55,16 +55,28 @@ export interface QueuedTouch {
   segment_id: string | null;
 }
 
-/** The project's oldest touches. */
+/** The segments of a project that have put off looking at somebody because they were being refreshed. */
+export async function selectDeferredSegments(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+): Promise<{ segment_id: string }[]> {
+  return tx<{ segment_id: string }[]>`
+    select distinct segment_id from segment_touches
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id is not null`;
+}
+
+/** The project's oldest touches; of those that were put off the ones of `quiet` segments, which nobody refreshes now. */
 export async function readTouches(
   tx: Tx,
   { tenant_id, project_id }: Place,
+  quiet: readonly string[],
   limit: number,
 ): Promise<QueuedTouch[]> {
   return tx<QueuedTouch[]>`
     select touch_id, reads, player_ids::text[] as player_ids, segment_id::text as segment_id
     from segment_touches
     where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and (segment_id is null or segment_id = any(${plainArray(quiet)}::text::uuid[]))
     order by touch_id limit ${limit}`;
 }
 

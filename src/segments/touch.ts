@@ -1,5 +1,6 @@
 import type { Tx } from '../platform/postgres/port.ts';
-import { EVERYTHING, PROFILE, readOfEvent } from './dependencies.ts';
+import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
+import type { Membership } from './membership-queries.ts';
 import type { Place } from './queries.ts';
 import { insertTouches, selectFollowed, type Touch } from './touch-queries.ts';
 
@@ -65,6 +66,20 @@ interface ChangedPlayer extends Place {
 /** Queues players of whom something has changed in ClickHouse. */
 export async function touchEach(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
   await queue(tx, await selectFollowed(tx), changed, now);
+}
+
+/** Has realtime segments that refer to a segment look at who entered or left it. */
+export async function touchReaders(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  changed: readonly Membership[],
+  now: Date,
+): Promise<void> {
+  if (changed.length === 0) return;
+  const players = changed.map(({ segment_id, player_id }) => {
+    return { tenant_id, project_id, player_id, reads: readOfSegment(segment_id) };
+  });
+  await queue(tx, await selectFollowed(tx, { tenant_id, project_id }), players, now);
 }
 
 async function queue(

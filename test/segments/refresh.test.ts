@@ -7,10 +7,11 @@ import { readDefinition } from '../../src/segments/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
+import { sweepWindows } from '../../src/segments/sweep.ts';
 import { insertTouches } from '../../src/segments/touch-queries.ts';
 import { touchesOf } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { startTestService, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
 import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
@@ -153,9 +154,8 @@ async function killRefreshes(): Promise<void> {
   });
 }
 
-it('players touched while a segment is refreshed are looked at when that is done', async () => {
-  const [one] = await populate(4);
-  const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
+/** A refresh that stands still after it has compared, until it is told to go on. */
+async function pausedRefresh(segment_id: string) {
   let resume: () => void = () => undefined;
   const paused = new Promise<void>((resolve) => (resume = resolve));
   let comparing: () => void = () => undefined;
@@ -169,8 +169,95 @@ it('players touched while a segment is refreshed are looked at when that is done
       return rows as never;
     },
   };
-  const refreshing = refreshSegment({ ...platform, clickhouse }, ref(segment_id));
+  const done = refreshSegment({ ...platform, clickhouse }, ref(segment_id));
   await compared;
+  return { done, resume };
+}
+
+it('however long the queue of those is, other segments go on', async () => {
+  const [one] = await populate(7);
+  const busy = await client.make([everybody], { refresh_strategy: 'realtime' });
+  const other = await client.make([everybody], { refresh_strategy: 'realtime' });
+  const player_ids = [one?.player_id ?? ''];
+  const { done, resume } = await pausedRefresh(busy);
+  const { service: sql } = platform.postgres;
+  const deferred = { ...place, reads: [EVERYTHING], player_ids, segment_id: busy };
+  await insertTouches(
+    sql,
+    Array.from({ length: 300 }, () => deferred),
+    new Date(NOW_MS),
+  );
+  await insertTouches(sql, touchesOf(place, [EVERYTHING], player_ids), new Date(NOW_MS));
+  while (await passOnce(platform));
+  expect(await members(other)).toEqual(player_ids);
+  resume();
+  await done;
+  while (await passOnce(platform));
+  const left = await sql`select from segment_touches where tenant_id = ${place.tenant_id}`;
+  expect(left).toHaveLength(0);
+});
+
+it('whoever waits for a refresh takes no connection that processors need', async () => {
+  const [one] = await populate(8);
+  const segment_id = await client.make([everybody]);
+  const { done, resume } = await pausedRefresh(segment_id);
+  const waiting = [
+    ...Array.from({ length: 12 }, () => refreshSegment(platform, ref(segment_id))),
+    ...Array.from({ length: 12 }, () =>
+      client.api('POST', `/v1/players/${one?.player_id ?? ''}/refresh-segments`),
+    ),
+  ];
+  const { service: sql } = platform.postgres;
+  await eventually('they wait', async () => {
+    const [row] = await sql<{ count: number }[]>`
+      select count(*)::integer as count from pg_locks where locktype = 'advisory' and not granted`;
+    return (row?.count ?? 0) >= 3 ? true : undefined;
+  });
+  // They have had the time to take what there is.
+  await Promise.all(Array.from({ length: 5 }, () => client.api('GET', `/v1/segments/${segment_id}`)));
+  await Promise.all(Array.from({ length: 5 }, () => sql.begin((tx) => tx`select pg_sleep(0.05)`)));
+  expect(await members(segment_id)).toEqual([]);
+  resume();
+  await Promise.all([done, ...waiting]);
+  expect(await members(segment_id)).toHaveLength(PLAYERS);
+});
+
+it('a project whose questions fail stops no other', async () => {
+  const failing = place;
+  const [stuck] = await populate(9);
+  await client.make(
+    [everybody, { type: 'trait', field: 'last_seen_at', op: 'within_last', value: { hours: 1 } }],
+    {
+      refresh_strategy: 'realtime',
+    },
+  );
+  const tenant = await service.newTenant();
+  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  client = segmentClient({ ...service, ...tenant });
+  const [one] = await populate(10);
+  const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    query: (sql, params) =>
+      params?.['tenant_id'] === failing.tenant_id
+        ? Promise.reject(new Error('no such luck'))
+        : platform.clickhouse.query(sql, params),
+  };
+  const { service: sql } = platform.postgres;
+  await insertTouches(sql, touchesOf(failing, [EVERYTHING], [stuck?.player_id ?? '']), new Date(NOW_MS));
+  await insertTouches(sql, touchesOf(place, [EVERYTHING], [one?.player_id ?? '']), new Date(NOW_MS));
+  const broken = { ...platform, clickhouse };
+  await expect(passOnce(broken)).rejects.toThrow('no such luck');
+  expect(await members(segment_id)).toEqual([one?.player_id]);
+  await expect(sweepWindows(broken, 0)).resolves.toBeUndefined();
+  const left = await sql`select from segment_touches where tenant_id = ${failing.tenant_id}`;
+  expect(left).toHaveLength(1);
+});
+
+it('players touched while a segment is refreshed are looked at when that is done', async () => {
+  const [one] = await populate(4);
+  const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
+  const { done, resume } = await pausedRefresh(segment_id);
   // Somebody leaves in the meantime: the refresh has seen it matching, and will write so.
   const player_id = one?.player_id ?? '';
   await platform.clickhouse.insertLines(
@@ -195,7 +282,7 @@ it('players touched while a segment is refreshed are looked at when that is done
   await passOnce(platform);
   expect(await members(segment_id)).toEqual([]);
   resume();
-  await refreshing;
+  await done;
   expect(await members(segment_id)).toContain(player_id);
   while (await passOnce(platform));
   expect(await members(segment_id)).toHaveLength(PLAYERS - 1);

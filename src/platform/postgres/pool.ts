@@ -10,6 +10,7 @@ import { Transactions } from './transactions.ts';
 export const APPLICATION = 'engagement';
 
 const POOL_SIZE = 10;
+const PATIENT_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
 const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
@@ -84,8 +85,10 @@ export function openPostgres(url: string): Postgres {
   const transactions = new Transactions(openLanes(url, api, POOL_SIZE));
   const reader = new OneTripReader(openLanes(url, api, POOL_SIZE));
   const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
+  const patient = connectPool(url, { role: 'engagement_service', for_key_batches: true, max: PATIENT_POOL_SIZE });
   return {
     service,
+    patient,
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return transactions.run('', (tx) => {
@@ -106,6 +109,7 @@ export function openPostgres(url: string): Postgres {
         transactions.close(CLOSE_TIMEOUT_S),
         reader.close(CLOSE_TIMEOUT_S),
         service.end({ timeout: CLOSE_TIMEOUT_S }),
+        patient.end({ timeout: CLOSE_TIMEOUT_S }),
       ]);
     },
   };

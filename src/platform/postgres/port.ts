@@ -26,6 +26,11 @@ export interface Postgres {
   ): Promise<Result[]>;
   /** The service role of processors, sign-in and provisioning: sees every tenant, so every query names one. */
   service: Db;
+  /**
+   * The service role for transactions that last, or wait long for others: a few connections of their own, so that however
+   * many there are they take none that a processor needs. The rest waits its turn.
+   */
+  patient: Db;
   /** Rejects when Postgres does not answer now. */
   ping(): Promise<void>;
   close(): Promise<void>;
