@@ -18,7 +18,7 @@ const FEWER_RUNS = { FUZZ_RUNS, ORACLE_RUNS };
 export default defineConfig({
   test: {
     // Each file starts a Postgres and a ClickHouse; more than two at once starve each other.
-    maxWorkers: 2,
+    maxWorkers: 3,
     projects: [
       {
         test: {

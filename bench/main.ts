@@ -6,6 +6,7 @@ import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
+import { benchMessaging } from './messaging.ts';
 import { benchReads } from './reads.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
@@ -39,12 +40,13 @@ const BENCHES: Record<string, Bench> = {
   tenancy: () => benchTenancy(),
   segments: () => withIdleService(benchSegments),
   'segment-latency': benchSegmentLatency,
+  messaging: () => withIdleService(benchMessaging),
   latency: benchLatency,
   memory: benchMemory,
 };
 
 /** Not run unless named: one starts servers, which not every machine has, the others take long. */
-const NAMED_ONLY = new Set(['intake-kafka', 'memory', 'segments', 'segment-latency']);
+const NAMED_ONLY = new Set(['intake-kafka', 'memory', 'segments', 'segment-latency', 'messaging']);
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2);

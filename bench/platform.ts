@@ -9,3 +9,9 @@ export function openBenchPlatform(config: Config): Promise<Platform> {
   if (given === undefined) return openEmbeddedPlatform(config);
   return openDistributedPlatform(config, JSON.parse(given) as Servers);
 }
+
+/** Where the platform's Postgres listens, with its user and password. */
+export function postgresUrlOf({ postgres }: Platform): string {
+  const { host, port, user, pass, database } = postgres.service.options;
+  return `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${database}`;
+}

@@ -1,5 +1,29 @@
 -- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.
 
+CREATE TABLE default.campaign_sends
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `send_id` UUID,
+    `campaign_id` Nullable(UUID),
+    `variant_id` Nullable(UUID),
+    `channel` LowCardinality(String),
+    `status` LowCardinality(String),
+    `error_code` LowCardinality(Nullable(String)),
+    `enqueued_at` DateTime64(3, 'UTC'),
+    `sent_at` Nullable(DateTime64(3, 'UTC')),
+    `delivered_at` Nullable(DateTime64(3, 'UTC')),
+    `opened_at` Nullable(DateTime64(3, 'UTC')),
+    `clicked_at` Nullable(DateTime64(3, 'UTC')),
+    `bounced_at` Nullable(DateTime64(3, 'UTC')),
+    `mirrored_at` DateTime64(3, 'UTC') DEFAULT now64(3),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, assumeNotNull(campaign_id), send_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
 CREATE TABLE default.events
 (
     `tenant_id` UUID,
@@ -55,6 +79,54 @@ CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by
 )
 AS SELECT *
 FROM default.events;
+
+CREATE TABLE default.message_sends
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `send_id` UUID,
+    `campaign_id` Nullable(UUID),
+    `variant_id` Nullable(UUID),
+    `channel` LowCardinality(String),
+    `status` LowCardinality(String),
+    `error_code` LowCardinality(Nullable(String)),
+    `enqueued_at` DateTime64(3, 'UTC'),
+    `sent_at` Nullable(DateTime64(3, 'UTC')),
+    `delivered_at` Nullable(DateTime64(3, 'UTC')),
+    `opened_at` Nullable(DateTime64(3, 'UTC')),
+    `clicked_at` Nullable(DateTime64(3, 'UTC')),
+    `bounced_at` Nullable(DateTime64(3, 'UTC')),
+    `mirrored_at` DateTime64(3, 'UTC') DEFAULT now64(3),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, player_id, send_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE MATERIALIZED VIEW default.message_sends_to_campaign_sends TO default.campaign_sends
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `player_id` UUID,
+    `send_id` UUID,
+    `campaign_id` Nullable(UUID),
+    `variant_id` Nullable(UUID),
+    `channel` LowCardinality(String),
+    `status` LowCardinality(String),
+    `error_code` LowCardinality(Nullable(String)),
+    `enqueued_at` DateTime64(3, 'UTC'),
+    `sent_at` Nullable(DateTime64(3, 'UTC')),
+    `delivered_at` Nullable(DateTime64(3, 'UTC')),
+    `opened_at` Nullable(DateTime64(3, 'UTC')),
+    `clicked_at` Nullable(DateTime64(3, 'UTC')),
+    `bounced_at` Nullable(DateTime64(3, 'UTC')),
+    `mirrored_at` DateTime64(3, 'UTC'),
+    `revision` UInt64
+)
+AS SELECT *
+FROM default.message_sends
+WHERE campaign_id IS NOT NULL;
 
 CREATE DICTIONARY default.player_alias
 (

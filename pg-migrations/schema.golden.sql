@@ -18,6 +18,12 @@ CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
 
+CREATE OR REPLACE FUNCTION public.new_id()
+ RETURNS uuid
+ LANGUAGE sql
+ PARALLEL SAFE
+RETURN uuidv7();
+
 CREATE OR REPLACE FUNCTION public.note_fx_rate_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -145,6 +151,81 @@ create policy every_tenant on bets for all to engagement_service using (true);
 create policy own_tenant on bets for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bets to engagement_api;
 grant delete, insert, select, update on public.bets to engagement_service;
+
+create table public.campaign_batches (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  from_player_id uuid not null,
+  until_player_id uuid,
+  constraint campaign_batches_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, from_player_id)
+);
+-- row-level security of public.campaign_batches: enabled, forced
+create policy every_tenant on campaign_batches for all to engagement_service using (true);
+create policy own_tenant on campaign_batches for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.campaign_batches to engagement_api;
+grant delete, insert, select, update on public.campaign_batches to engagement_service;
+
+create table public.campaign_variants (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  variant_id uuid not null,
+  name text not null,
+  label text not null,
+  template_id uuid,
+  weight integer not null,
+  sort_order integer not null,
+  is_default boolean not null default false,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint campaign_variants_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, variant_id),
+  constraint campaign_variants_weight_check CHECK ((weight > 0))
+);
+-- row-level security of public.campaign_variants: enabled, forced
+create policy every_tenant on campaign_variants for all to engagement_service using (true);
+create policy own_tenant on campaign_variants for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.campaign_variants to engagement_api;
+grant delete, insert, select, update on public.campaign_variants to engagement_service;
+
+create table public.campaigns (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  name text not null,
+  type text not null,
+  channel text not null,
+  segment_id uuid,
+  template_id uuid,
+  provider_id uuid,
+  schedule_at timestamp with time zone,
+  trigger_event text,
+  goal_event text,
+  goal_attribution_days integer,
+  goal_value_property text,
+  status text not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  last_error text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint campaigns_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint campaigns_goal_attribution_days_check CHECK ((goal_attribution_days > 0)),
+  constraint campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
+  constraint campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'sent'::text, 'cancelled'::text]))),
+  constraint campaigns_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
+  constraint campaigns_type_check CHECK ((type = ANY (ARRAY['broadcast'::text, 'triggered'::text, 'journey'::text])))
+);
+CREATE INDEX campaigns_by_age ON public.campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC);
+CREATE INDEX campaigns_due ON public.campaigns USING btree (schedule_at) WHERE ((status = 'scheduled'::text) AND (deleted_at IS NULL));
+CREATE INDEX campaigns_sending ON public.campaigns USING btree (tenant_id, project_id) WHERE (status = 'sending'::text);
+-- row-level security of public.campaigns: enabled, forced
+create policy every_tenant on campaigns for all to engagement_service using (true);
+create policy own_tenant on campaigns for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.campaigns to engagement_api;
+grant delete, insert, select, update on public.campaigns to engagement_service;
 
 create table public.currencies (
   tenant_id uuid not null,
@@ -317,6 +398,85 @@ create policy own_tenant on memberships for all to engagement_api using ((tenant
 grant delete, insert, select, update on public.memberships to engagement_api;
 grant delete, insert, select, update on public.memberships to engagement_service;
 
+create table public.message_sends (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  send_id uuid not null,
+  campaign_id uuid,
+  journey_run_id uuid,
+  occasion text not null default ''::text,
+  player_id uuid not null,
+  channel text not null,
+  template_id uuid,
+  variant_id uuid,
+  provider_id uuid,
+  recipient text,
+  status text not null,
+  error_code text,
+  provider_message_id text,
+  context jsonb,
+  attempts smallint not null default 0,
+  retry_at timestamp with time zone,
+  messenger_id uuid,
+  counted_at timestamp with time zone,
+  enqueued_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  delivered_at timestamp with time zone,
+  opened_at timestamp with time zone,
+  clicked_at timestamp with time zone,
+  bounced_at timestamp with time zone,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint message_sends_pkey PRIMARY KEY (tenant_id, project_id, send_id),
+  constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
+) with (fillfactor=80);
+CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
+CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
+CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btree (tenant_id, provider_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
+CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, occasion, tenant_id, project_id);
+CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
+CREATE INDEX message_sends_sending ON public.message_sends USING btree (messenger_id) WHERE (status = 'sending'::text);
+-- row-level security of public.message_sends: enabled, forced
+create policy every_tenant on message_sends for all to engagement_service using (true);
+create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.message_sends to engagement_api;
+grant delete, insert, select, update on public.message_sends to engagement_service;
+
+create table public.messaging_providers (
+  tenant_id uuid not null,
+  provider_id uuid not null,
+  name text not null,
+  kind text not null,
+  channel text not null,
+  status text not null,
+  config jsonb not null,
+  credentials bytea,
+  rate_per_second integer,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint messaging_providers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint messaging_providers_kind_check CHECK ((kind = ANY (ARRAY['smtp'::text, 'sendgrid'::text, 'twilio'::text, 'fcm'::text, 'sandbox'::text]))),
+  constraint messaging_providers_pkey PRIMARY KEY (tenant_id, provider_id),
+  constraint messaging_providers_rate_per_second_check CHECK ((rate_per_second > 0)),
+  constraint messaging_providers_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text]))),
+  constraint messaging_providers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+CREATE INDEX messaging_providers_by_age ON public.messaging_providers USING btree (tenant_id, created_at DESC, provider_id DESC);
+CREATE UNIQUE INDEX messaging_providers_by_id ON public.messaging_providers USING btree (provider_id);
+-- row-level security of public.messaging_providers: enabled, forced
+create policy every_tenant on messaging_providers for all to engagement_service using (true);
+create policy own_tenant on messaging_providers for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.messaging_providers to engagement_api;
+grant delete, insert, select, update on public.messaging_providers to engagement_service;
+
+create table public.messengers (
+  messenger_id uuid not null,
+  alive_until timestamp with time zone not null,
+  constraint messengers_pkey PRIMARY KEY (messenger_id)
+);
+grant delete, insert, select, update on public.messengers to engagement_service;
+
 create table public.mirror_positions (
   name text not null,
   changed_xid xid8 not null,
@@ -411,6 +571,7 @@ create table public.players (
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
   is_introduced boolean not null default false,
+  cooldown_until timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
   constraint players_pkey PRIMARY KEY (tenant_id, project_id, player_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -439,6 +600,28 @@ create policy every_tenant on projects for all to engagement_service using (true
 create policy own_tenant on projects for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.projects to engagement_api;
 grant delete, insert, select, update on public.projects to engagement_service;
+
+create table public.sandbox_messages (
+  tenant_id uuid not null,
+  provider_id uuid not null,
+  message_id uuid not null,
+  send_id uuid,
+  channel text not null,
+  recipient text not null,
+  subject text,
+  preheader text,
+  body text not null,
+  data jsonb not null,
+  headers jsonb not null,
+  sent_at timestamp with time zone not null,
+  constraint sandbox_messages_pkey PRIMARY KEY (tenant_id, provider_id, message_id)
+);
+CREATE INDEX sandbox_messages_by_send ON public.sandbox_messages USING btree (tenant_id, send_id);
+-- row-level security of public.sandbox_messages: enabled, forced
+create policy every_tenant on sandbox_messages for all to engagement_service using (true);
+create policy own_tenant on sandbox_messages for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.sandbox_messages to engagement_api;
+grant delete, insert, select, update on public.sandbox_messages to engagement_service;
 
 create table public.schema_migrations (
   folder text not null,
@@ -552,6 +735,49 @@ create table public.sink_positions (
   constraint sink_positions_pkey PRIMARY KEY (topic, partition)
 );
 grant delete, insert, select, update on public.sink_positions to engagement_service;
+
+create table public.suppressions (
+  tenant_id uuid not null,
+  channel text not null,
+  address text not null,
+  reason text not null,
+  created_at timestamp with time zone not null,
+  constraint suppressions_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint suppressions_pkey PRIMARY KEY (tenant_id, channel, address),
+  constraint suppressions_reason_check CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text]))),
+  constraint suppressions_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+-- row-level security of public.suppressions: enabled, forced
+create policy every_tenant on suppressions for all to engagement_service using (true);
+create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.suppressions to engagement_api;
+grant delete, insert, select, update on public.suppressions to engagement_service;
+
+create table public.templates (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  template_id uuid not null,
+  name text not null,
+  channel text not null,
+  status text not null,
+  subject text,
+  preheader text,
+  body text not null,
+  data jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint templates_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint templates_pkey PRIMARY KEY (tenant_id, project_id, template_id),
+  constraint templates_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'archived'::text]))),
+  constraint templates_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX templates_by_age ON public.templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC);
+-- row-level security of public.templates: enabled, forced
+create policy every_tenant on templates for all to engagement_service using (true);
+create policy own_tenant on templates for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.templates to engagement_api;
+grant delete, insert, select, update on public.templates to engagement_service;
 
 create table public.tenant_configs (
   tenant_id uuid not null,

@@ -25,6 +25,11 @@ const environmentSchema = z.object({
   AUTH_ISSUER: optionalText,
   AUTH_AUDIENCE: optionalText,
   INTERNAL_SECRET: z.string().min(32).optional(),
+  CREDENTIALS_KEY: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'must be 32 bytes in hexadecimal')
+    .optional(),
+  PUBLIC_URL: providerUrl.optional(),
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
   FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
   RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
@@ -43,6 +48,7 @@ export const ROLES = [
   'analytics-sink',
   'player-mirror',
   'segment-refresh',
+  'messenger',
   'fx-restater',
   'event-rewriter',
   'scheduler',
@@ -78,6 +84,10 @@ export interface Config {
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
   /** Absent: one is made and kept in `data_dir`. */
   internal_secret: string | undefined;
+  /** 32 bytes in hexadecimal, with which the credentials of messaging providers are encrypted. Absent: as above. */
+  credentials_key: string | undefined;
+  /** Where players and messaging providers reach the base API, without a slash at the end. */
+  public_url: string;
   /** Where exchange rates come from. */
   fx: FxUrls;
   rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
@@ -108,6 +118,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     servers: readServers(env),
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
+    credentials_key: env.CREDENTIALS_KEY,
+    public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },

@@ -6,16 +6,24 @@ export const ERRORS = {
   BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'the Content-Type is not application/json' },
   UNAUTHORIZED: { status: 401, when: 'the credential is missing, malformed, expired or revoked' },
-  FORBIDDEN: { status: 403, when: 'the credential is valid but may not do this' },
+  FORBIDDEN: {
+    status: 403,
+    when: "the credential is valid but may not do this; 401: a webhook's signature is bad",
+  },
   NOT_FOUND: { status: 404, when: 'no such path or resource' },
   PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
   API_KEY_NOT_FOUND: { status: 404, when: 'the API key does not exist in this project' },
   PROJECT_NOT_FOUND: { status: 404, when: 'the project does not exist in this tenant' },
   SEGMENT_NOT_FOUND: { status: 404, when: 'the segment does not exist in this project' },
+  TEMPLATE_NOT_FOUND: { status: 404, when: 'the template does not exist in this project' },
+  PROVIDER_NOT_FOUND: { status: 404, when: 'the messaging provider does not exist in this tenant' },
+  CAMPAIGN_NOT_FOUND: { status: 404, when: 'the campaign does not exist in this project' },
+  VARIANT_NOT_FOUND: { status: 404, when: 'the variant does not exist in this campaign' },
   TENANT_NOT_FOUND: { status: 404, when: 'the tenant does not exist' },
   FX_RATE_NOT_FOUND: { status: 404, when: 'no rate between the two currencies is known' },
   METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
   CONFLICT: { status: 409, when: 'the change collides with another record' },
+  CAMPAIGN_INVALID_STATUS: { status: 409, when: 'the campaign is in a status that does not allow this' },
   IDEMPOTENCY_IN_PROGRESS: {
     status: 409,
     when: 'a request with this Idempotency-Key is being worked on; see Retry-After',
@@ -34,6 +42,12 @@ export const ERRORS = {
     status: 422,
     when: 'a segment needs more time or memory than one question may take',
   },
+  TEMPLATE_INVALID: {
+    status: 422,
+    when: 'a template is no usable Liquid; details name the field, line and column',
+  },
+  TEMPLATE_NOT_ACTIVE: { status: 422, when: 'only templates with status active are sent' },
+  PROVIDER_NOT_CONFIGURED: { status: 422, when: 'no active messaging provider serves the channel' },
   IDEMPOTENCY_KEY_REUSED: { status: 422, when: 'this Idempotency-Key was used for another request' },
   RATE_LIMITED: { status: 429, when: 'the rate limit is exceeded; see Retry-After' },
   INTERNAL_ERROR: { status: 500, when: 'a fault of the service; the log has the cause under the request id' },
@@ -59,6 +73,8 @@ interface ApiErrorOptions {
   details?: ErrorDetails;
   /** Seconds for the `Retry-After` header. */
   retry_after_s?: number;
+  /** Where one code has several; absent: that of {@link ERRORS}. */
+  status?: number;
 }
 
 /** An error with a code of {@link ERRORS}; the error handler turns it into the error envelope of spec part 1. */
@@ -73,10 +89,20 @@ export class ApiError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ApiError';
     this.code = code;
-    this.status = ERRORS[code].status;
+    this.status = options.status ?? ERRORS[code].status;
     this.details = options.details;
     this.retry_after_s = options.retry_after_s;
   }
+}
+
+/** What FORBIDDEN comes with where a signature is at fault, not a permission (spec part 7). */
+export const SIGNATURE_STATUS = 401;
+
+/** 401 FORBIDDEN: a webhook's signature is bad, or too old to be believed. It does not say which. */
+export function signatureRefused(): ApiError {
+  const message =
+    'the signature is missing, wrong or out of its time: check the secret, the URL and the clock';
+  return new ApiError('FORBIDDEN', message, { status: SIGNATURE_STATUS });
 }
 
 /** 422 VALIDATION_ERROR with `details.issues`. */

@@ -2,10 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { startAnalyticsSink } from '../processors/analytics-sink/index.ts';
 import { startEventRewriter } from '../processors/event-rewriter/index.ts';
 import { startFxRestater } from '../processors/fx-restater/index.ts';
+import { startMessenger } from '../processors/messenger/index.ts';
 import { startPlayerFold } from '../processors/player-fold/index.ts';
 import { startPlayerMirror } from '../processors/player-mirror/index.ts';
 import { startSegmentRefresh } from '../processors/segment-refresh/index.ts';
 import { startScheduler } from '../processors/scheduler/index.ts';
+import { startSendMirror } from '../processors/send-mirror/index.ts';
 import type { ApiKeyAuthenticator } from './auth/api-key.ts';
 import { openApiKeys, openAuthenticators, type Authenticators } from './auth/authenticators.ts';
 import { loadInternalSecret } from './auth/internal-secret.ts';
@@ -15,6 +17,7 @@ import { buildApiApp } from './http/api-app.ts';
 import { buildHealthApp } from './http/health-app.ts';
 import { buildIntakeApp } from './http/intake-app.ts';
 import { AppendBatcher } from './intake/append-batcher.ts';
+import { loadCredentialsKey } from './messaging-providers/credentials.ts';
 import { exposeConsumerLag } from './platform/event-log/lag-gauge.ts';
 import { RecordAges } from './platform/event-log/record-ages.ts';
 import { GROUPS, TOPICS } from './platform/event-log/topics.ts';
@@ -82,11 +85,18 @@ export async function startService(
     if (front !== undefined && has('intake')) {
       ingest_url = await listen(openIntake(config, platform, front, closers), config.ingest_port);
     }
+    const credentials_key = auth === undefined ? '' : await loadCredentialsKey(config);
     // Last, because whoever waits for this service asks here whether it is ready.
     const health_url = await listen(
       auth === undefined || front === undefined
         ? buildHealthApp(platform, isStarted)
-        : buildApiApp(platform, config, { auth, notifications, capabilities: front.capabilities, isStarted }),
+        : buildApiApp(platform, config, {
+            auth,
+            notifications,
+            capabilities: front.capabilities,
+            credentials_key,
+            isStarted,
+          }),
       config.port,
     );
     const base_url = auth === undefined ? undefined : health_url;
@@ -126,17 +136,24 @@ function openIntake(
 
 /** Starts the consumers of these roles, and says at every scrape how far behind they are. */
 async function startProcessors(
-  { roles, fx }: Config,
+  config: Config,
   platform: Platform,
   notifications: Notifications,
   closers: Closers,
 ): Promise<void> {
+  const { roles, fx } = config;
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
   const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
   exposeLag(platform, ages, roles);
   if (roles.has('scheduler')) {
     const scheduler = await startScheduler(platform, fx);
     closers.add('scheduler', () => scheduler.close());
+  }
+  if (roles.has('messenger')) {
+    const { public_url } = config;
+    const settings = { credentials_key: await loadCredentialsKey(config), public_url };
+    const messenger = await startMessenger(platform, notifications, settings);
+    closers.add('messenger', () => messenger.close());
   }
   if (roles.has('segment-refresh')) {
     const segments = await startSegmentRefresh(platform, notifications);
@@ -153,6 +170,8 @@ async function startProcessors(
   if (roles.has('player-mirror')) {
     const mirror = startPlayerMirror(platform);
     closers.add('player-mirror', () => mirror.close());
+    const sends = startSendMirror(platform);
+    closers.add('send-mirror', () => sends.close());
   }
   if (roles.has('analytics-sink')) {
     const sink = await startAnalyticsSink(watched);

@@ -1,13 +1,12 @@
 import { ROLES } from '../../src/config.ts';
 import { startTestService } from '../../test/engines/embedded.ts';
 import { serve } from '../child.ts';
-import { openBenchPlatform } from '../platform.ts';
+import { openBenchPlatform, postgresUrlOf } from '../platform.ts';
 
 // The service with every role (BENCH_ROLES=all), or with its API and intake alone: then what is measured is the way in.
 const roles = process.env['BENCH_ROLES'] === 'all' ? ROLES : (['api', 'intake'] as const);
 const service = await startTestService({ roles: new Set(roles) }, openBenchPlatform);
 const { api_key, session_token, base_url, ingest_url, tenant_id, project_id, platform } = service;
-const { user, pass, host, port, database } = platform.postgres.service.options;
-const postgres_url = `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${database}`;
+const postgres_url = postgresUrlOf(platform);
 const ready = { api_key, session_token, base_url, ingest_url, tenant_id, project_id, postgres_url };
 serve(Number(new URL(ingest_url).port), ready, () => service.close());

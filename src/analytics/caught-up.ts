@@ -3,8 +3,11 @@ import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
+import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirror-queries.ts';
 
 const POLL_MS = 50;
+/** The fold is tens of milliseconds behind; whoever waits for it alone waits with something in hand. */
+const FOLD_POLL_MS = 5;
 
 /** The processors take longer than the caller would wait; `message` says which, and for what. */
 export class NotCaughtUp extends Error {
@@ -15,7 +18,7 @@ type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /**
  * Resolves when everything that was on the log when it was called has gone all the way: folded, restated by the rates
- * of then, in ClickHouse, and its players mirrored. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
+ * of then, in ClickHouse, and its players mirrored; so have messages, with the events that tell of them. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
@@ -36,6 +39,14 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
       ? 'player-mirror has changed players to copy'
       : undefined;
   });
+  const until_send_xid = await newestSendChange(service);
+  await poll(engines, { deadline_ms }, async () => {
+    const position = await readMirrorPosition(service, SENDS_MIRROR);
+    return (await isSendMirrorBehind(service, position, until_send_xid))
+      ? 'send-mirror has changed messages to copy'
+      : undefined;
+  });
+  await groupReaches(engines, TOPICS.playerEvents, GROUPS.sink, { deadline_ms });
 }
 
 /**
@@ -49,6 +60,15 @@ export async function waitUntilSunk(
 ): Promise<void> {
   await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop });
   await groupReaches(engines, TOPICS.playerEvents, GROUPS.sink, { deadline_ms, stop });
+}
+
+/**
+ * Resolves when every event that was accepted before it was called is folded: what its player asked for is in Postgres.
+ * Rejects with {@link NotCaughtUp} after `wait_ms`, and once `stop` is aborted.
+ */
+export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: AbortSignal): Promise<void> {
+  const deadline_ms = engines.clock.now_ms() + wait_ms;
+  await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
 }
 
 /** Waits for the group to pass what is the end of the topic now. */
@@ -72,12 +92,13 @@ async function groupReaches(
 interface Patience {
   deadline_ms: number;
   stop?: AbortSignal | undefined;
+  poll_ms?: number;
 }
 
 /** `probe` says what is still to be waited for. */
 async function poll(
   { clock }: Engines,
-  { deadline_ms, stop }: Patience,
+  { deadline_ms, stop, poll_ms = POLL_MS }: Patience,
   probe: () => Promise<string | undefined>,
 ): Promise<void> {
   for (;;) {
@@ -87,6 +108,6 @@ async function poll(
     if (clock.now_ms() >= deadline_ms) {
       throw new NotCaughtUp(`the processors did not catch up in time: ${missing}`);
     }
-    await sleep(POLL_MS, undefined, { signal: stop });
+    await sleep(poll_ms, undefined, { signal: stop });
   }
 }

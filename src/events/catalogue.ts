@@ -28,6 +28,8 @@ const money: PropertySchema = {
   ],
 };
 const currency: PropertySchema = { type: 'string', minLength: 1, maxLength: 16 };
+/** ISO-8601 with an offset, like an event's own time. */
+const time: PropertySchema = { type: 'string', format: 'date-time' };
 const oneOf = (...values: string[]): PropertySchema => ({ enum: values });
 
 const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
@@ -80,8 +82,8 @@ export const EVENTS = {
     'session_limit_warning',
     'session_limit_exceeded',
     'reality_check',
-    'cooldown_entered',
   ),
+  cooldown_entered: define('Responsible gaming', {}, { until: time }),
   deposit_initiated: define('Deposits', { ...transaction, payment_method: text }),
   deposit_confirmed: define('Deposits', { ...transaction, payment_method: text }),
   deposit_failed: define('Deposits', {}, transaction),

@@ -24,6 +24,12 @@ export function parseTimestamp(text: string): number | undefined {
   return USUAL.test(text) ? Date.parse(text) : parseCarefully(text);
 }
 
+/** Like {@link parseTimestamp}, but undefined also for a time that the stores cannot hold. */
+export function parseStoredTime(text: string): number | undefined {
+  const at_ms = parseTimestamp(text);
+  return at_ms !== undefined && at_ms >= EARLIEST_MS && at_ms <= LATEST_MS ? at_ms : undefined;
+}
+
 function parseCarefully(text: string): number | undefined {
   const match = ISO_8601.exec(text);
   if (match === null) return undefined;

@@ -10,7 +10,7 @@ import {
   propertiesSchema,
 } from './catalogue.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
-import { EARLIEST_MS, MAX_AHEAD_MS, parseTimestamp } from './timestamp.ts';
+import { EARLIEST_MS, MAX_AHEAD_MS, parseStoredTime, parseTimestamp } from './timestamp.ts';
 
 /** An event as the caller sent it, after validation (spec part 6). */
 export interface EventBody {
@@ -39,6 +39,7 @@ export interface ValidationContext {
 const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 'timestamp', 'properties']);
 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
+ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
 const validators = new Map<string, ValidateFunction>(
   Object.entries(EVENTS).map(([name, definition]) => [name, ajv.compile(propertiesSchema(definition))]),
 );
@@ -178,5 +179,6 @@ function expectation(name: string, field: string): string {
     return 'must be an integer from 0 to 2^53 - 1 in the smallest unit, or a larger one as a digit string';
   if (schema['type'] === 'integer')
     return `must be an integer from ${String(schema['minimum'])} to ${String(schema['maximum'])}`;
+  if (schema['format'] === 'date-time') return 'must be a time in ISO-8601, like 2026-01-31T12:00:00.000Z';
   return `must be a text of 1 to ${String(schema['maxLength'])} characters`;
 }

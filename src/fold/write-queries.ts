@@ -192,7 +192,10 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
     ) r`;
 }
 
-/** Each fact only moves forward in event time. A ban or a deletion hides an exclusion, it never ends by one. */
+/**
+ * Each fact only moves forward in event time, and a pause only gets longer. A ban or a deletion hides an exclusion, it
+ * never ends by one.
+ */
 async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
   if (changes.length === 0) return;
   const c = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
@@ -201,14 +204,17 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
       select r.tenant_id, r.project_id, r.player_id,
         r.excluded, 'epoch'::timestamptz + r.excluded_ms * interval '1 millisecond' as excluded_at,
         r.kyc, 'epoch'::timestamptz + r.kyc_ms * interval '1 millisecond' as kyc_at,
-        r.level, 'epoch'::timestamptz + r.level_ms * interval '1 millisecond' as level_at
+        r.level, 'epoch'::timestamptz + r.level_ms * interval '1 millisecond' as level_at,
+        'epoch'::timestamptz + r.cooldown_ms * interval '1 millisecond' as cooldown_until
       from unnest(
         ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
         ${plainArray(c.map((r) => r.kyc_status?.value ?? null))}::text::text[], ${plainArray(c.map((r) => r.kyc_status?.at_ms ?? null))}::text::bigint[],
-        ${plainArray(c.map((r) => r.kyc_level?.value ?? null))}::text::integer[], ${plainArray(c.map((r) => r.kyc_level?.at_ms ?? null))}::text::bigint[]
-      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, kyc, kyc_ms, level, level_ms)
+        ${plainArray(c.map((r) => r.kyc_level?.value ?? null))}::text::integer[], ${plainArray(c.map((r) => r.kyc_level?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.cooldown_until_ms ?? null))}::text::bigint[]
+      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, kyc, kyc_ms, level, level_ms,
+        cooldown_ms)
     ), judged as (
       select r.*,
         r.excluded is not null and (p.self_excluded_at is null or p.self_excluded_at < r.excluded_at
@@ -229,6 +235,7 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
       kyc_status_at = case when kyc_holds then j.kyc_at else p.kyc_status_at end,
       kyc_level = case when level_holds then j.level else p.kyc_level end,
       kyc_level_at = case when level_holds then j.level_at else p.kyc_level_at end,
+      cooldown_until = greatest(p.cooldown_until, j.cooldown_until),
       updated_at = ${new Date(now_ms)}
     from judged j
     where p.tenant_id = j.tenant_id and p.project_id = j.project_id and p.player_id = j.player_id`;

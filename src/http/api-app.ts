@@ -2,14 +2,22 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { apiKeyEndpoints } from '../api-keys/routes.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
+import { campaignEndpoints } from '../campaigns/routes.ts';
+import { campaignSendEndpoints } from '../campaigns/send-routes.ts';
+import { campaignStatsEndpoints } from '../campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
 import { deadLetterEndpoints } from '../dead-letters/routes.ts';
 import { fxEndpoints } from '../fx/routes.ts';
 import { identityEndpoints } from '../identity/routes.ts';
+import { callbackEndpoints } from '../messaging/callbacks/routes.ts';
+import { playerMessageEndpoints } from '../messaging/routes.ts';
+import { unsubscribeEndpoints } from '../messaging/unsubscribe/routes.ts';
+import { messagingProviderEndpoints } from '../messaging-providers/routes.ts';
 import { playerHistoryEndpoints } from '../player-history/routes.ts';
 import { playerEndpoints } from '../players/routes.ts';
 import { reconcileEndpoints } from '../reconcile/routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
+import { templateEndpoints } from '../templates/routes.ts';
 import { tenantConfigEndpoints } from '../tenant-config/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
@@ -29,13 +37,16 @@ export interface ApiDeps {
   auth: Authenticators;
   notifications: Notifications;
   capabilities: TenantCapabilityCache;
+  /** With which the credentials of messaging providers are encrypted. */
+  credentials_key: string;
   /** Whether the process has finished starting: `/readyz` says so. */
   isStarted: () => boolean;
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
-  const { auth, notifications, capabilities } = deps;
+  const { auth, notifications, capabilities, credentials_key } = deps;
+  const messaging = { ...platform, credentials_key, public_url: config.public_url };
   const endpoints = [
     ...healthEndpoints(platform, deps.isStarted),
     ...tenantEndpoints({ ...platform, notifications, auth }),
@@ -45,6 +56,14 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...playerEndpoints(platform),
     ...playerHistoryEndpoints(platform),
     ...segmentEndpoints(platform),
+    ...campaignEndpoints(platform),
+    ...campaignSendEndpoints(platform),
+    ...campaignStatsEndpoints(platform),
+    ...playerMessageEndpoints(platform),
+    ...templateEndpoints(messaging),
+    ...messagingProviderEndpoints(messaging),
+    ...callbackEndpoints(messaging),
+    ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),
     ...reconcileEndpoints(platform),
     ...deadLetterEndpoints(platform),

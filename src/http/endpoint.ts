@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import type { Maybe } from '../auth/maybe.ts';
@@ -6,9 +7,13 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 
-/** Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. */
+/**
+ * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
+ * handler checks the signature over the request as it came, and refuses a bad one with `signatureRefused`.
+ */
 export type Access =
   | { mode: 'public' }
+  | { mode: 'webhook' }
   | { mode: 'internal' }
   | { mode: 'api_key'; rate: 'identify' | 'none' }
   | { mode: 'session'; role: Role; scope: 'tenant' | 'project' };
@@ -18,6 +23,14 @@ export interface ProjectSession extends SessionPrincipal {
   project_id: string;
 }
 
+/** A webhook as it came; what it says is to be believed once its signature is checked. */
+export interface SignedRequest {
+  /** Path and query, with every character as it was sent. */
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
 /** What a handler knows of its caller. */
 export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'project' }
   ? ProjectSession
@@ -25,7 +38,9 @@ export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'pr
     ? SessionPrincipal
     : A extends { mode: 'api_key' }
       ? ApiKeyPrincipal
-      : undefined;
+      : A extends { mode: 'webhook' }
+        ? SignedRequest
+        : undefined;
 
 /** One request, authorised and checked. `params` are the path's. */
 export interface Call<Caller, Query, Body> {
@@ -66,6 +81,8 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   query?: z.ZodType<Query>;
   /** Absent: a body is ignored. */
   body?: z.ZodType<Body>;
+  /** Media types of a body that is not parsed: left to the handler of a webhook, else ignored. Absent: JSON, parsed. */
+  raw_types?: readonly string[];
   /** Runs on the body before its schema, to refuse something with a code of its own. */
   refuse?: (body: unknown) => void;
   /** Of success. */

@@ -7,14 +7,22 @@ declare module 'fastify' {
     /** The body as it came; undefined when there is none. */
     rawBody: Buffer | undefined;
   }
+  interface FastifyContextConfig {
+    /** Media types whose bodies this route leaves as they are; undefined: it takes JSON. */
+    raw_types?: readonly string[] | undefined;
+  }
 }
+
+/** What forms are sent as, by people and by webhooks. */
+const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
 const MAX_DEPTH = 64;
 const MAX_ISSUES = 20;
 
 /**
  * Accepts application/json bodies only, UTF-8, without `__proto__` or `constructor.prototype` keys. An empty body is
- * no body (undefined): clients often send the header with a DELETE.
+ * no body (undefined): clients often send the header with a DELETE. Routes with `raw_types` accept those instead, and
+ * nothing of the body is looked at here.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error') as (
@@ -27,10 +35,24 @@ export function installJsonBody(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
     request.rawBody = bytes;
-    if (bytes.length === 0) done(null, undefined);
+    const { raw_types } = request.routeOptions.config;
+    if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
+    else if (bytes.length === 0) done(null, undefined);
     else if (isUtf8(bytes)) parse(request, bytes.toString(), done);
     else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
   });
+  for (const type of FORM_TYPES) {
+    app.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
+      request.rawBody = body as Buffer;
+      done(notOneOf(request.routeOptions.config.raw_types, type), undefined);
+    });
+  }
+}
+
+function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | null {
+  if (raw_types.includes(type)) return null;
+  const wanted = raw_types.length === 0 ? 'application/json' : raw_types.join(' or ');
+  return new ApiError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${wanted}`);
 }
 
 /**

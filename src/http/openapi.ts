@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
 import type { Access, AnyEndpoint } from './endpoint.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
@@ -12,6 +12,7 @@ export interface DocumentedEndpoint extends Pick<
   status: 200 | 201 | 202;
   query?: z.ZodType;
   body?: z.ZodType;
+  raw_types?: readonly string[];
   shape?: 'list' | 'raw';
   content_type?: string;
   /** Absent: the API host. */
@@ -22,6 +23,8 @@ type Json = Record<string, unknown>;
 
 const SECURITY: Record<Access['mode'], Json[]> = {
   public: [],
+  // Its headers are the provider's own, and OpenAPI has no word for them.
+  webhook: [],
   internal: [{ internal_secret: [] }],
   api_key: [{ api_key: [] }],
   session: [{ session: [] }],
@@ -77,7 +80,8 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   const { access, method, errors } = endpoint;
   const codes = new Set<ErrorCode>([...errors, 'HEADERS_TOO_LARGE', 'INTERNAL_ERROR']);
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
-  if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
+  if (access.mode === 'webhook') add('FORBIDDEN', 'SERVICE_UNAVAILABLE');
+  else if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
   if (access.mode === 'session') add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (access.mode === 'session' && access.scope === 'project') add('PROJECT_NOT_FOUND');
   if (access.mode === 'api_key' && access.rate === 'identify') add('RATE_LIMITED');
@@ -104,7 +108,7 @@ function operationId({ method, path }: DocumentedEndpoint): string {
 }
 
 function operation(endpoint: DocumentedEndpoint, links: Json): Json {
-  const { summary, access, body, status, content_type } = endpoint;
+  const { summary, access, body, status, content_type, raw_types = ['application/json'] } = endpoint;
   const type = content_type?.split(';', 1)[0] ?? 'application/json';
   return {
     summary,
@@ -114,7 +118,12 @@ function operation(endpoint: DocumentedEndpoint, links: Json): Json {
     parameters: parameters(endpoint),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body) } } } }),
+      : {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(raw_types.map((name) => [name, { schema: schemaOf(body) }])),
+          },
+        }),
     responses: {
       [status]: {
         description: 'Success',
@@ -129,7 +138,13 @@ function operation(endpoint: DocumentedEndpoint, links: Json): Json {
 
 function describeAccess(access: Access): string {
   if (access.mode === 'session') return `Admin session, role ${access.role} or above.`;
-  return { public: 'No credential.', internal: 'Internal secret.', api_key: 'API key.' }[access.mode];
+  const others = {
+    public: 'No credential.',
+    webhook: 'Signed by the provider, over the request as it is sent; a bad signature is 401.',
+    internal: 'Internal secret.',
+    api_key: 'API key.',
+  };
+  return others[access.mode];
 }
 
 function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Json[] {
@@ -176,7 +191,7 @@ function successSchema({ response, shape }: DocumentedEndpoint): Json {
 }
 
 function errorResponses(endpoint: DocumentedEndpoint): Json {
-  const byStatus = groupByStatus(possibleErrors(endpoint));
+  const byStatus = groupByStatus(possibleErrors(endpoint), endpoint.access);
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       String(status),
@@ -202,10 +217,11 @@ function errorResponses(endpoint: DocumentedEndpoint): Json {
   );
 }
 
-function groupByStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
+function groupByStatus(codes: readonly ErrorCode[], { mode }: Access): Map<number, ErrorCode[]> {
   const groups = new Map<number, ErrorCode[]>();
   for (const code of codes) {
-    const { status } = ERRORS[code];
+    const isSignature = mode === 'webhook' && code === 'FORBIDDEN';
+    const status = isSignature ? SIGNATURE_STATUS : ERRORS[code].status;
     groups.set(status, [...(groups.get(status) ?? []), code]);
   }
   return groups;

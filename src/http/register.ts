@@ -9,7 +9,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
-import type { Access, AnyEndpoint, Call } from './endpoint.ts';
+import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
@@ -41,6 +41,7 @@ export function registerEndpoints(
     app.route({
       method: endpoint.method,
       url: endpoint.path,
+      config: { raw_types: endpoint.raw_types },
       onRequest: (request, _reply, proceed) => {
         try {
           const caller = authorise(endpoint.access, request);
@@ -118,11 +119,16 @@ function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefine
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {
-    caller: request.caller as undefined,
+    // Each handler is passed the caller that its own access makes.
+    caller: (endpoint.access.mode === 'webhook' ? signedRequest(request) : request.caller) as undefined,
     params: request.params as Record<string, string>,
     query: query === undefined ? undefined : checked(query, request.query),
     body: body === undefined ? undefined : checked(body, requireBody(request.body)),
   };
+}
+
+function signedRequest({ url, headers, rawBody = Buffer.alloc(0) }: FastifyRequest): SignedRequest {
+  return { url, headers, body: rawBody };
 }
 
 function requireBody(body: unknown): unknown {

@@ -1,6 +1,7 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../players/profile-patch.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
+import { moveSends } from '../messaging/merge-queries.ts';
 import { moveMemberships } from '../segments/membership-queries.ts';
 import { LostRace } from '../platform/postgres/retry.ts';
 
@@ -13,8 +14,8 @@ export interface MergePair {
 }
 
 /**
- * Merges one player into another: identities, profile, totals and memberships move, the old id stays behind as an alias. Ledger rows
- * keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
+ * Merges one player into another: identities, profile, totals, memberships and messages move, the old id stays behind
+ * as an alias. Ledger rows keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
  * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
  *
  * Rejects with {@link LostRace} when one of the two is not what the caller took it for. Nothing of it may be kept then.
@@ -29,6 +30,7 @@ export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<v
     mergeProfile(tx, pair, now),
     mergeTotals(tx, pair, now),
     moveMemberships(tx, pair, now),
+    moveSends(tx, pair),
     leaveAlias(tx, pair, now),
   ]);
   if (!locked || !lockedTotals) throw new LostRace('a player to merge was changed');
@@ -75,7 +77,7 @@ async function moveIdentities(
 
 /**
  * The survivor's own values stay; what it lacks it gets, but for attributes that would make it too large. An exclusion
- * or a ban of either holds.
+ * or a ban of either holds, and of two pauses the longer one.
  */
 async function mergeProfile(
   tx: Tx,
@@ -112,6 +114,7 @@ async function mergeProfile(
       kyc_status_at = greatest(t.kyc_status_at, g.kyc_status_at),
       kyc_level = case when g.kyc_level_at > coalesce(t.kyc_level_at, '-infinity') then g.kyc_level else t.kyc_level end,
       kyc_level_at = greatest(t.kyc_level_at, g.kyc_level_at),
+      cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
       current_tier_code = coalesce(t.current_tier_code, g.current_tier_code),
       tier_promoted_at = case when t.current_tier_code is null then g.tier_promoted_at else t.tier_promoted_at end,
       ltv_predicted = coalesce(t.ltv_predicted, g.ltv_predicted),

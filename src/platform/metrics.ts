@@ -63,6 +63,12 @@ export function createMetrics() {
       registers,
     }),
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
+    messagesSent: new Counter({
+      name: 'messages_total',
+      help: 'Messages handed to providers, by what became of them: sent, failed, or queued again',
+      labelNames: ['channel', 'outcome'],
+      registers,
+    }),
     segmentChanges: new Counter({
       name: 'segment_changes_total',
       help: 'Players that entered or left segments, as told to ClickHouse and the log',

@@ -1,10 +1,18 @@
 import { MAX_KYC_LEVEL, type EventName } from '../events/catalogue.ts';
+import { parseStoredTime } from '../events/timestamp.ts';
 
-/** What responsible-gaming and KYC events say of one player; the latest by event time holds. */
+const COOLDOWN_MS = 24 * 3_600_000;
+
+/**
+ * What responsible-gaming and KYC events say of one player; the latest by event time holds, but of pauses the one that
+ * ends last.
+ */
 export interface StatusChange {
   self_excluded?: { value: boolean; at_ms: number };
   kyc_status?: { value: string; at_ms: number };
   kyc_level?: { value: number; at_ms: number };
+  /** When the pause that the player asked for ends. */
+  cooldown_until_ms?: number;
 }
 
 /** The values of kyc_status; the database checks the same. */
@@ -25,6 +33,7 @@ export function statusChangeOf(
 ): StatusChange | undefined {
   if (event === 'self_exclusion_set') return { self_excluded: { value: true, at_ms } };
   if (event === 'self_exclusion_lifted') return { self_excluded: { value: false, at_ms } };
+  if (event === 'cooldown_entered') return { cooldown_until_ms: cooldownEnd(properties['until'], at_ms) };
   const status = KYC_STATUS[event as EventName];
   if (status === undefined && event !== 'kyc_level_upgraded') return undefined;
   const level = properties['level'];
@@ -34,23 +43,29 @@ export function statusChangeOf(
   };
 }
 
+function cooldownEnd(until: unknown, at_ms: number): number {
+  return (typeof until === 'string' ? parseStoredTime(until) : undefined) ?? at_ms + COOLDOWN_MS;
+}
+
 function isKycLevel(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_KYC_LEVEL;
 }
 
 /**
  * Joins two changes of one player, `later` having come later. At equal times the later one holds, but an
- * exclusion is never lifted by an event of the same millisecond.
+ * exclusion is never lifted by an event of the same millisecond. A pause is never shortened.
  */
 export function joinChanges(earlier: StatusChange, later: StatusChange): StatusChange {
   const joined: StatusChange = { ...earlier };
-  const { self_excluded, kyc_status, kyc_level } = later;
+  const { self_excluded, kyc_status, kyc_level, cooldown_until_ms } = later;
   if (self_excluded !== undefined && supersedes(self_excluded, earlier.self_excluded))
     joined.self_excluded = self_excluded;
   if (kyc_status !== undefined && kyc_status.at_ms >= (earlier.kyc_status?.at_ms ?? -Infinity))
     joined.kyc_status = kyc_status;
   if (kyc_level !== undefined && kyc_level.at_ms >= (earlier.kyc_level?.at_ms ?? -Infinity))
     joined.kyc_level = kyc_level;
+  if (cooldown_until_ms !== undefined)
+    joined.cooldown_until_ms = Math.max(cooldown_until_ms, earlier.cooldown_until_ms ?? -Infinity);
   return joined;
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { unsafeText } from '../events/text-safety.ts';
+import { CHANNELS, type Channel } from '../messaging/channels.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
 import { OPERATOR_ALIASES, OPERATORS, type Comparison } from './operators.ts';
 import { spanSchema, windowSchema, type Window } from './span.ts';
@@ -23,6 +24,18 @@ export const AGGREGATES = [
   'last_seen',
 ] as const;
 export type Aggregate = (typeof AGGREGATES)[number];
+
+/** How far a message has come: who clicked has opened, and so on; `failed` and `capped` are what was never sent. */
+export const MESSAGE_STATUSES = [
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'failed',
+  'capped',
+] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 const op = z.enum([...OPERATORS, ...Object.keys(OPERATOR_ALIASES)], {
   error: `must be one of ${[...OPERATORS, ...Object.keys(OPERATOR_ALIASES)].join(', ')}`,
@@ -79,6 +92,13 @@ export const CONDITION_SCHEMAS = {
     segment_id: z.uuid().toLowerCase(),
     op: z.enum(['in', 'not_in']),
   }),
+  message: z.strictObject({
+    type: z.literal('message'),
+    channel: z.enum(CHANNELS),
+    status: z.enum(MESSAGE_STATUSES),
+    campaign_id: z.uuid().toLowerCase().optional(),
+    window: windowSchema.optional(),
+  }),
   random: z.strictObject({ type: z.literal('random'), percent, salt: name }),
 } as const;
 export type ConditionType = keyof typeof CONDITION_SCHEMAS;
@@ -127,6 +147,17 @@ export interface SegmentCondition {
   negated: boolean;
 }
 
+/** The player has at least one such message. */
+export interface MessageCondition {
+  type: 'message';
+  channel: Channel;
+  status: MessageStatus;
+  /** Undefined: of any campaign, or of none. */
+  campaign_id: string | undefined;
+  /** When it came to the status. */
+  window: Window;
+}
+
 export interface RandomCondition {
   type: 'random';
   /** Of a million. */
@@ -136,7 +167,7 @@ export interface RandomCondition {
 
 /** A checked condition. */
 export type Condition =
-  TraitCondition | EventCondition | SequenceCondition | SegmentCondition | RandomCondition;
+  TraitCondition | EventCondition | SequenceCondition | SegmentCondition | MessageCondition | RandomCondition;
 
 /** A checked definition: `NOT` has one child. */
 export interface Group {

@@ -148,6 +148,10 @@ function readCondition(
       return readSequence(data, path, reading);
     case 'segment':
       return { type: 'segment', segment_id: data.segment_id, negated: data.op === 'not_in' };
+    case 'message': {
+      const { type, channel, status, campaign_id } = data;
+      return { type, channel, status, campaign_id, window: windowOf(data.window) };
+    }
     case 'random':
       return { type: 'random', share: Math.round(data.percent * 10_000), salt: data.salt };
   }

@@ -1,9 +1,10 @@
-import { conditionsOf, type Condition, type Group } from './conditions.ts';
+import { conditionsOf, type Condition, type Group, type MessageStatus } from './conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './fields.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
-/** What a definition may depend on: `event:<name>`, `profile` (any field of the player), `segment:<id>`. */
+/** What a definition may depend on: `event:<name>`, `profile` (any field of the player), `segment:<id>`, `messages`. */
 export const PROFILE = 'profile';
+export const MESSAGES = 'messages';
 /** Stands for everything a segment may read: the player came, went or became another. */
 export const EVERYTHING = '*';
 export const readOfEvent = (event: string) => `event:${event}`;
@@ -11,11 +12,13 @@ export const readOfSegment = (segment_id: string) => `segment:${segment_id}`;
 
 /** A span after which what was read may count no longer, or (stamped ahead of now) counts at last. */
 export interface PassingWindow {
-  /** `event:<name>`: its events. A field: the time that the player carries. */
+  /** `event:<name>`: its events. `messages`: these. A field: the time that the player carries. */
   reads: string;
   span_ms: number;
   /** The property of the events whose date passes; absent: their own time does. */
   property?: string;
+  /** Of messages: the status whose time passes. */
+  status?: MessageStatus;
 }
 
 export interface Dependencies {
@@ -32,12 +35,13 @@ export function dependenciesOf(definition: Group): Dependencies {
   for (const condition of conditionsOf(definition)) {
     for (const { event } of eventSetsOf(condition)) reads.add(readOfEvent(event));
     if (condition.type === 'trait') reads.add(PROFILE);
+    if (condition.type === 'message') reads.add(MESSAGES);
     if (condition.type === 'segment') {
       reads.add(readOfSegment(condition.segment_id));
       segment_ids.add(condition.segment_id);
     }
     for (const window of windowsOf(condition))
-      windows.set(JSON.stringify([window.reads, window.span_ms, window.property]), window);
+      windows.set(JSON.stringify([window.reads, window.span_ms, window.property, window.status]), window);
   }
   return {
     reads: [...reads].sort(),
@@ -47,6 +51,10 @@ export function dependenciesOf(definition: Group): Dependencies {
 }
 
 function windowsOf(condition: Condition): PassingWindow[] {
+  if (condition.type === 'message') {
+    const { window, status } = condition;
+    return window.kind === 'last' ? [{ reads: MESSAGES, span_ms: window.last_ms, status }] : [];
+  }
   const passing = eventSetsOf(condition).flatMap(({ event, window, where }) => {
     const reads = readOfEvent(event);
     const dates = where.flatMap(({ property, comparison: { positive } }) =>

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
-import { isDateColumn, type PassingWindow } from './dependencies.ts';
+import { isDateColumn, MESSAGES, type PassingWindow } from './dependencies.ts';
 import type { MembershipWord } from './membership-queries.ts';
 import type { Place, SegmentRef } from './queries.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
@@ -9,6 +9,7 @@ import { Bindings } from './sql/bindings.ts';
 import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';
 import { compileMatrix } from './sql/matrix.ts';
 import { jsonDate } from './sql/json-sql.ts';
+import { REACHED_AT } from './sql/message-sql.ts';
 
 /** What one question about all players may take; one over it fails alone. */
 const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
@@ -177,7 +178,7 @@ export interface PassedWindow {
 /**
  * Players with an event, or a date, that crossed the edge of a window after `since_ms` and up to `now_ms`: left it, or,
  * stamped ahead of when it was received, entered it. One scan of the events of those moments (of a property's date all events of
- * that name), one of players for dates.
+ * that name), one of players for dates, one of messages.
  */
 export async function findPassedWindows(
   clickhouse: ClickHouse,
@@ -193,7 +194,8 @@ export async function findPassedWindows(
     `${time} <= fromUnixTimestamp64Milli({now_ms:Int64} - ${span}, 'UTC'))`;
   const scope = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
   const of_events = windows.filter(({ reads }) => reads.startsWith('event:'));
-  const of_fields = windows.filter(({ reads }) => !reads.startsWith('event:'));
+  const of_messages = windows.filter(({ reads }) => reads === MESSAGES);
+  const of_fields = windows.filter(({ reads }) => !reads.startsWith('event:') && reads !== MESSAGES);
   const parts: string[] = [];
   if (of_events.length > 0) {
     const edges = of_events.map(({ reads, span_ms, property }) => {
@@ -218,6 +220,15 @@ export async function findPassedWindows(
     });
     parts.push(
       `select player_id, 'profile' as reads from players final where ${scope} and (${edges.join(' or ')})`,
+    );
+  }
+  if (of_messages.length > 0) {
+    const edges = of_messages.map(({ span_ms, status = 'sent' }) => {
+      const time = REACHED_AT[status];
+      return `${crossed(time, ago(span_ms))} or (${crossed(time, ago(0))} and ${time} > mirrored_at)`;
+    });
+    parts.push(
+      `select distinct player_id, '${MESSAGES}' as reads from message_sends where ${scope} and (${edges.join(' or ')})`,
     );
   }
   return ask<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {

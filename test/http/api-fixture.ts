@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/auth/authenticators.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/http/api-app.ts';
+import { loadCredentialsKey } from '../../src/messaging-providers/credentials.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openTenantCapabilities } from '../../src/tenants/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -71,7 +72,8 @@ export async function openFixture(environment: Record<string, string> = {}): Pro
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
   const capabilities = await openTenantCapabilities(shared);
-  const deps = { auth, notifications, capabilities, isStarted: () => true };
+  const credentials_key = await loadCredentialsKey(config);
+  const deps = { auth, notifications, capabilities, credentials_key, isStarted: () => true };
   const app = buildApiApp(platform, config, deps);
 
   const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/http/api-app.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
+/** Bodies that are not JSON. */
+const FORMS = ['POST /v1/messaging-webhooks/twilio', 'POST /v1/unsubscribe'];
+
 /** Who may call what, written by hand: an endpoint that is not here fails the first test. */
-const CASES: Record<string, 'public' | 'internal' | 'api_key' | 'viewer' | 'editor' | 'admin'> = {
+const CASES: Record<
+  string,
+  'public' | 'link' | 'webhook' | 'internal' | 'api_key' | 'viewer' | 'editor' | 'admin'
+> = {
   'GET /healthz': 'public',
   'GET /readyz': 'public',
   'GET /metrics': 'public',
@@ -17,6 +23,10 @@ const CASES: Record<string, 'public' | 'internal' | 'api_key' | 'viewer' | 'edit
   'GET /v1/internal/dead-letters': 'internal',
   'POST /v1/internal/dead-letters/replay': 'internal',
   'POST /v1/internal/recompute-player-segments': 'internal',
+  'POST /v1/messaging-webhooks/sendgrid': 'webhook',
+  'POST /v1/messaging-webhooks/twilio': 'webhook',
+  'GET /v1/unsubscribe': 'link',
+  'POST /v1/unsubscribe': 'link',
   'GET /v1/me': 'api_key',
   'POST /v1/players/identify': 'api_key',
   'POST /v1/projects/:projectId/api-keys': 'admin',
@@ -39,6 +49,34 @@ const CASES: Record<string, 'public' | 'internal' | 'api_key' | 'viewer' | 'edit
   'POST /v1/segments/:id/refresh': 'editor',
   'GET /v1/segments/:id/sample': 'viewer',
   'GET /v1/segments/:id/explain': 'viewer',
+  'GET /v1/campaigns': 'viewer',
+  'GET /v1/campaigns/:id': 'viewer',
+  'POST /v1/campaigns': 'editor',
+  'PATCH /v1/campaigns/:id': 'editor',
+  'DELETE /v1/campaigns/:id': 'editor',
+  'GET /v1/campaigns/:id/variants': 'viewer',
+  'POST /v1/campaigns/:id/variants': 'editor',
+  'PATCH /v1/campaigns/:id/variants/:variantId': 'editor',
+  'DELETE /v1/campaigns/:id/variants/:variantId': 'editor',
+  'POST /v1/campaigns/:id/send': 'editor',
+  'POST /v1/campaigns/:id/cancel': 'editor',
+  'GET /v1/campaigns/:id/stats': 'viewer',
+  'GET /v1/campaigns/:id/recipients': 'viewer',
+  'GET /v1/campaigns/:id/conversion-stats': 'viewer',
+  'GET /v1/players/:id/messages': 'viewer',
+  'GET /v1/templates': 'viewer',
+  'GET /v1/templates/:id': 'viewer',
+  'POST /v1/templates': 'editor',
+  'PATCH /v1/templates/:id': 'editor',
+  'DELETE /v1/templates/:id': 'editor',
+  'POST /v1/templates/:id/preview': 'viewer',
+  'POST /v1/templates/:id/send-test': 'editor',
+  'GET /v1/messaging-providers': 'viewer',
+  'GET /v1/messaging-providers/:id': 'viewer',
+  'GET /v1/messaging-providers/:id/messages': 'viewer',
+  'POST /v1/messaging-providers': 'admin',
+  'PATCH /v1/messaging-providers/:id': 'admin',
+  'DELETE /v1/messaging-providers/:id': 'admin',
   'GET /v1/currencies': 'viewer',
   'GET /v1/currencies/fx': 'viewer',
 };
@@ -59,6 +97,9 @@ afterAll(() => fixture.close());
 async function status(name: string, headers: Record<string, string>): Promise<number> {
   const [method = '', path = ''] = name.split(' ');
   const url = path.replace(/:\w+/g, UNKNOWN_ID);
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  if (FORMS.includes(name))
+    return (await fixture.call(url, { method, raw: 'a=b', headers: { ...headers, ...form } })).status;
   const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} };
   return (await fixture.call(url, { method, headers, ...body })).status;
 }
@@ -84,12 +125,15 @@ describe.each(Object.entries(CASES))('%s', (name, needed) => {
     for (const headers of wrong) {
       const got = await status(name, headers);
       if (needed === 'public') expect(got).toBe(200);
+      // Whoever has the link is let in by it, and nobody by anything else.
+      else if (needed === 'link') expect(got).toBe(404);
       else expect(got, JSON.stringify(headers)).toBe(401);
     }
   });
 
   test('lets in whom it should', async () => {
-    if (needed === 'public') return;
+    // What is signed has tests of its own.
+    if (needed === 'public' || needed === 'link' || needed === 'webhook') return;
     if (needed === 'internal')
       expect([200, 422]).toContain(await status(name, { 'x-internal-secret': INTERNAL_SECRET }));
     else if (needed === 'api_key') expect([200, 422]).toContain(await status(name, bearer(tenant.api_key)));

@@ -1,79 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
-import { call, digestOf, fillPlace, referring, type Answer, type Place } from './tenancy-places.ts';
-
-type PlaceId = Exclude<keyof Place, 'markers' | 'session' | 'api_key'>;
-
-/** What there is to attack at an endpoint. A new endpoint needs one line here, or the first test fails. */
-interface Case {
-  /** Which id of a place each parameter of the path is. */
-  path?: Readonly<Record<string, PlaceId>>;
-  /** A body that would be good where the ids belong together; `at` is the place under attack. */
-  body?: (at: Place) => object;
-  /** A query that would be good. */
-  query?: string | ((at: Place) => string);
-  /** It changes nothing, though it is no GET: viewers may. */
-  reads?: true;
-}
-
-const player = { path: { id: 'player_id' } } as const;
-const segment = { path: { id: 'segment_id' } } as const;
-const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
-const CASES: Record<string, Case> = {
-  'GET /healthz': {},
-  'GET /readyz': {},
-  'GET /metrics': {},
-  'GET /openapi.json': {},
-  'POST /v1/internal/tenants': {
-    body: () => ({ name: 'T', base_currency: 'EUR', project_name: 'P', admin_user_id: 'thief' }),
-  },
-  'POST /v1/internal/projects': { body: ({ tenant_id }) => ({ tenant_id, name: 'stolen' }) },
-  'POST /v1/internal/memberships': {
-    body: ({ tenant_id }) => ({ tenant_id, user_id: 'thief', role: 'owner' }),
-  },
-  'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
-  'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
-  'POST /v1/internal/fx-fetch': { body: () => ({}) },
-  'GET /v1/internal/dead-letters': {},
-  'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
-  'POST /v1/internal/recompute-player-segments': {
-    body: ({ tenant_id, project_id, player_id }) => ({ tenant_id, project_id, player_ids: [player_id] }),
-  },
-  'GET /v1/me': {},
-  'POST /v1/players/identify': { body: ({ player_id }) => ({ player_id, traits: { email: 'a@b.c' } }) },
-  'POST /v1/events': { body: ({ player_id }) => ({ event: 'custom_x', player_id }) },
-  'POST /v1/events/batch': { body: ({ player_id }) => ({ events: [{ event: 'custom_x', player_id }] }) },
-  'POST /v1/projects/:projectId/api-keys': {
-    path: { projectId: 'project_id' },
-    body: () => ({ name: 'stolen' }),
-  },
-  'DELETE /v1/projects/:projectId/api-keys/:id': key,
-  'GET /v1/tenant/config': {},
-  'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },
-  'GET /v1/players': {},
-  'GET /v1/players/:id': player,
-  'PATCH /v1/players/:id': { ...player, body: () => ({ email: 'stolen@example.com', status: 'banned' }) },
-  'DELETE /v1/players/:id': player,
-  'GET /v1/players/:id/timeline': player,
-  'GET /v1/players/:id/deposits-daily': player,
-  'POST /v1/players/:id/refresh-segments': player,
-  'GET /v1/segments': {},
-  'POST /v1/segments': {
-    body: ({ segment_id }) => ({ name: 'stolen', definition: referring(segment_id) }),
-  },
-  'POST /v1/segments/preview': {
-    body: ({ segment_id }) => ({ definition: referring(segment_id) }),
-    reads: true,
-  },
-  'GET /v1/segments/:id': segment,
-  'PATCH /v1/segments/:id': { ...segment, body: () => ({ name: 'stolen' }) },
-  'DELETE /v1/segments/:id': segment,
-  'POST /v1/segments/:id/refresh': segment,
-  'GET /v1/segments/:id/sample': segment,
-  'GET /v1/segments/:id/explain': { ...segment, query: ({ player_id }) => `?player_id=${player_id}` },
-  'GET /v1/currencies': {},
-  'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
-};
+import { call, digestOf, fillPlace, type Answer, type Place } from './tenancy-places.ts';
+import { CASES, type PlaceId } from './tenancy-cases.ts';
 
 /** An endpoint as the service's own document, made from `apiEndpoints()`, tells of it. */
 interface Declared {
@@ -114,7 +42,7 @@ beforeAll(async () => {
   spare = await fillPlace(service, await project(), 'spare');
   const sibling = await fillPlace(service, await project(), 'sibling');
   const theirs = await fillPlace(service, other, 'victim');
-  theirs.markers.push(theirs.tenant_id);
+  theirs.markers.push(theirs.tenant_id, theirs.provider_id);
   guest = await newGuest(service.tenant_id, other.tenant_id);
   victims = [
     { kind: 'tenant', place: theirs, before: await digestOf(service, theirs, 'tenant') },
@@ -282,14 +210,14 @@ function strangerAttempts(): Attempt[] {
 }
 
 /** What names others besides a credential that says where it belongs: it counts for nothing. */
-function namingAttempts(token: string | undefined): Attempt[] {
+function namingAttempts(token: string | undefined, statuses = [200, 202]): Attempt[] {
   return victims.flatMap(({ place }) =>
     [{ 'x-tenant-id': place.tenant_id }, { 'x-project-id': place.project_id }].map((headers) => ({
       token,
       from: [],
       body_of: own,
       headers,
-      statuses: [200, 202],
+      statuses,
     })),
   );
 }
@@ -297,7 +225,8 @@ function namingAttempts(token: string | undefined): Attempt[] {
 function attemptsOn(endpoint: Declared): Attempt[] {
   if (endpoint.mode === 'session') return sessionAttempts(endpoint);
   if (endpoint.mode === 'internal') return strangerAttempts();
-  return namingAttempts(endpoint.mode === 'api_key' ? own.api_key : undefined);
+  const token = endpoint.mode === 'api_key' ? own.api_key : undefined;
+  return namingAttempts(token, CASES[endpoint.name]?.strangers);
 }
 
 async function expectUntouched(what: string): Promise<void> {
@@ -312,6 +241,7 @@ test('every endpoint of both hosts has a case', () => {
   for (const { before } of victims) {
     expect(Object.keys(before).length).toBeGreaterThan(8);
     const segments = ['segments', 'segment_members', 'clickhouse segment_members'];
+    const campaigns = ['campaigns', 'campaign_variants', 'message_sends', 'clickhouse campaign_sends'];
     for (const table of [
       'players',
       'player_totals',
@@ -319,6 +249,7 @@ test('every endpoint of both hosts has a case', () => {
       'api_keys',
       'clickhouse events',
       ...segments,
+      ...campaigns,
     ]) {
       expect(before[table], table).toMatch(/^[1-9]\d* rows/);
     }
@@ -338,7 +269,9 @@ test('no cursor of others is of use', async () => {
   const lists = declared.filter(({ query, mode }) => mode === 'session' && query.includes('cursor'));
   const used: string[] = [];
   for (const endpoint of lists) {
-    for (const { place } of victims) {
+    for (const { kind, place } of victims) {
+      // All projects of a tenant share what is the tenant's.
+      if (kind === 'project' && !endpoint.of_project) continue;
       const { path: ids = {} } = CASES[endpoint.name] ?? {};
       const theirs = endpoint.path.replace(
         /:(\w+)/g,
@@ -361,6 +294,10 @@ test('no cursor of others is of use', async () => {
   expect(used.filter((name) => name === 'GET /v1/players')).toHaveLength(2);
   expect(used.filter((name) => name === 'GET /v1/players/:id/timeline')).toHaveLength(2);
   expect(used.filter((name) => name === 'GET /v1/segments')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/templates')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/messaging-providers')).toHaveLength(1);
+  expect(used.filter((name) => name === 'GET /v1/campaigns')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/campaigns/:id/recipients')).toHaveLength(2);
 });
 
 test('no filter finds what others have', async () => {
@@ -389,7 +326,12 @@ test('no filter finds what others have', async () => {
   expect(used.filter((each) => each === 'GET /v1/segments/:id/explain player_id')).toHaveLength(2);
 });
 
-test.each(['players', 'segments'])('the list of %s has the rows of one project, and all', async (list) => {
+test.each([
+  ['players', 'player_id'],
+  ['segments', 'segment_id'],
+  ['campaigns', 'campaign_id'],
+  ['templates', 'template_id'],
+] as const)('the list of %s has the rows of one project, and all', async (list, id) => {
   const places = [own, ...victims.map(({ place }) => place)];
   for (const place of places) {
     const headers = { 'x-project-id': place.project_id };
@@ -397,7 +339,7 @@ test.each(['players', 'segments'])('the list of %s has the rows of one project, 
     expect((body.data as { project_id: string }[]).map(({ project_id }) => project_id)).toEqual(
       (body.data as unknown[]).map(() => place.project_id),
     );
-    expect(text).toContain(list === 'players' ? place.player_id : place.segment_id);
+    expect(text).toContain(place[id]);
     for (const other of places.filter((each) => each !== place)) {
       for (const marker of other.markers) expect(text).not.toContain(marker);
     }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { eventually, sunk, type TestService } from '../engines/embedded.ts';
@@ -18,6 +19,13 @@ export interface Place {
   telegram_id: string;
   /** Of a segment that all players of the place are in, and that others refer to. */
   segment_id: string;
+  /** Of email. */
+  template_id: string;
+  /** Of a sandbox for email: the tenant's, whatever project it was made from. */
+  provider_id: string;
+  /** Sent to all players of the place; it has one variant, and is a draft that may be changed. */
+  campaign_id: string;
+  variant_id: string;
   /** Texts that occur in the place's data and nowhere else. */
   markers: string[];
 }
@@ -115,7 +123,75 @@ export async function fillPlace(
   const segment_ids = await fillSegments(service, owner, label);
   const segment_id = segment_ids[0] ?? '';
   markers.push(...segment_ids);
-  return { session, api_key, tenant_id, project_id, key_id, segment_id, ...player, markers };
+  const player_ids = [player, ...others].map((one) => one.player_id);
+  const { template_ids, provider_id } = await fillMessaging(service, owner, label);
+  const [template_id = ''] = template_ids;
+  const campaign = await fillCampaigns(service, owner, { label, segment_id, template_id, player_ids });
+  markers.push(...template_ids, ...Object.values(campaign));
+  const ids = { tenant_id, project_id, key_id, segment_id, template_id, provider_id, ...campaign };
+  return { session, api_key, ...ids, ...player, markers };
+}
+
+/** Makes two templates and two providers. Those are the tenant's, so that nothing in them tells the place. */
+async function fillMessaging(
+  { base_url }: TestService,
+  { session_token, project_id }: { session_token: string; project_id: string },
+  label: string,
+): Promise<{ template_ids: string[]; provider_id: string }> {
+  const headers = { 'x-project-id': project_id };
+  const make = async (path: string, body: object) => {
+    const { id = '' } = await made(call(base_url + path, session_token, { method: 'POST', body, headers }));
+    return id;
+  };
+  const template = { channel: 'email', subject: label, body: `${label} {{ first_name }}`, status: 'active' };
+  const template_ids = [
+    await make('/v1/templates', { ...template, name: `${label}-first` }),
+    await make('/v1/templates', { ...template, name: `${label}-second` }),
+  ];
+  const provider_id = await make('/v1/messaging-providers', { name: 'first', channel: 'email' });
+  await make('/v1/messaging-providers', { name: 'second', channel: 'email' });
+  return { template_ids, provider_id };
+}
+
+/** Makes two campaigns, one of which all players of the place got a message of. */
+async function fillCampaigns(
+  { base_url, platform }: TestService,
+  { session_token, tenant_id, project_id }: { session_token: string; tenant_id: string; project_id: string },
+  {
+    label,
+    segment_id,
+    template_id,
+    player_ids,
+  }: Record<'label' | 'segment_id' | 'template_id', string> & {
+    player_ids: string[];
+  },
+): Promise<{ campaign_id: string; variant_id: string }> {
+  const { service: sql } = platform.postgres;
+  const campaigns = `${base_url}/v1/campaigns`;
+  const at = new Date();
+  const shared = { tenant_id, project_id, channel: 'email', template_id };
+  const make = async (url: string, body: object) => {
+    const headers = { 'x-project-id': project_id };
+    const { id = '' } = await made(call(url, session_token, { method: 'POST', body, headers }));
+    return id;
+  };
+  const body = { name: `${label}-campaign`, channel: 'email', segment_id, template_id };
+  const campaign_id = await make(campaigns, body);
+  await make(campaigns, { ...body, name: `${label}-second` });
+  const variant = { name: `${label}-variant`, template_id, weight: 10 };
+  const variant_id = await make(`${campaigns}/${campaign_id}/variants`, variant);
+  for (const player_id of player_ids) {
+    const send = {
+      send_id: randomUUID(),
+      campaign_id,
+      variant_id,
+      player_id,
+      recipient: `${label}@example.com`,
+    };
+    await sql`insert into message_sends ${sql({ ...shared, ...send, status: 'sent', enqueued_at: at, sent_at: at })}`;
+  }
+  await waitUntilCaughtUp(platform, 30_000);
+  return { campaign_id, variant_id };
 }
 
 /**

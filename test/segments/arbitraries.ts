@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import type {
   NaiveEvent,
+  NaiveMessage,
   NaivePlayer,
   WrittenCondition,
   WrittenGroup,
@@ -60,6 +61,24 @@ const event: fc.Arbitrary<NaiveEvent> = fc.record({
   properties: object,
 });
 
+/** Of campaigns that messages are of. */
+const CAMPAIGNS = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
+const CHANNELS = ['email', 'sms', 'push'];
+const maybeTime = fc.option(time, { nil: null });
+
+/** Any combination of times: callbacks come in any order, or not at all. */
+const message: fc.Arbitrary<NaiveMessage> = fc.record({
+  channel: fc.constantFrom(...CHANNELS),
+  campaign_id: fc.option(fc.constantFrom(...CAMPAIGNS), { nil: null }),
+  status: fc.constantFrom('sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'capped'),
+  enqueued_ms: time,
+  sent_ms: maybeTime,
+  delivered_ms: maybeTime,
+  opened_ms: maybeTime,
+  clicked_ms: maybeTime,
+  bounced_ms: maybeTime,
+});
+
 /** A player without memberships, which are drawn for each segment. */
 export const player: fc.Arbitrary<Omit<NaivePlayer, 'segment_ids'>> = fc.record({
   player_id: fc.uuid({ version: 4 }),
@@ -90,6 +109,7 @@ export const player: fc.Arbitrary<Omit<NaivePlayer, 'segment_ids'>> = fc.record(
   }),
   custom_attributes: object,
   events: fc.array(event, { maxLength: 12 }),
+  messages: fc.array(message, { maxLength: 4 }),
 });
 
 const span = fc.constantFrom({ hours: 1 }, { days: 1 }, { days: 7 }, { hours: 48 }, { days: 30 });
@@ -224,11 +244,22 @@ const sequenceCondition = fc.record({
   window,
 });
 
+const messageCondition = fc.record(
+  {
+    channel: fc.constantFrom(...CHANNELS),
+    status: fc.constantFrom('sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'capped'),
+    campaign_id: fc.constantFrom(...CAMPAIGNS),
+    window,
+  },
+  { requiredKeys: ['channel', 'status'] },
+);
+
 /** Conditions over these segments, among others. */
 export function definitionOver(segment_ids: readonly string[]): fc.Arbitrary<WrittenGroup> {
   const condition = fc.oneof(
     { weight: 4, arbitrary: traitCondition.map((rest) => ({ type: 'trait', ...rest })) },
     { weight: 5, arbitrary: eventCondition.map((rest) => ({ type: 'event', ...rest })) },
+    { weight: 1, arbitrary: messageCondition.map((rest) => ({ type: 'message', ...rest })) },
     { weight: 1, arbitrary: sequenceCondition.map((rest) => ({ type: 'sequence', ...rest })) },
     {
       weight: 1,

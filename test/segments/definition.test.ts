@@ -27,6 +27,7 @@ const bets = count('bet_placed', 'gte', 1);
 const spend = (rest: object) => and({ ...bets, ...rest });
 const sequence = (...steps: object[]) => and({ type: 'sequence', steps } as WrittenNode);
 const random = (rest: object) => and({ type: 'random', percent: 5, salt: 'a', ...rest });
+const mail = (rest: object) => and({ type: 'message', channel: 'email', status: 'sent', ...rest });
 const raw = (json: string): unknown => JSON.parse(json);
 const COND = 'definition.conditions.0';
 
@@ -304,6 +305,13 @@ const OTHERS: Refusal[] = [
     /./,
   ],
   ['a segment compared', and({ type: 'segment', segment_id: randomUUID(), op: 'eq' }), `${COND}.op`, /./],
+  ['a message without a channel', mail({ channel: undefined }), `${COND}.channel`, /email.*sms.*push/],
+  ['a message by fax', mail({ channel: 'fax' }), `${COND}.channel`, /email.*sms.*push/],
+  ['a message without a status', mail({ status: undefined }), `${COND}.status`, /sent.*opened/],
+  ['a message that waits', mail({ status: 'queued' }), `${COND}.status`, /sent.*opened/],
+  ['a message of a campaign by name', mail({ campaign_id: 'spring' }), `${COND}.campaign_id`, /./],
+  ['a message in no window', mail({ window: 'ever' }), `${COND}.window`, /last/],
+  ['a message compared', mail({ op: 'gte', value: 1 }), `${COND}.op`, /known/],
   ['no salt', random({ salt: undefined }), `${COND}.salt`, /./],
   ['an empty salt', random({ salt: '' }), `${COND}.salt`, /./],
   ['half a surrogate in a salt', random({ salt: '\udc00' }), `${COND}.salt`, /surrogate/],

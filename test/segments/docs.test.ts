@@ -4,10 +4,12 @@ import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../src/events/catalogue.ts';
+import { CHANNELS } from '../../src/messaging/channels.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import {
   AGGREGATES,
   CONDITION_SCHEMAS,
+  MESSAGE_STATUSES,
   type Aggregate,
   type ConditionType,
 } from '../../src/segments/conditions.ts';
@@ -64,6 +66,7 @@ function condition(type: ConditionType, example: string): string {
 
 const COMPARED = { op: 'How it is compared', value: 'With what; left out with `exists` and `not_exists`' };
 const WHERE = 'Only events for which all of these hold: a list of `{"property", "op", "value"}`';
+const MESSAGE_CHANNELS = CHANNELS.map(code).join(', ');
 const MEANINGS: { [T in ConditionType]: Record<keyof (typeof CONDITION_SCHEMAS)[T]['shape'], string> } = {
   trait: { type: '`trait`', field: 'A field of the player, see below', ...COMPARED },
   event: {
@@ -84,6 +87,13 @@ const MEANINGS: { [T in ConditionType]: Record<keyof (typeof CONDITION_SCHEMAS)[
     type: '`segment`',
     segment_id: 'The id of a segment of the same project',
     op: '`in` or `not_in`',
+  },
+  message: {
+    type: '`message`',
+    channel: MESSAGE_CHANNELS,
+    status: `How far it came: ${MESSAGE_STATUSES.map(code).join(', ')}; one that was clicked was opened, and so on`,
+    campaign_id: 'Only messages of this campaign',
+    window: 'When it came so far, as of events; what was never sent has the time when that was decided',
   },
   random: { type: '`random`', percent: 'How many of 100, up to 4 decimals', salt: 'Names the draw' },
 };
@@ -210,6 +220,7 @@ const SECTIONS: Record<string, () => string> = {
   event: () => condition('event', 'count: only events over an amount, in the base currency'),
   sequence: () => condition('sequence', 'sequence: one thing later than another, inside a window'),
   segment: () => condition('segment', 'in another segment'),
+  message: () => condition('message', 'message: opened, of one campaign, in the last days'),
   random: () => condition('random', 'random: a stable share of all players'),
   limits: () =>
     table(

@@ -1,5 +1,6 @@
 import type {
   NaiveEvent,
+  NaiveMessage,
   NaivePlayer,
   WrittenComparison,
   WrittenCondition,
@@ -26,11 +27,26 @@ export interface ExampleEvent {
 }
 type Json = NaiveEvent['properties'][string];
 
+/** Times as milliseconds before now. */
+export interface ExampleMessage {
+  channel?: string;
+  campaign_id?: string;
+  /** How far it has come; absent: as far as the times say. */
+  status?: string;
+  queued: number;
+  sent?: number;
+  delivered?: number;
+  opened?: number;
+  clicked?: number;
+  bounced?: number;
+}
+
 export interface ExamplePlayer {
   /** Times as milliseconds before now. */
   traits?: Record<string, string | number | null>;
   attributes?: Record<string, Json>;
   events?: ExampleEvent[];
+  messages?: ExampleMessage[];
   segments?: string[];
   player_id?: string;
 }
@@ -74,6 +90,14 @@ export function aggregate(
 ): WrittenCondition {
   const of_property = property === undefined ? {} : { property };
   return { type: 'event', event, aggregate: name, ...of_property, ...comparing(op, value), ...narrowing };
+}
+
+/** A condition on messages by email. */
+export function message(
+  status: string,
+  rest: { channel?: string; campaign_id?: string; window?: WrittenWindow } = {},
+): WrittenCondition {
+  return { type: 'message', channel: 'email', status, ...rest };
 }
 
 export function where(property: string, op: string, value?: unknown): WrittenWhere[number] {
@@ -137,9 +161,26 @@ export function playerOf(example: ExamplePlayer, player_id: string): NaivePlayer
     traits: Object.fromEntries(traits) as NaivePlayer['traits'],
     custom_attributes: example.attributes ?? {},
     events: (example.events ?? []).map(eventOf),
+    messages: (example.messages ?? []).map(messageOf),
     segment_ids: new Set(example.segments),
   };
 }
+
+function messageOf({ channel = 'email', campaign_id = null, status = 'sent', ...times }: Sent): NaiveMessage {
+  const at = (ago: number | undefined) => (ago === undefined ? null : NOW_MS - ago);
+  return {
+    channel,
+    campaign_id,
+    status,
+    enqueued_ms: NOW_MS - times.queued,
+    sent_ms: at(times.sent),
+    delivered_ms: at(times.delivered),
+    opened_ms: at(times.opened),
+    clicked_ms: at(times.clicked),
+    bounced_ms: at(times.bounced),
+  };
+}
+type Sent = Omit<ExampleMessage, 'campaign_id'> & { campaign_id?: string | null };
 
 /** Money is said in the base currency; in the properties stands what was sent, here in a currency worth a tenth. */
 function eventOf({ event, ago, properties = {} }: ExampleEvent): NaiveEvent {

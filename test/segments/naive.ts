@@ -13,12 +13,26 @@ export interface NaiveEvent {
   properties: Record<string, Json>;
 }
 
+/** Times in milliseconds; null where it never came so far. */
+export interface NaiveMessage {
+  channel: string;
+  campaign_id: string | null;
+  status: string;
+  enqueued_ms: number;
+  sent_ms: number | null;
+  delivered_ms: number | null;
+  opened_ms: number | null;
+  clicked_ms: number | null;
+  bounced_ms: number | null;
+}
+
 export interface NaivePlayer {
   player_id: string;
   /** By field name; times in milliseconds. */
   traits: Record<string, string | number | null>;
   custom_attributes: Record<string, Json>;
   events: NaiveEvent[];
+  messages: NaiveMessage[];
   segment_ids: ReadonlySet<string>;
 }
 
@@ -45,6 +59,7 @@ export type WrittenCondition =
       window?: WrittenWindow;
     }
   | { type: 'segment'; segment_id: string; op: string }
+  | { type: 'message'; channel: string; status: string; campaign_id?: string; window?: WrittenWindow }
   | { type: 'random'; percent: number; salt: string };
 export interface WrittenGroup {
   operator: string;
@@ -77,6 +92,8 @@ export function matches(node: WrittenNode, player: NaivePlayer, now_ms: number):
       return sequence(node, player, now_ms);
     case 'segment':
       return player.segment_ids.has(node.segment_id) === (node.op === 'in');
+    case 'message':
+      return message(node, player, now_ms);
     case 'random':
       return draw(node.salt, player.player_id) < node.percent * 10_000;
   }
@@ -178,13 +195,43 @@ function selected(
 ): NaiveEvent[] {
   return player.events.filter((one) => {
     if (one.event !== event) return false;
-    const at_ms = one.occurred_ms;
-    if (window && 'last' in window && !(at_ms > now_ms - spanOf(window.last) && at_ms <= now_ms))
-      return false;
-    if (window && 'from' in window && !(at_ms >= Date.parse(window.from) && at_ms < Date.parse(window.to))) {
-      return false;
-    }
+    if (!isWithin(one.occurred_ms, window, now_ms)) return false;
     return where.every(({ property, op, value }) => holds(op, value, propertyOf(one, property), now_ms));
+  });
+}
+
+function isWithin(at_ms: number, window: WrittenWindow | undefined, now_ms: number): boolean {
+  if (!window) return true;
+  if ('last' in window) return at_ms > now_ms - spanOf(window.last) && at_ms <= now_ms;
+  return at_ms >= Date.parse(window.from) && at_ms < Date.parse(window.to);
+}
+
+function message(
+  { channel, status, campaign_id, window }: Extract<WrittenCondition, { type: 'message' }>,
+  player: NaivePlayer,
+  now_ms: number,
+): boolean {
+  const reached = (one: NaiveMessage): number | null => {
+    switch (status) {
+      case 'sent':
+        return one.sent_ms;
+      case 'delivered':
+        return one.delivered_ms ?? one.opened_ms ?? one.clicked_ms;
+      case 'opened':
+        return one.opened_ms ?? one.clicked_ms;
+      case 'clicked':
+        return one.clicked_ms;
+      case 'bounced':
+        return one.bounced_ms;
+      default:
+        return one.status === status ? one.enqueued_ms : null;
+    }
+  };
+  return player.messages.some((one) => {
+    if (one.channel !== channel) return false;
+    if (campaign_id !== undefined && one.campaign_id !== campaign_id) return false;
+    const at_ms = reached(one);
+    return at_ms !== null && isWithin(at_ms, window, now_ms);
   });
 }
 

@@ -7,7 +7,7 @@ export interface Place {
   project_id: string;
 }
 
-/** Writes players, their events and memberships as ClickHouse has them. */
+/** Writes players, their events, messages and memberships as ClickHouse has them. */
 export async function storePopulation(
   clickhouse: ClickHouse,
   place: Place,
@@ -29,10 +29,24 @@ export async function storePopulation(
       }),
     ),
   );
+  const messages = players.flatMap(({ player_id, messages }) =>
+    messages.map(({ channel, campaign_id, status, ...times }) =>
+      line({
+        player_id,
+        send_id: randomUUID(),
+        channel,
+        campaign_id,
+        status,
+        ...Object.fromEntries(Object.entries(times).map(([name, ms]) => [name.replace('_ms', '_at'), ms])),
+        revision: 1,
+      }),
+    ),
+  );
   const members = players.flatMap(({ player_id, segment_ids }) =>
     [...segment_ids].map((segment_id) => line({ player_id, segment_id, revision: 1 })),
   );
   await clickhouse.insertLines('players', rows, randomUUID());
   if (events.length > 0) await clickhouse.insertLines('events', events, randomUUID());
+  if (messages.length > 0) await clickhouse.insertLines('message_sends', messages, randomUUID());
   if (members.length > 0) await clickhouse.insertLines('segment_members', members, randomUUID());
 }

@@ -10,7 +10,8 @@ export interface SegmentClient {
     path: string,
     body?: unknown,
   ): Promise<{ status: number; data: Body; error: Body | undefined }>;
-  identify(traits?: Body): Promise<string>;
+  /** A new player, unless `ids` say who. */
+  identify(traits?: Body, ids?: Body): Promise<string>;
   send(player_id: string, event: string, properties?: Body, at_ms?: number): Promise<void>;
   deposit(player_id: string, amount: number, at_ms?: number): Promise<void>;
   /** Makes a segment of these conditions, all of which must hold; returns its id. */
@@ -36,8 +37,8 @@ export function segmentClient(service: TestService): SegmentClient {
   }
   const client: SegmentClient = {
     api: (method, path, body) => call(`${service.base_url}${path}`, service.session_token, method, body),
-    async identify(traits = {}) {
-      const body = { external_id: `player-${++made}`, traits };
+    async identify(traits = {}, ids = { external_id: `player-${++made}` }) {
+      const body = { ...ids, traits };
       const { data } = await call(`${service.base_url}/v1/players/identify`, service.api_key, 'POST', body);
       return String(data['player_id']);
     },

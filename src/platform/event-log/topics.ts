@@ -18,4 +18,6 @@ export const GROUPS = {
   fold: 'player-fold',
   /** Reads `playerEvents`. */
   sink: 'analytics-sink',
+  /** Reads `playerEvents`. */
+  trigger: 'campaign-trigger',
 } as const;

@@ -9,6 +9,7 @@ import {
 import { Bindings } from './bindings.ts';
 import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';
+import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
 
 /**
  * A statement and its values, but for those that its caller adds: `tenant_id`, `project_id`, `now_ms`, and of
@@ -68,8 +69,6 @@ export function eventSetsOf(condition: Condition): readonly EventSet[] {
   return condition.type === 'sequence' ? condition.steps : [];
 }
 
-const SCOPE = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
-
 /** Players that are not deleted, each with the aggregates of its events. Made last: the conditions say what they read. */
 function sourceSql(context: ConditionContext, are_merged = false): string {
   const { scan, of_players } = context;
@@ -92,15 +91,6 @@ export function playersSql({ columns, of_players }: ConditionContext): string {
   );
 }
 
-/**
- * Whose an event is. Of merged players whose events still carry the old id there are few, mostly none, which is known
- * before the first row is read; resolving every row by the dictionary alone made the whole statement half as slow again.
- */
-const ALIASES = `select player_id from player_aliases final where ${SCOPE}`;
-const OWNER =
-  `if((select count() from (${ALIASES})) = 0, player_id, if(player_id in (${ALIASES}), ` +
-  "dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner";
-
 function eventsOfAll(scan: EventScan): string {
   return (
     `  select ${[OWNER, ...scan.columns].join(', ')}\n  from events final\n` +
@@ -119,9 +109,7 @@ export function eventsOfPlayersSql(
   columns: readonly string[],
   derived: readonly string[] = [],
 ): string {
-  const ids = are_merged
-    ? 'arrayConcat({players:Array(UUID)}, {former:Array(UUID)})'
-    : '{players:Array(UUID)}';
+  const ids = playerIdsSql(are_merged);
   const once = are_merged ? '\n    order by revision desc limit 1 by ingestion_id, event_index' : '';
   return (
     `  select ${[are_merged ? OWNER : 'player_id as owner', ...columns].join(',\n    ')}\n  from (\n` +

@@ -11,6 +11,7 @@ import type { Bindings } from './bindings.ts';
 import { comparisonSql, type Operand } from './comparison-sql.ts';
 import type { EventScan } from './event-scan.ts';
 import { isJsonNumber, jsonComparisonSql, jsonDecimal, jsonNumber, jsonText } from './json-sql.ts';
+import { messageSql } from './message-sql.ts';
 import { sequenceSql, stepsReachedSql } from './sequence-sql.ts';
 
 /** Shares of `random` are counted in these. */
@@ -51,6 +52,8 @@ function conditionSql(condition: Condition, context: ConditionContext): string {
       return sequenceSql(condition, scan, bindings);
     case 'segment':
       return `p.player_id ${condition.negated ? 'not in' : 'in'} (${membersSql(condition.segment_id, context)})`;
+    case 'message':
+      return messageSql(condition, bindings, context.of_players);
     case 'random':
       return `${shareSql(condition.salt, bindings)} < ${bindings.bind('UInt32', condition.share)}`;
   }
@@ -72,6 +75,8 @@ export function valueSql(condition: Condition, context: ConditionContext): strin
       return `toString(${stepsReachedSql(condition, scan, bindings)})`;
     case 'segment':
       return `if(p.player_id in (${membersSql(condition.segment_id, context)}), 'true', 'false')`;
+    case 'message':
+      return `if(${messageSql(condition, bindings, context.of_players)}, 'true', 'false')`;
     case 'random':
       return `toString(${shareSql(condition.salt, bindings)} / ${SHARES / 100})`;
   }

@@ -599,3 +599,63 @@ from (
 where (halfMD5(concat({p0:String}, ':', toString(p.player_id))) % 1000000 < {p1:UInt32})
 -- p0 = "spring"
 -- p1 = 100000
+
+-- message: sent, at any time
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at is not null))
+-- p0 = "email"
+
+-- message: opened, of one campaign, in the last days
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and campaign_id = {p1:UUID} and coalesce(opened_at, clicked_at) > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and coalesce(opened_at, clicked_at) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
+-- p0 = "email"
+-- p1 = "00000000-0000-4000-8000-00000000005a"
+-- p2 = 604800000
+
+-- message: delivered between two dates
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and coalesce(delivered_at, opened_at, clicked_at) >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and coalesce(delivered_at, opened_at, clicked_at) < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')))
+-- p0 = "sms"
+-- p1 = 1777593600000
+-- p2 = 1778241600000
+
+-- message: bounced
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and bounced_at is not null))
+-- p0 = "email"
+
+-- message: failed today, by the time it was queued
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and if(status = 'failed', enqueued_at, null) > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and if(status = 'failed', enqueued_at, null) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
+-- p0 = "email"
+-- p1 = 86400000
+
+-- message: sent but not clicked
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where ((p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and sent_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'))) and (not (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and clicked_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and clicked_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))))
+-- p0 = "email"
+-- p1 = 2592000000

@@ -1,0 +1,56 @@
+import type { Db } from '../src/platform/postgres/port.ts';
+
+interface Place {
+  tenant_id: string;
+  project_id: string;
+}
+
+/** Gives every player an address, one of four time zones, and a place in the segment. */
+export async function addressMembers(
+  sql: Db,
+  { tenant_id, project_id }: Place,
+  segment_id: string,
+): Promise<void> {
+  await sql`
+    update players set email = player_id || '@example.com',
+      timezone = (array['Europe/Malta', 'Europe/London', 'America/New_York', null])[1 + abs(hashtext(player_id::text)) % 4]
+    where tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  await sql`
+    insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+    select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from players
+    where tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  await sql`vacuum analyze players, segment_members`;
+}
+
+/** A table like that of the rows, indexes and all, and a file with the rows. */
+export async function prepareCopy(sql: Db, file: string): Promise<void> {
+  await sql`drop table if exists bench_sends`;
+  await sql`create table bench_sends (like message_sends including all)`;
+  await sql.unsafe(`copy message_sends to '${file}'`);
+}
+
+/** The bare way of as many rows into such a table; returns how many. */
+export async function copyRows(sql: Db, file: string): Promise<number> {
+  const { count } = await sql.unsafe(`copy bench_sends from '${file}'`);
+  return count;
+}
+
+export async function emptySends(sql: Db): Promise<void> {
+  await sql`truncate message_sends, sandbox_messages`;
+  await sql`drop table if exists bench_sends`;
+}
+
+export async function emptyCopy(sql: Db): Promise<void> {
+  await sql`truncate bench_sends`;
+}
+
+export async function countSends(
+  sql: Db,
+  campaign_id: string,
+): Promise<{ total: number; queued: number; sent: number }> {
+  const [row] = await sql<{ total: number; queued: number; sent: number }[]>`
+    select count(*)::integer as total, (count(*) filter (where status = 'queued'))::integer as queued,
+      (count(*) filter (where status = 'sent'))::integer as sent
+    from message_sends where campaign_id = ${campaign_id}`;
+  return row ?? { total: 0, queued: 0, sent: 0 };
+}

@@ -1,0 +1,138 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fanOutOnce } from '../src/campaigns/fan-out.ts';
+import { startCampaign } from '../src/campaigns/send.ts';
+import { Messenger } from '../src/messaging/messenger.ts';
+import { connectPool } from '../src/platform/postgres/pool.ts';
+import type { Db } from '../src/platform/postgres/port.ts';
+import type { TestService } from '../test/engines/embedded.ts';
+import { messagingClient, type MessagingClient } from '../test/messaging/messaging-client.ts';
+import { alternate, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
+import {
+  addressMembers,
+  copyRows,
+  countSends,
+  emptyCopy,
+  emptySends,
+  prepareCopy,
+} from './messaging-seed-queries.ts';
+import { postgresUrlOf } from './platform.ts';
+import { insertPlayers } from './seed-queries.ts';
+
+const PLAYERS = Number(process.env['BENCH_MESSAGING_PLAYERS'] ?? 1_000_000);
+const MESSAGES = Math.min(PLAYERS, 40_000);
+const ROUNDS = 3;
+const LANES = 2;
+
+/** Fan-out with every gate against a bare COPY of its rows, and the messenger with the sandbox. */
+export async function benchMessaging(service: TestService): Promise<Result[]> {
+  const owner = connectPool(postgresUrlOf(service.platform), { max: 1 });
+  const client = messagingClient(service);
+  try {
+    const segment_id = await client.segment([]);
+    await insertPlayers(owner, service, PLAYERS);
+    await addressMembers(owner, service, segment_id);
+    await client.configure({
+      frequency_caps: { email: { per_day: 3, per_week: 10 } },
+      quiet_hours: { start: '00:00', end: '00:01', default_timezone: 'Europe/Malta' },
+    });
+    return [...(await fanOut(service, owner, client, segment_id)), await messenger(service, owner, client)];
+  } finally {
+    await owner.end({ timeout: 5 });
+  }
+}
+
+async function newCampaign(client: MessagingClient, segment_id: string): Promise<string> {
+  const provider_id = await client.provider();
+  const template_id = await client.template();
+  const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
+  for (const [name, weight] of [
+    ['a', 70],
+    ['b', 30],
+  ] as const) {
+    const body = { name, label: name, template_id, weight, sort_order: weight };
+    await client.api('POST', `/v1/campaigns/${campaign_id}/variants`, body);
+  }
+  return campaign_id;
+}
+
+async function fanOut(
+  service: TestService,
+  owner: Db,
+  client: MessagingClient,
+  segment_id: string,
+): Promise<Result[]> {
+  const dir = await mkdtemp(join(tmpdir(), 'bench-messaging-'));
+  await chmod(dir, 0o777);
+  const file = join(dir, 'rows');
+  const sent_in_ms: number[] = [];
+  const ours = async (): Promise<Sample> => {
+    await emptySends(owner);
+    const campaign_id = await newCampaign(client, segment_id);
+    const sample = await timed(async () => {
+      sent_in_ms.push(await fanOutWhole(service, campaign_id));
+      return PLAYERS;
+    });
+    const { total } = await countSends(owner, campaign_id);
+    if (total !== PLAYERS) throw new Error(`the fan-out made ${total} rows`);
+    await prepareCopy(owner, file);
+    return sample;
+  };
+  const bare = async (): Promise<Sample> => {
+    await emptyCopy(owner);
+    return timed(() => copyRows(owner, file));
+  };
+  try {
+    const pairs = await alternate(ROUNDS, ours, bare);
+    const rates = pairs.map(({ a }) => perSecond(a));
+    const note = `${rates.map((rate) => rate.toFixed(0)).join(', ')} rows/s; POST send took ${sent_in_ms.map((ms) => ms.toFixed(0)).join(', ')} ms of it`;
+    return [
+      result(`fan-out of ${PLAYERS} members ÷ COPY`, ratios(pairs, perSecond), { at_least: 0.5 }, note),
+    ];
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Sends the campaign and walks all of its members; returns how long sending it took, in milliseconds. */
+async function fanOutWhole({ platform, ...place }: TestService, campaign_id: string): Promise<number> {
+  const { tenant_id, project_id } = place;
+  const started_ms = performance.now();
+  await platform.postgres.asTenant(tenant_id, (tx) =>
+    startCampaign(tx, { tenant_id, project_id, campaign_id }, new Date()),
+  );
+  const took_ms = performance.now() - started_ms;
+  await Promise.all(
+    Array.from({ length: LANES }, async () => {
+      while (await fanOutOnce(platform));
+    }),
+  );
+  return took_ms;
+}
+
+async function messenger(service: TestService, owner: Db, client: MessagingClient): Promise<Result> {
+  const { platform } = service;
+  const rates: number[] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    await emptySends(owner);
+    const rows = await owner<{ player_id: string }[]>`
+      select player_id from players where tenant_id = ${service.tenant_id} limit ${MESSAGES}`;
+    const segment_id = await client.segment(rows.map(({ player_id }) => player_id));
+    const campaign_id = await newCampaign(client, segment_id);
+    await fanOutWhole(service, campaign_id);
+    const sender = new Messenger(platform, {
+      credentials_key: '00'.repeat(32),
+      public_url: 'http://localhost',
+    });
+    const sample = await timed(async () => {
+      while (await sender.turn());
+      return (await countSends(owner, campaign_id)).sent;
+    });
+    await sender.close();
+    if (sample.items !== MESSAGES) throw new Error(`${sample.items} of ${MESSAGES} messages were sent`);
+    if (round > 0) rates.push(perSecond(sample));
+  }
+  const note = `${MESSAGES} messages, rendered, with unsubscribe links, into the sandbox`;
+  return result('messenger with the sandbox, messages/s', rates, { at_least: 2_000 }, note);
+}

@@ -1,0 +1,62 @@
+import { fanOutOnce } from '../../src/campaigns/fan-out.ts';
+import { keepCampaignsGoing } from '../../src/campaigns/send.ts';
+import { fireCampaigns } from '../../src/campaigns/trigger.ts';
+import { MESSAGES_CHANNEL } from '../../src/campaigns/send-queries.ts';
+import { Messenger, type MessengerDeps, type MessengerSettings } from '../../src/messaging/messenger.ts';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+
+/** Events that are looked at for triggered campaigns at once. */
+const MAX_EVENTS = 5_000;
+/** Ranges of members that become rows at the same time. */
+const FAN_OUT_LANES = 2;
+
+/** The loops of a running messenger. */
+export interface RunningMessenger {
+  close(): Promise<void>;
+}
+
+/**
+ * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate → providers. Each step is found again after
+ * a crash, and several messengers may run: a range, and who of a project gets what, is decided by one at a time.
+ */
+export async function startMessenger(
+  platform: MessengerDeps,
+  notifications: Notifications,
+  settings: MessengerSettings,
+): Promise<RunningMessenger> {
+  const { logger } = platform;
+  const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
+  const messenger = new Messenger(platform, settings);
+  const loops: PollLoop[] = [];
+  const wake = () => loops.forEach((loop) => loop.wake());
+  await notifications.on(MESSAGES_CHANNEL, wake, wake);
+  const campaigns = startPolling({ name: 'campaigns', ...pauses }, () => keepCampaignsGoing(platform));
+  loops.push(
+    campaigns,
+    ...Array.from({ length: FAN_OUT_LANES }, () =>
+      startPolling({ name: 'fan-out', ...pauses }, () => fanOutOnce(platform)),
+    ),
+    startPolling({ name: 'messenger', ...pauses }, async (stop) => {
+      const has_more = await messenger.turn(stop);
+      // Somebody's last message may have gone out.
+      if (has_more) campaigns.wake();
+      return has_more;
+    }),
+  );
+  const trigger = await platform.eventLog.consume({
+    topic: TOPICS.playerEvents,
+    group: GROUPS.trigger,
+    max_records: MAX_EVENTS,
+    linger_ms: 0,
+    handle: ({ records }) => fireCampaigns(platform, records),
+  });
+  return {
+    async close() {
+      await trigger.close();
+      await Promise.all(loops.map((loop) => loop.close()));
+      await messenger.close();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { moveMirrorPosition, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
+import { readChangedSends, SENDS_MIRROR, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
+import { encodePlayerEvent, playerKey } from '../../src/events/envelope.ts';
+import { feedbackEventsOf } from '../../src/messaging/feedback-events.ts';
+import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { MESSAGES } from '../../src/segments/dependencies.ts';
+import { touchEach } from '../../src/segments/touch.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+const MAX_BLOCK = 10_000;
+
+/**
+ * send-mirror: Postgres `message_sends` → ClickHouse `message_sends`, and an event per stage → `player-events`; then the
+ * players are queued for their segments. Rows are absolute and events carry ids of their own, so dying anywhere only
+ * repeats what replaces itself.
+ */
+export function startSendMirror(platform: Platform): PollLoop {
+  const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
+  return startPolling(
+    { name: 'send-mirror', logger: platform.logger, ...pauses },
+    async () => (await mirrorSends(platform)) === MAX_BLOCK,
+  );
+}
+
+/** Mirrors one block of changes; returns how many. Rows that only wait to be sent are passed over: they come again. */
+export async function mirrorSends(platform: Platform): Promise<number> {
+  const { service } = platform.postgres;
+  const position = await readMirrorPosition(service, SENDS_MIRROR);
+  const now_ms = platform.clock.now_ms();
+  const changed = await readChangedSends(service, position, MAX_BLOCK, now_ms);
+  const last = changed.at(-1);
+  if (last === undefined) return 0;
+  const next = { changed_xid: last.changed_xid, player_id: last.send_id };
+  const token = [SENDS_MIRROR, ...Object.values(position), ...Object.values(next), changed.length].join(':');
+  const told = changed.filter(({ is_waiting }) => !is_waiting);
+  const lines = told.map(({ line }) => line);
+  if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, token);
+  await tellEvents(platform, told, now_ms);
+  await service.begin(async (tx) => {
+    const touched = told.map((send) => ({ ...send, reads: MESSAGES }));
+    if (touched.length > 0) await touchEach(tx, touched, new Date(now_ms));
+    await moveMirrorPosition(tx, SENDS_MIRROR, position, next);
+  });
+  return changed.length;
+}
+
+async function tellEvents(
+  { eventLog }: Platform,
+  told: readonly ChangedSend[],
+  now_ms: number,
+): Promise<void> {
+  const records = told
+    .flatMap((send) => feedbackEventsOf(send, now_ms))
+    .map((event) => ({
+      key: playerKey(event.project_id, event.player_id),
+      value: encodePlayerEvent(event),
+    }));
+  if (records.length > 0) await eventLog.append(TOPICS.playerEvents, records);
+}

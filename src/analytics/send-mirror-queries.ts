@@ -1,0 +1,60 @@
+import type { ToldSend } from '../messaging/feedback-events.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { MirrorPosition } from './mirror-queries.ts';
+
+/** Names the position of send-mirror; what a position calls `player_id` is the id of a send there. */
+export const SENDS_MIRROR = 'message_sends';
+
+/** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its place in the order of changes. */
+export interface ChangedSend extends ToldSend {
+  changed_xid: string;
+  line: string;
+  /** Nothing has become of it yet. */
+  is_waiting: boolean;
+}
+
+/** Sends changed after `position`, in commit-safe order: only by transactions older than every running one. */
+export async function readChangedSends(
+  sql: Tx,
+  position: MirrorPosition,
+  limit: number,
+  now_ms: number,
+): Promise<ChangedSend[]> {
+  return sql<ChangedSend[]>`
+    select changed_xid::text, tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel,
+      status in ('queued', 'sending') as is_waiting,
+      epoch_ms(sent_at) as sent_ms, epoch_ms(opened_at) as opened_ms, epoch_ms(clicked_at) as clicked_ms,
+      epoch_ms(bounced_at) as bounced_ms,
+      json_build_object(
+        'tenant_id', tenant_id, 'project_id', project_id, 'player_id', player_id, 'send_id', send_id,
+        'campaign_id', campaign_id, 'variant_id', variant_id, 'channel', channel, 'status', status,
+        'error_code', error_code, 'enqueued_at', epoch_ms(enqueued_at), 'sent_at', epoch_ms(sent_at),
+        'delivered_at', epoch_ms(delivered_at), 'opened_at', epoch_ms(opened_at), 'clicked_at', epoch_ms(clicked_at),
+        'bounced_at', epoch_ms(bounced_at),
+        'mirrored_at', ${now_ms}::text::bigint, 'revision', changed_xid::text::numeric)::text as line
+    from message_sends
+    where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+      and changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by changed_xid, send_id
+    limit ${limit}`;
+}
+
+/** The newest change of any send; `0` when there are none. */
+export async function newestSendChange(tx: Tx): Promise<string> {
+  const [row] = await tx<{ xid: string }[]>`
+    select coalesce(max(changed_xid), '0'::xid8)::text as xid from message_sends`;
+  return row?.xid ?? '0';
+}
+
+/** Whether a send changed up to `until_xid` lies behind the mirror's position. */
+export async function isSendMirrorBehind(
+  tx: Tx,
+  position: MirrorPosition,
+  until_xid: string,
+): Promise<boolean> {
+  const [row] = await tx<{ behind: boolean }[]>`
+    select exists (select from message_sends
+      where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+        and changed_xid <= ${until_xid}::text::xid8) as behind`;
+  return row?.behind ?? false;
+}

@@ -1,0 +1,193 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Channel } from '../messaging/channels.ts';
+import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { plainArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { CampaignRef } from './queries.ts';
+
+/** Members of one fan-out batch (spec part 8). */
+export const FAN_OUT_BATCH = 1_000;
+
+/** Who a campaign is for. */
+export interface Audience extends CampaignRef {
+  /** Null: nobody. */
+  segment_id: string | null;
+  channel: Channel;
+}
+
+/** Members from one player id (included) to another (not included); null: to the end. */
+export interface MemberRange {
+  from_player_id: string;
+  until_player_id: string | null;
+}
+
+/** A range that waits to become rows. */
+export type FanOutBatch = CampaignRef & MemberRange;
+
+/** What a variant gives to a row. */
+export interface RowVariant {
+  variant_id: string;
+  template_id: string | null;
+}
+
+const EVERYBODY: MemberRange = {
+  from_player_id: '00000000-0000-0000-0000-000000000000',
+  until_player_id: null,
+};
+
+/**
+ * The members `m` of a range with their players `p`: nobody when the segment was deleted, and never a deleted player. Each
+ * player is looked up by its key, whatever the statistics say of tables that have just been filled.
+ */
+function membersSql(
+  tx: Tx,
+  audience: Audience,
+  range: MemberRange,
+  further: PendingQuery<Row[]> = tx``,
+): PendingQuery<Row[]> {
+  const { tenant_id, project_id, segment_id } = audience;
+  const until = range.until_player_id === null ? tx`` : tx`and m.player_id < ${range.until_player_id}::uuid`;
+  return tx`
+    from segment_members m
+    cross join lateral (
+      select * from players p
+      where p.tenant_id = m.tenant_id and p.project_id = m.project_id and p.player_id = m.player_id offset 0) p
+    ${further}
+    where p.deleted_at is null and m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}::uuid
+      and m.player_id >= ${range.from_player_id}::uuid ${until}
+      and exists (
+        select from segments s
+        where s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
+          and s.deleted_at is null)`;
+}
+
+/** The zones of the members of a range; null: players without one. */
+export async function selectMemberZones(
+  tx: Tx,
+  audience: Audience,
+  range: MemberRange = EVERYBODY,
+): Promise<(string | null)[]> {
+  const rows = await tx<{ timezone: string | null }[]>`
+    select distinct p.timezone ${membersSql(tx, audience, range)}`;
+  return rows.map(({ timezone }) => timezone);
+}
+
+/** How many members there are, how many the gate would let through, and how many have no address. */
+export async function countAudience(
+  tx: Tx,
+  audience: Audience,
+  gate: Gate,
+): Promise<{ recipients_total: number; enqueued: number; no_recipient: number }> {
+  const recipient = recipientSql(tx, audience.channel);
+  const [row] = await tx<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]>`
+    select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
+      count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
+    from (select ${verdictSql(tx, gate, recipient)} as verdict ${membersSql(tx, audience, EVERYBODY)} offset 0) j`;
+  return {
+    recipients_total: Number(row?.recipients_total ?? 0n),
+    enqueued: Number(row?.enqueued ?? 0n),
+    no_recipient: Number(row?.no_recipient ?? 0n),
+  };
+}
+
+/** Cuts the segment's members into ranges of {@link FAN_OUT_BATCH}; returns how many. */
+export async function insertBatches(tx: Tx, audience: Audience): Promise<number> {
+  const { tenant_id, project_id, campaign_id, segment_id } = audience;
+  const { count } = await tx`
+    insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id)
+    select ${tenant_id}, ${project_id}, ${campaign_id}, player_id, lead(player_id) over (order by player_id)
+    from (
+      select player_id, row_number() over (order by player_id) as place
+      from segment_members
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
+    ) m
+    where place % ${FAN_OUT_BATCH} = 1`;
+  return count;
+}
+
+/** Takes a range of the campaign, or of any, that nobody else works on. It is gone once the transaction commits. */
+export async function takeBatch(tx: Tx, ref?: CampaignRef): Promise<FanOutBatch | undefined> {
+  const of_campaign =
+    ref === undefined
+      ? tx``
+      : tx`where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
+  const [batch] = await tx<FanOutBatch[]>`
+    delete from campaign_batches b
+    using (
+      select * from campaign_batches ${of_campaign}
+      order by tenant_id, project_id, campaign_id, from_player_id limit 1 for update skip locked
+    ) one
+    where b.tenant_id = one.tenant_id and b.project_id = one.project_id and b.campaign_id = one.campaign_id
+      and b.from_player_id = one.from_player_id
+    returning b.tenant_id, b.project_id, b.campaign_id, b.from_player_id, b.until_player_id`;
+  return batch;
+}
+
+/** Nobody further of this campaign becomes a row, but for ranges that somebody works on: that one sees it, too. */
+export async function deleteBatches(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: CampaignRef,
+): Promise<void> {
+  await tx`
+    delete from campaign_batches b
+    using (
+      select ctid from campaign_batches
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
+      for update skip locked
+    ) free
+    where b.ctid = free.ctid`;
+}
+
+/** The ids of the members of a range. */
+export async function selectMemberIds(tx: Tx, audience: Audience, range: MemberRange): Promise<string[]> {
+  const rows = await tx<{ player_id: string }[]>`select m.player_id ${membersSql(tx, audience, range)}`;
+  return rows.map(({ player_id }) => player_id);
+}
+
+/** What the rows of a batch have in common, and who gets which variant. */
+export interface NewRows {
+  audience: Audience;
+  range: MemberRange;
+  provider_id: string | null;
+  /** One for everybody, or one per player. */
+  variants: { all: RowVariant } | { each: ReadonlyMap<string, RowVariant> };
+}
+
+/** Makes the rows of a range: queued, or with the reason why not. A row that is there already stays. */
+export async function insertRows(
+  tx: Tx,
+  { audience, range, provider_id, variants }: NewRows,
+  gate: Gate,
+): Promise<void> {
+  const { campaign_id, channel } = audience;
+  const recipient = recipientSql(tx, channel);
+  const [variant, choices] =
+    'all' in variants
+      ? [
+          tx`${variants.all.variant_id}::uuid as variant_id, ${variants.all.template_id}::uuid as template_id`,
+          tx``,
+        ]
+      : [tx`v.variant_id, v.template_id`, choicesSql(tx, variants.each)];
+  await tx`
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
+      provider_id, recipient, status, error_code, enqueued_at)
+    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel}, j.template_id, j.variant_id,
+      ${provider_id}, j.recipient,
+      case when j.verdict is null then 'queued' when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped' else 'failed' end,
+      j.verdict, ${gate.now}
+    from (
+      select p.tenant_id, p.project_id, p.player_id, ${recipient} as recipient,
+        ${verdictSql(tx, gate, recipient)} as verdict, ${variant}
+      ${membersSql(tx, audience, range, choices)}
+      offset 0
+    ) j
+    on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
+}
+
+function choicesSql(tx: Tx, each: ReadonlyMap<string, RowVariant>): PendingQuery<Row[]> {
+  const variants = [...each.values()];
+  return tx`join unnest(${plainArray([...each.keys()])}::text::uuid[],
+      ${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[],
+      ${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[]
+    ) as v (player_id, variant_id, template_id) on v.player_id = m.player_id`;
+}

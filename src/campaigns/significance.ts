@@ -1,0 +1,69 @@
+import { rate } from './stats.ts';
+
+/** Recipients that a variant needs to be compared (spec part 8). */
+const MINIMUM_SAMPLE = 30;
+
+/** What a variant came to. */
+export interface Outcome {
+  variant_id: string;
+  recipients: number;
+  conversions: number;
+}
+
+export interface Comparison {
+  winner_variant_id: string | null;
+  significance: { test: 'two_proportion_z'; p_value: number } | null;
+}
+
+/**
+ * The variant with the highest rate among those with enough recipients, of which there must be two; a tie has no winner.
+ * The significance is that of the difference between the best two.
+ */
+export function compareVariants(outcomes: readonly Outcome[]): Comparison {
+  const [best, second] = outcomes
+    .filter(({ recipients }) => recipients >= MINIMUM_SAMPLE)
+    .sort((a, b) => byRate(b, a));
+  if (best === undefined || second === undefined) return { winner_variant_id: null, significance: null };
+  return {
+    winner_variant_id: byRate(best, second) > 0 ? best.variant_id : null,
+    significance: { test: 'two_proportion_z', p_value: twoProportionP(best, second) },
+  };
+}
+
+/** Exact: products of counts, no quotients. */
+function byRate(a: Outcome, b: Outcome): number {
+  return Number(BigInt(a.conversions) * BigInt(b.recipients) - BigInt(b.conversions) * BigInt(a.recipients));
+}
+
+/**
+ * How likely a difference of at least this size is, in either direction, where both have the same rate (pooled); 1 where
+ * everybody or nobody converted.
+ */
+export function twoProportionP(a: Omit<Outcome, 'variant_id'>, b: Omit<Outcome, 'variant_id'>): number {
+  const pooled = rate(a.conversions + b.conversions, a.recipients + b.recipients);
+  const variance = pooled * (1 - pooled) * (1 / a.recipients + 1 / b.recipients);
+  if (!(variance > 0)) return 1;
+  const z = (a.conversions / a.recipients - b.conversions / b.recipients) / Math.sqrt(variance);
+  return erfc(Math.abs(z) / Math.SQRT2);
+}
+
+/** From here on the continued fraction takes few terms, below it the series does. */
+const FRACTION_FROM = 3;
+const FRACTION_TERMS = 80;
+const SERIES_TERMS = 100;
+
+/** The complementary error function of `x` ≥ 0, to 14 digits after the point and better. */
+export function erfc(x: number): number {
+  if (x >= FRACTION_FROM) {
+    let below = x;
+    for (let k = FRACTION_TERMS; k >= 1; k--) below = x + k / 2 / below;
+    return Math.exp(-x * x) / Math.sqrt(Math.PI) / below;
+  }
+  let term = x;
+  let sum = x;
+  for (let n = 1; n <= SERIES_TERMS; n++) {
+    term *= (2 * x * x) / (2 * n + 1);
+    sum += term;
+  }
+  return 1 - (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+}

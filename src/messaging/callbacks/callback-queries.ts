@@ -1,0 +1,146 @@
+import type { PendingQuery, Row } from 'postgres';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { SEND_STATUSES } from '../send.ts';
+import type { Callback } from './callback.ts';
+
+type Fragment = PendingQuery<Row[]>;
+
+/** A provider as far as checking its signature is concerned. */
+export interface CallbackProvider {
+  tenant_id: string;
+  provider_id: string;
+  kind: string;
+  config: Record<string, unknown>;
+  credentials: Buffer | null;
+}
+
+/** The provider, of whichever tenant: its id is what names the tenant, its signature what proves it. */
+export async function findCallbackProvider(
+  sql: Tx,
+  provider_id: string,
+): Promise<CallbackProvider | undefined> {
+  const rows = await sql<CallbackProvider[]>`
+    select tenant_id, provider_id, kind, config, credentials
+    from messaging_providers
+    where provider_id = ${provider_id} and deleted_at is null`;
+  return rows[0];
+}
+
+/**
+ * Writes what a provider told; returns how many messages it changed something about. Everything is the earliest time or
+ * the furthest status of what was told, so that neither order nor repetition matters: who opens it was delivered it. Of
+ * rows that failed only those are changed that may have gone out after all.
+ */
+export async function applyCallbacks(
+  tx: Tx,
+  provider: { tenant_id: string; provider_id: string },
+  callbacks: readonly Callback[],
+  now: Date,
+): Promise<number> {
+  const { tenant_id } = provider;
+  const rankOf = (status: Fragment): Fragment =>
+    tx`array_position(${plainArray(SEND_STATUSES)}::text::text[], ${status})`;
+  const mayBeOut = tx`s.status = 'failed' and s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE')`;
+  const rank = tx`case when ${mayBeOut} then ${rankOf(tx`'sending'`)} else ${rankOf(tx`s.status`)} end`;
+  const isFurther = tx`t.rank > ${rank}`;
+  // Every access names all its keys at once. Looking for each alone, which a planner with statistics of a table that
+  // has grown since may think cheap, reads all messages of a project a thousand times.
+  const settled = tx`
+    select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
+  const written = tx<{ applied: number }[]>`
+    with ${toldOf(tx, provider, callbacks, rankOf)}, changed as (
+      update message_sends s set
+        status = case when ${isFurther} then t.step else s.status end,
+        error_code = case
+          when not ${isFurther} then s.error_code
+          when t.step = 'failed' then 'DELIVERY_FAILED' end,
+        provider_id = coalesce(s.provider_id, ${provider.provider_id}),
+        provider_message_id = coalesce(s.provider_message_id, t.message_id),
+        counted_at = coalesce(s.counted_at, t.sent_at),
+        sent_at = coalesce(s.sent_at, t.sent_at),
+        delivered_at = least(s.delivered_at, t.delivered_at),
+        opened_at = least(s.opened_at, t.opened_at),
+        clicked_at = least(s.clicked_at, t.clicked_at),
+        bounced_at = least(s.bounced_at, t.bounced_at),
+        messenger_id = null,
+        retry_at = null,
+        changed_xid = pg_current_xact_id()
+      from told t
+      where s.tenant_id = ${tenant_id} and s.project_id = t.project_id and s.send_id = t.send_id
+        and s.project_id = any(array(select project_id from told)) and s.send_id = any(array(select send_id from told))
+        and t.rank is not null
+        and (${isFurther}
+          or (s.sent_at is null and t.sent_at is not null)
+          or least(s.delivered_at, t.delivered_at) is distinct from s.delivered_at
+          or least(s.opened_at, t.opened_at) is distinct from s.opened_at
+          or least(s.clicked_at, t.clicked_at) is distinct from s.clicked_at
+          or least(s.bounced_at, t.bounced_at) is distinct from s.bounced_at)
+      returning s.send_id
+    ), suppressed as (
+      insert into suppressions (tenant_id, channel, address, reason, created_at)
+      select distinct on (channel, recipient) ${tenant_id}::uuid, channel, recipient, reason, ${now}::timestamptz
+      from told
+      where reason is not null and recipient is not null
+      order by channel, recipient, reason
+      on conflict do nothing
+      returning channel, address
+    )
+    select count(*)::integer as applied from (
+      select send_id from changed
+      union
+      select t.send_id from told t
+      join suppressed x on x.channel = t.channel and x.address = t.recipient
+      where t.reason is not null
+    ) a`;
+  const [, rows] = await Promise.all([settled, written]);
+  return rows[0]?.applied ?? 0;
+}
+
+/** `told`: what is told of each message that is known, was given to this provider and may have gone out. */
+function toldOf(
+  tx: Tx,
+  { tenant_id, provider_id }: { tenant_id: string; provider_id: string },
+  c: readonly Callback[],
+  rankOf: (status: Fragment) => Fragment,
+) {
+  const mayBeTold = tx`s.status <> 'capped' and (s.error_code is null
+    or s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE', 'DELIVERY_FAILED'))`;
+  return tx`given as (
+      select n, send_id, message_id, address, step, reason,
+        'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
+      from unnest(
+        ${plainArray(c.map((r) => r.send_id))}::text::uuid[], ${textArray(c.map((r) => r.provider_message_id))}::text::text[],
+        ${textArray(c.map((r) => r.address))}::text::text[], ${plainArray(c.map((r) => r.step))}::text::text[],
+        ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[]
+      ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, n)
+    ), by_our_id as (
+      select g.n, s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient
+      from given g
+      join message_sends s on s.send_id = g.send_id
+      where s.tenant_id = ${tenant_id}
+        and s.project_id = any(array(select project_id from projects where tenant_id = ${tenant_id}))
+        and s.send_id = any(array(select send_id from given where send_id is not null))
+        and (s.provider_id = ${provider_id} or s.provider_id is null) and ${mayBeTold}
+    ), by_their_id as (
+      select g.n, s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient
+      from given g
+      join message_sends s on s.provider_message_id = g.message_id
+      where s.tenant_id = ${tenant_id} and s.provider_id = ${provider_id}
+        and s.provider_message_id = any(array(select message_id from given where message_id is not null))
+        and g.n not in (select n from by_our_id) and (g.address is null or g.address = lower(s.recipient))
+        and ${mayBeTold}
+    ), told as (
+      select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
+        max(${rankOf(tx`g.step`)}) as rank,
+        (array_agg(g.step order by ${rankOf(tx`g.step`)} desc nulls last))[1] as step,
+        min(g.at) filter (where g.step <> 'failed') as sent_at,
+        min(g.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
+        min(g.at) filter (where g.step in ('opened', 'clicked')) as opened_at,
+        min(g.at) filter (where g.step = 'clicked') as clicked_at,
+        min(g.at) filter (where g.step = 'bounced') as bounced_at
+      from (select * from by_our_id union all select * from by_their_id) m
+      join given g using (n)
+      group by m.project_id, m.send_id, m.channel, m.recipient
+    )`;
+}

@@ -1,0 +1,49 @@
+import type { Outcome } from './message.ts';
+import type { SendResultRow } from './messenger-queries.ts';
+
+/** How often a message that certainly did not go out is tried again. */
+export const MAX_RETRIES = 5;
+const FIRST_PAUSE_MS = 2_000;
+/** A provider that asks for more is asked again by then. */
+const LONGEST_PAUSE_MS = 15 * 60_000;
+
+/**
+ * What an outcome makes of a row that has been tried `attempts` times: retries with pauses that double, or as long as the
+ * provider asked for.
+ */
+export function resultOf(send_id: string, attempts: number, outcome: Outcome, now_ms: number): SendResultRow {
+  const failed = { send_id, provider_message_id: null, retry_at: null, counts: false } as const;
+  switch (outcome.kind) {
+    case 'sent': {
+      const { provider_message_id } = outcome;
+      return { ...failed, status: 'sent', error_code: null, provider_message_id, counts: true };
+    }
+    case 'rejected':
+      return { ...failed, status: 'failed', error_code: 'PROVIDER_REJECTED' };
+    case 'unknown':
+      return { ...failed, status: 'failed', error_code: 'OUTCOME_UNKNOWN', counts: true };
+    case 'retry': {
+      if (attempts > MAX_RETRIES) return { ...failed, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' };
+      const retry_at = new Date(now_ms + pauseMs(attempts, outcome.retry_after_ms));
+      return { ...failed, status: 'queued', error_code: null, retry_at };
+    }
+  }
+}
+
+/** After so many attempts, in milliseconds; `asked_ms` is what the provider asked for. */
+export function pauseMs(attempts: number, asked_ms: number | null): number {
+  const own_ms = FIRST_PAUSE_MS * 2 ** (attempts - 1);
+  return Math.min(Math.max(own_ms, asked_ms ?? 0), LONGEST_PAUSE_MS);
+}
+
+/** A message that could not be made: its template rendered to nothing, or not at all. */
+export function unrendered(send_id: string): SendResultRow {
+  return {
+    send_id,
+    status: 'failed',
+    error_code: 'TEMPLATE_FAILED',
+    provider_message_id: null,
+    retry_at: null,
+    counts: false,
+  };
+}

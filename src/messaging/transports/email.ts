@@ -1,0 +1,37 @@
+import type { Message, Outcome } from '../message.ts';
+
+/** A text that ends no header: controls and line breaks become spaces. */
+export function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
+}
+
+/**
+ * Whether the text is one plain address. What a mail program would read as a list, a name or a comment is none: it would
+ * reach somebody else.
+ */
+export function isAddress(text: string): boolean {
+  return /^[^\s\p{Cc}@,;:<>()[\]"\\]+@[^\s\p{Cc}@,;:<>()[\]"\\]+$/u.test(text);
+}
+
+/** What becomes of a message to something else. */
+export const NO_ADDRESS: Outcome = { kind: 'rejected', reason: 'the recipient is no email address' };
+
+/** `Casino <hello@casino.example>`, or the address alone. */
+export function parseSender(from: string): { email: string; name?: string } {
+  const [, name = '', email] = /^([^<>]*)<([^<>]+)>$/.exec(oneLine(from)) ?? [];
+  if (email === undefined) return { email: oneLine(from) };
+  const plain = name.trim().replace(/^"(.*)"$/, '$1');
+  return plain === '' ? { email } : { email, name: plain };
+}
+
+const HIDDEN = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
+
+/** The body with the preheader first, where mail programs look for the line that they show beside the subject. */
+export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader'>): string {
+  if (preheader === null || preheader === '') return body;
+  const hidden = `<div style="${HIDDEN}">${preheader}</div>`;
+  const opening = /<body[^>]*>/i.exec(body);
+  if (opening === null) return hidden + body;
+  const end = opening.index + opening[0].length;
+  return body.slice(0, end) + hidden + body.slice(end);
+}

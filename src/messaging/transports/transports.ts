@@ -1,0 +1,100 @@
+import { LRUCache } from 'lru-cache';
+import type { ProviderRow } from '../../messaging-providers/queries.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import type { Message, Outcome, Transport } from '../message.ts';
+import { openTransport } from './open.ts';
+
+const MAX_OPEN = 200;
+/** A provider that asked for a pause is left alone for so long at most; each message has its own retries besides. */
+const LONGEST_REST_MS = 60_000;
+
+/** A provider's transport with what it may be given now. */
+export interface OpenedTransport {
+  /** How many messages it may be given at once, up to `wanted`: none while it rests, or is at its rate. */
+  permits(wanted: number): Promise<number>;
+  /** Hands messages over; outcomes in their order. Never rejects. */
+  deliver(messages: readonly Message[]): Promise<Outcome[]>;
+}
+
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter'>;
+
+/** The transports of providers, opened when first needed and again when the provider has changed. */
+export class Transports {
+  readonly #deps: Deps;
+  readonly #settings: { public_url: string };
+  readonly #secretsOf: (row: ProviderRow) => Record<string, unknown>;
+  readonly #closing = new Set<Promise<void>>();
+  readonly #open = new LRUCache<string, Transport>({
+    max: MAX_OPEN,
+    dispose: (transport) => this.#closeLater(transport),
+  });
+  readonly #rest_until_ms = new Map<string, number>();
+
+  constructor(
+    deps: Deps,
+    settings: { public_url: string },
+    secretsOf: (row: ProviderRow) => Record<string, unknown>,
+  ) {
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#secretsOf = secretsOf;
+  }
+
+  /** The provider's transport; undefined when it was deleted, or its secrets cannot be read. */
+  open(row: ProviderRow): OpenedTransport | undefined {
+    if (row.deleted_at !== null) return undefined;
+    const key = `${row.provider_id} ${row.updated_at.getTime()}`;
+    const known = this.#open.get(key);
+    if (known !== undefined) return this.#watched(row, known);
+    const opened: Transport = openTransport(row, this.#secretsOf(row), { ...this.#deps, ...this.#settings });
+    this.#open.set(key, opened);
+    return this.#watched(row, opened);
+  }
+
+  async close(): Promise<void> {
+    this.#open.clear();
+    await Promise.all(this.#closing);
+  }
+
+  #watched(row: ProviderRow, transport: Transport): OpenedTransport {
+    return {
+      permits: (wanted) => this.#permits(row, transport, wanted),
+      deliver: async (messages) => {
+        const outcomes =
+          transport.sendMany === undefined
+            ? await Promise.all(messages.map((message) => transport.send(message)))
+            : await transport.sendMany(messages);
+        this.#restAfter(row, outcomes);
+        return outcomes;
+      },
+    };
+  }
+
+  async #permits(row: ProviderRow, transport: Transport, wanted: number): Promise<number> {
+    const { clock, rateLimiter } = this.#deps;
+    if (row.status !== 'active') return 0;
+    if ((this.#rest_until_ms.get(row.provider_id) ?? 0) > clock.now_ms()) return 0;
+    const at_once = transport.sendMany === undefined ? Math.min(wanted, transport.concurrency) : wanted;
+    if (row.rate_per_second === null) return at_once;
+    const policy = { name: 'provider', per_second: row.rate_per_second, burst: row.rate_per_second };
+    let permits = 0;
+    while (permits < at_once && (await rateLimiter.take(policy, row.provider_id)).allowed) permits += 1;
+    return permits;
+  }
+
+  /** One that cannot now, or asks for a pause, gets no further messages for a while. */
+  #restAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
+    const asked = outcomes.flatMap((one) => (one.kind === 'retry' ? [one.retry_after_ms ?? 0] : []));
+    if (asked.length === 0) return;
+    const rest_ms = Math.min(Math.max(...asked), LONGEST_REST_MS);
+    this.#rest_until_ms.set(provider_id, this.#deps.clock.now_ms() + rest_ms);
+  }
+
+  #closeLater(transport: Transport): void {
+    const closing: Promise<void> = transport
+      .close()
+      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, 'a transport did not close'))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+}

@@ -1,0 +1,39 @@
+import type { MessageCondition, MessageStatus } from '../conditions.ts';
+import type { Window } from '../span.ts';
+import type { Bindings } from './bindings.ts';
+import { before, moment, NOW } from './comparison-sql.ts';
+import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
+
+/**
+ * When a message came to a status, as an expression over `message_sends`; null while it has not. A callback can be lost:
+ * whoever clicked has opened. What was never sent has the time at which that was decided on.
+ */
+export const REACHED_AT: Readonly<Record<MessageStatus, string>> = {
+  sent: 'sent_at',
+  delivered: 'coalesce(delivered_at, opened_at, clicked_at)',
+  opened: 'coalesce(opened_at, clicked_at)',
+  clicked: 'clicked_at',
+  bounced: 'bounced_at',
+  failed: `if(status = 'failed', enqueued_at, null)`,
+  capped: `if(status = 'capped', enqueued_at, null)`,
+};
+
+/** Whether the player is among those with such a message; of some players only their messages are read. */
+export function messageSql(condition: MessageCondition, bindings: Bindings, of_players: boolean): string {
+  const { channel, status, campaign_id, window } = condition;
+  const conditions = [
+    SCOPE,
+    ...(of_players ? [`player_id in ${playerIdsSql(true)}`] : []),
+    `channel = ${bindings.bind('String', channel)}`,
+    ...(campaign_id === undefined ? [] : [`campaign_id = ${bindings.bind('UUID', campaign_id)}`]),
+    ...within(REACHED_AT[status], window, bindings),
+  ];
+  return `p.player_id in (select ${OWNER} from message_sends final where ${conditions.join(' and ')})`;
+}
+
+function within(time: string, window: Window, bindings: Bindings): string[] {
+  if (window.kind === 'always') return [`${time} is not null`];
+  return window.kind === 'last'
+    ? [`${time} > ${before(bindings, window.last_ms)}`, `${time} <= ${NOW}`]
+    : [`${time} >= ${moment(bindings, window.from_ms)}`, `${time} < ${moment(bindings, window.to_ms)}`];
+}

@@ -1,0 +1,15 @@
+export const SCOPE = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
+
+/** The players that a statement is about, with the ids that rows of merged ones may still carry. */
+export function playerIdsSql(are_merged: boolean): string {
+  return are_merged ? 'arrayConcat({players:Array(UUID)}, {former:Array(UUID)})' : '{players:Array(UUID)}';
+}
+
+/**
+ * Whose a row is. Of merged players whose rows still carry the old id there are few, mostly none, which is known before
+ * the first row is read; resolving every row by the dictionary alone made the whole statement half as slow again.
+ */
+const ALIASES = `select player_id from player_aliases final where ${SCOPE}`;
+export const OWNER =
+  `if((select count() from (${ALIASES})) = 0, player_id, if(player_id in (${ALIASES}), ` +
+  "dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner";

@@ -1,0 +1,151 @@
+import type { PendingQuery } from 'postgres';
+import { verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import type { Channel } from '../messaging/channels.ts';
+import type { SkipCode } from '../messaging/send.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import type { ScopePlayer } from './player-scope.ts';
+import type { TemplateStatus } from './schema.ts';
+
+/** A project of a tenant. */
+export interface Place {
+  tenant_id: string;
+  project_id: string;
+}
+
+/** Which template of which project. */
+export interface TemplateRef extends Place {
+  template_id: string;
+}
+
+export interface TemplateRow {
+  template_id: string;
+  name: string;
+  channel: Channel;
+  status: TemplateStatus;
+  subject: string | null;
+  preheader: string | null;
+  body: string;
+  data: Record<string, string>;
+  created_at: Date;
+  updated_at: Date;
+  deleted_at: Date | null;
+}
+
+/** Microseconds, because Postgres counts in them. */
+export interface TemplatePosition {
+  created_us: string;
+  template_id: string;
+}
+
+export interface TemplateFilters {
+  channel?: string | undefined;
+  status?: string | undefined;
+}
+
+function columns(tx: Tx) {
+  return tx`template_id, name, channel, status, subject, preheader, body, data, created_at, updated_at, deleted_at`;
+}
+
+function itself(tx: Tx, { tenant_id, project_id, template_id }: TemplateRef) {
+  return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and template_id = ${template_id}`;
+}
+
+/** The template, deleted or not; no row when the project has none of this id. */
+export function selectTemplate(tx: Tx, ref: TemplateRef): PendingQuery<TemplateRow[]> {
+  return tx<TemplateRow[]>`select ${columns(tx)} from templates where ${itself(tx, ref)}`;
+}
+
+/** The template, if it is not deleted, locked against change until the transaction ends. */
+export async function lockTemplate(tx: Tx, ref: TemplateRef): Promise<TemplateRow | undefined> {
+  const [row] = await tx<TemplateRow[]>`
+    select ${columns(tx)} from templates where ${itself(tx, ref)} and deleted_at is null for no key update`;
+  return row;
+}
+
+/** A page of the templates that are not deleted, the newest first. */
+export function listTemplates(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  filters: TemplateFilters,
+  after: TemplatePosition | undefined,
+  limit: number,
+): PendingQuery<(TemplateRow & { created_us: bigint })[]> {
+  const nothing = tx``;
+  const beyond =
+    after === undefined
+      ? nothing
+      : tx`and (created_at, template_id) <
+          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.template_id}::uuid)`;
+  return tx<(TemplateRow & { created_us: bigint })[]>`
+    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+    from templates
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      ${filters.channel === undefined ? nothing : tx`and channel = ${filters.channel}`}
+      ${filters.status === undefined ? nothing : tx`and status = ${filters.status}`}
+      ${beyond}
+    order by created_at desc, template_id desc
+    limit ${limit}`;
+}
+
+export async function insertTemplate(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  row: TemplateRow,
+): Promise<void> {
+  await tx`
+    insert into templates (tenant_id, project_id, template_id, name, channel, status, subject, preheader, body, data,
+      created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${row.template_id}, ${row.name}, ${row.channel}, ${row.status},
+      ${row.subject}, ${row.preheader}, ${row.body}, ${JSON.stringify(row.data)}::text::jsonb, ${row.created_at},
+      ${row.updated_at})`;
+}
+
+/** Changes a locked template. */
+export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow): Promise<void> {
+  await tx`
+    update templates set
+      name = ${row.name}, status = ${row.status}, subject = ${row.subject}, preheader = ${row.preheader},
+      body = ${row.body}, data = ${JSON.stringify(row.data)}::text::jsonb, updated_at = ${row.updated_at}
+    where ${itself(tx, ref)}`;
+}
+
+/** Soft delete; a template deleted before keeps its time. */
+export async function softDeleteTemplate(tx: Tx, ref: TemplateRef, now: Date): Promise<void> {
+  await tx`
+    update templates set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
+}
+
+/** What templates may know of the player; no row when the project has none of this id. */
+export function selectScopePlayer(tx: Tx, place: Place, player_id: string): PendingQuery<ScopePlayer[]> {
+  return tx<ScopePlayer[]>`
+    select p.player_id, p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code,
+      p.custom_attributes
+    from players p
+    where p.tenant_id = ${place.tenant_id} and p.project_id = ${place.project_id} and p.player_id = ${player_id}`;
+}
+
+/** Why the player must not be told anything at `recipient`; null: it may. No row when the project has no such player. */
+export function selectVerdict(
+  tx: Tx,
+  place: Place,
+  player_id: string,
+  gate: Gate,
+  recipient: string,
+): PendingQuery<{ verdict: SkipCode | null }[]> {
+  return tx<{ verdict: SkipCode | null }[]>`
+    select ${verdictSql(tx, gate, tx`${recipient}::text`)} as verdict
+    from players p
+    where p.tenant_id = ${place.tenant_id} and p.project_id = ${place.project_id} and p.player_id = ${player_id}`;
+}
+
+/** Whether the address gets nothing more on the channel. */
+export function selectSuppressed(
+  tx: Tx,
+  tenant_id: string,
+  channel: Channel,
+  recipient: string,
+): PendingQuery<{ reason: string }[]> {
+  return tx<{ reason: string }[]>`
+    select reason from suppressions
+    where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${recipient}::text)`;
+}

@@ -1,0 +1,178 @@
+import { ApiError, validationError } from '../errors.ts';
+import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
+import { gateAt } from '../messaging/gate-at.ts';
+import type { Channel } from '../messaging/channels.ts';
+import type { Message, Outcome } from '../messaging/message.ts';
+import type { FailureCode, SkipCode } from '../messaging/send.ts';
+import { isAddress } from '../messaging/transports/email.ts';
+import { openTransport } from '../messaging/transports/open.ts';
+import { unseal } from '../messaging-providers/credentials.ts';
+import {
+  selectDefaultProviders,
+  selectProvidersByIds,
+  type ProviderRow,
+} from '../messaging-providers/queries.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import { readTenantConfig } from '../tenant-config/read.ts';
+import type { ScopePlayer } from './player-scope.ts';
+import { findScopePlayer, scopeOf } from './preview.ts';
+import { selectSuppressed, selectVerdict, type TemplateRef, type TemplateRow } from './queries.ts';
+import { requireTemplate } from './read.ts';
+import { compileTemplate, isBlank, RenderFailed, renderMessage, type Rendered } from './render.ts';
+import type { SendTestBody } from './schema.ts';
+
+/** What sending a test needs. */
+export interface SendTestDeps {
+  postgres: Postgres;
+  clock: Clock;
+  logger: Logger;
+  credentials_key: string;
+  public_url: string;
+}
+
+/** What became of a test. */
+export interface TestSend {
+  recipient: string;
+  channel: Channel;
+  template_id: string;
+  provider_id: string;
+  player_id: string | null;
+  status: 'sent' | 'failed';
+  error_code: SkipCode | FailureCode | null;
+  provider_message_id: string | null;
+  sent_at: string | null;
+}
+
+const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, string]>> = {
+  email: [isAddress, 'must be an email address'],
+  sms: [(text) => /^\+?[\d ()./-]{3,40}$/.test(text), 'must be a telephone number'],
+  push: [(text) => /^[^\s\p{Cc}]+$/u.test(text), 'must be a push token'],
+};
+
+/**
+ * Sends the template to `recipient`, as the player would get it, at any hour and beside the caps. Who must not be told
+ * anything is told nothing here either: that is a result, as is what the provider says. Nothing is tried twice. Rejects
+ * with TEMPLATE_NOT_FOUND, TEMPLATE_NOT_ACTIVE, PLAYER_NOT_FOUND, PROVIDER_NOT_CONFIGURED or VALIDATION_ERROR.
+ */
+export async function sendTest(deps: SendTestDeps, ref: TemplateRef, body: SendTestBody): Promise<TestSend> {
+  const template = await requireTemplate(deps.postgres, ref);
+  if (template.status !== 'active') {
+    const message = `the template is ${template.status}: make it active first`;
+    throw new ApiError('TEMPLATE_NOT_ACTIVE', message);
+  }
+  const [isUsable, says] = RECIPIENTS[template.channel];
+  if (!isUsable(body.recipient)) throw validationError([{ path: 'recipient', message: says }]);
+  const { player_id } = body;
+  const player = player_id ? await findScopePlayer(deps.postgres, ref, player_id) : undefined;
+  const provider = await chooseProvider(deps.postgres, ref.tenant_id, template.channel, body.provider_id);
+  const made = await deliver(deps, ref, template, player, provider, body.recipient);
+  const is_sent = made.error_code === null;
+  return {
+    recipient: body.recipient,
+    channel: template.channel,
+    template_id: ref.template_id,
+    provider_id: provider.provider_id,
+    player_id: player?.player_id ?? null,
+    status: is_sent ? 'sent' : 'failed',
+    ...made,
+    sent_at: is_sent ? new Date(deps.clock.now_ms()).toISOString() : null,
+  };
+}
+
+type Made = Pick<TestSend, 'error_code' | 'provider_message_id'>;
+const failed = (error_code: SkipCode | FailureCode): Made => ({ error_code, provider_message_id: null });
+
+async function deliver(
+  deps: SendTestDeps,
+  ref: TemplateRef,
+  template: TemplateRow,
+  player: ScopePlayer | undefined,
+  provider: ProviderRow,
+  recipient: string,
+): Promise<Made> {
+  const { logger, public_url } = deps;
+  const { channel } = template;
+  const verdict = await verdictOn(deps, ref, channel, player, recipient);
+  if (verdict !== null) return failed(verdict);
+  let rendered: Rendered;
+  try {
+    rendered = renderMessage(compileTemplate(template), scopeOf(public_url, player));
+  } catch (error) {
+    if (!(error instanceof RenderFailed)) throw error;
+    logger.info({ template_id: ref.template_id, reason: error.message }, 'a test could not be rendered');
+    return failed('TEMPLATE_FAILED');
+  }
+  if (isBlank(rendered)) return failed('TEMPLATE_FAILED');
+  const { missing_variables: _missing, ...content } = rendered;
+  const outcome = await hand(deps, provider, { ...content, channel, recipient, headers: {}, send_id: null });
+  if (outcome.kind === 'sent') return { error_code: null, provider_message_id: outcome.provider_message_id };
+  const { provider_id } = provider;
+  logger.warn({ provider_id, outcome: outcome.kind, reason: outcome.reason }, 'a test was not sent');
+  return failed(CODES[outcome.kind]);
+}
+
+const CODES = {
+  rejected: 'PROVIDER_REJECTED',
+  retry: 'PROVIDER_UNAVAILABLE',
+  unknown: 'OUTCOME_UNKNOWN',
+} as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
+
+/** The gate without what depends on the hour; without a player only the address can speak against it. */
+async function verdictOn(
+  { postgres, clock }: SendTestDeps,
+  ref: TemplateRef,
+  channel: Channel,
+  player: ScopePlayer | undefined,
+  recipient: string,
+): Promise<SkipCode | null> {
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    if (player === undefined) {
+      const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
+      return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
+    }
+    const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
+    const gate = await gateAt(rules, new Date(clock.now_ms()), () => Promise.resolve([]));
+    const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
+    // Merged away a moment ago.
+    return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+  });
+}
+
+async function chooseProvider(
+  postgres: Postgres,
+  tenant_id: string,
+  channel: Channel,
+  provider_id: string | null | undefined,
+): Promise<ProviderRow> {
+  const wrong = (message: string) => validationError([{ path: 'provider_id', message }]);
+  if (!provider_id) {
+    const defaults = await postgres.readAsTenant(tenant_id, (tx) => selectDefaultProviders(tx, tenant_id));
+    const found = defaults.find((provider) => provider.channel === channel);
+    if (found !== undefined) return found;
+    throw new ApiError(
+      'PROVIDER_NOT_CONFIGURED',
+      `no active messaging provider sends ${channel}: make one first`,
+    );
+  }
+  const named = await postgres.readAsTenant(tenant_id, (tx) =>
+    selectProvidersByIds(tx, tenant_id, [provider_id]),
+  );
+  const found = named.find(({ deleted_at }) => deleted_at === null);
+  if (found === undefined) throw wrong('must be a messaging provider of this tenant');
+  if (found.channel !== channel) throw wrong(`must be a provider for ${channel}, not for ${found.channel}`);
+  if (found.status === 'active') return found;
+  throw new ApiError('PROVIDER_NOT_CONFIGURED', `messaging provider ${provider_id} is ${found.status}`);
+}
+
+async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {
+  const { credentials } = provider;
+  const secrets = credentials === null ? {} : unseal(deps.credentials_key, provider, credentials);
+  const transport = openTransport(provider, secrets, deps);
+  try {
+    return await transport.send(message);
+  } finally {
+    await transport.close();
+  }
+}

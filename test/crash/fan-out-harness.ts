@@ -1,0 +1,252 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startCampaign } from '../../src/campaigns/send.ts';
+import { seal } from '../../src/messaging-providers/credentials.ts';
+import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
+import { connectPool } from '../../src/platform/postgres/pool.ts';
+import type { Db } from '../../src/platform/postgres/port.ts';
+import { openTestPostgres } from '../engines/wiring.ts';
+import { Random } from './random.ts';
+
+export interface FanOutTortureOptions {
+  kills: number;
+  /** Members of each campaign. */
+  members: number;
+  seed: number;
+  onKill?: (number: number) => void;
+}
+
+/** What a run found; `differences` is empty when every player has one row and nobody got two messages. */
+export interface FanOutTortureResult {
+  kills: number;
+  campaigns: number;
+  messages: number;
+  /** Messages of which nobody knows whether they went out. */
+  unknown: number;
+  differences: string[];
+}
+
+const CHILD = 'dist/test/engines/messenger-child.js';
+/** From when the messenger is ready; some strike before it is. */
+const KILL_AFTER_MS = { min: 0, max: 900 };
+const KILL_WHILE_STARTING = 0.2;
+const DRAIN_TIMEOUT_MS = 300_000;
+/** The provider's answers take a while, so that kills strike while some are under way. */
+const ANSWER_AFTER_MS = 5;
+
+interface Ground {
+  sql: Db;
+  url: string;
+  key: string;
+  provider: CountingProvider;
+  place: { tenant_id: string; project_id: string };
+  template_id: string;
+  segment_id: string;
+  provider_id: string;
+}
+
+/**
+ * Sends campaigns through a messenger of its own process, kills that with SIGKILL again and again, and then compares rows,
+ * members and what a server that speaks SendGrid's protocol was given.
+ */
+export async function tortureFanOut(options: FanOutTortureOptions): Promise<FanOutTortureResult> {
+  const engine = await openTestPostgres();
+  const sql = connectPool(engine.url);
+  const provider = await startCountingProvider();
+  try {
+    const ground = await prepare({ sql, url: engine.url, provider }, options.members);
+    const campaigns: string[] = [];
+    const random = new Random(options.seed);
+    let kills = 0;
+    while (kills < options.kills) {
+      if (await isIdle(ground, campaigns)) campaigns.push(await newCampaign(ground));
+      await runAndKill(ground, random);
+      kills += 1;
+      options.onKill?.(kills);
+    }
+    await drain(ground, campaigns);
+    const { differences, unknown } = await compare(ground, campaigns, options.members);
+    return { kills, campaigns: campaigns.length, messages: provider.total(), unknown, differences };
+  } finally {
+    await provider.close();
+    await sql.end({ timeout: 5 });
+    await engine.close();
+  }
+}
+
+async function prepare(
+  { sql, url, provider }: Pick<Ground, 'sql' | 'url' | 'provider'>,
+  members: number,
+): Promise<Ground> {
+  await migratePostgres(sql);
+  await migratePostgres(sql, 'pg-migrations/event-log');
+  const [tenant_id, project_id, template_id, segment_id, provider_id] = Array.from({ length: 5 }, () =>
+    randomUUID(),
+  );
+  if (!tenant_id || !project_id || !template_id || !segment_id || !provider_id)
+    throw new Error('unreachable');
+  const key = 'ab'.repeat(32);
+  const credentials = seal(key, { tenant_id, provider_id }, { api_key: 'SG.test' });
+  const config = JSON.stringify({ from: 'casino@example.com', base_url: provider.url });
+  await sql`insert into tenants (tenant_id, name, base_currency) values (${tenant_id}, 'Test operator', 'EUR')`;
+  await sql`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${project_id}, 'Test casino')`;
+  await sql`
+    insert into templates (tenant_id, project_id, template_id, name, channel, status, subject, body, created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${template_id}, 'hello', 'email', 'active', 'Hello', 'Dear player', now(), now())`;
+  await sql`
+    insert into messaging_providers (tenant_id, provider_id, name, kind, channel, status, config, credentials, created_at,
+      updated_at)
+    values (${tenant_id}, ${provider_id}, 'counting', 'sendgrid', 'email', 'active', ${config}::text::jsonb, ${credentials},
+      now(), now())`;
+  await sql`
+    insert into segments (tenant_id, project_id, segment_id, name, definition, refresh_strategy, reads, defined_at,
+      created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${segment_id}, 'everybody', '{}', 'manual', '{}', now(), now(), now())`;
+  await sql`
+    with made as (
+      insert into players (tenant_id, project_id, player_id, email, default_currency_code, created_at, updated_at)
+      select ${tenant_id}::uuid, ${project_id}::uuid, gen_random_uuid(), n || '@example.com', 'EUR', now(), now()
+      from generate_series(1, ${members}::integer) n
+      returning *
+    )
+    insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+    select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from made`;
+  return { sql, url, key, provider, place: { tenant_id, project_id }, template_id, segment_id, provider_id };
+}
+
+async function newCampaign({ sql, place, ...ground }: Ground): Promise<string> {
+  const { template_id, segment_id, provider_id } = ground;
+  const { tenant_id, project_id } = place;
+  const [campaign_id, variant_id] = [randomUUID(), randomUUID()];
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into campaigns (tenant_id, project_id, campaign_id, name, type, channel, segment_id, template_id, provider_id,
+        status, created_at, updated_at)
+      values (${tenant_id}, ${project_id}, ${campaign_id}, 'everybody', 'broadcast', 'email', ${segment_id},
+        ${template_id}, ${provider_id}, 'draft', now(), now())`;
+    await tx`
+      insert into campaign_variants (tenant_id, project_id, campaign_id, variant_id, name, label, weight, sort_order,
+        is_default, created_at, updated_at)
+      values (${tenant_id}, ${project_id}, ${campaign_id}, ${variant_id}, 'default', 'default', 100, 0, true, now(), now())`;
+    await startCampaign(tx, { ...place, campaign_id }, new Date());
+  });
+  return campaign_id;
+}
+
+async function isIdle({ sql, place }: Ground, campaigns: readonly string[]): Promise<boolean> {
+  if (campaigns.length === 0) return true;
+  const [row] = await sql<{ busy: boolean }[]>`
+    select exists (select from campaign_batches where tenant_id = ${place.tenant_id})
+      or exists (select from message_sends where tenant_id = ${place.tenant_id} and status in ('queued', 'sending')) as busy`;
+  return row?.busy === false;
+}
+
+function startChild({ url, key }: Ground) {
+  return spawn(process.execPath, [CHILD], {
+    env: { ...process.env, MESSENGER_POSTGRES_URL: url, MESSENGER_CREDENTIALS_KEY: key },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+async function runAndKill(ground: Ground, random: Random): Promise<void> {
+  const child = startChild(ground);
+  const exited = once(child, 'exit');
+  const ready = once(child.stdout, 'data');
+  const ended = exited.then(([code, signal]: unknown[]) => {
+    if (signal !== 'SIGKILL') throw new Error(`the messenger ended with ${String(code)}; was it built?`);
+  });
+  if (!random.chance(KILL_WHILE_STARTING)) await Promise.race([ready, ended]);
+  await sleep(random.integer(KILL_AFTER_MS.min, KILL_AFTER_MS.max));
+  child.kill('SIGKILL');
+  await ended;
+}
+
+/** Lets a messenger finish. The leases of those that were killed are ended here, instead of waiting for them. */
+async function drain(ground: Ground, campaigns: readonly string[]): Promise<void> {
+  await ground.sql`update messengers set alive_until = now() - interval '1 second'`;
+  const child = startChild(ground);
+  const exited = once(child, 'exit');
+  try {
+    const deadline_ms = Date.now() + DRAIN_TIMEOUT_MS;
+    while (!(await areSent(ground, campaigns))) {
+      if (child.exitCode !== null) throw new Error(`the messenger ended with ${child.exitCode}`);
+      if (Date.now() > deadline_ms) throw new Error('the campaigns were not sent in time');
+      await sleep(100);
+    }
+  } finally {
+    child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+async function areSent({ sql }: Ground, campaigns: readonly string[]): Promise<boolean> {
+  const [row] = await sql<{ sent: bigint }[]>`select count(*) as sent from campaigns where status = 'sent'`;
+  return Number(row?.sent ?? 0n) === campaigns.length;
+}
+
+async function compare({ sql, provider }: Ground, campaigns: readonly string[], members: number) {
+  const differences: string[] = [];
+  let unknown = 0;
+  for (const campaign_id of campaigns) {
+    const rows = await sql<
+      { send_id: string; player_id: string; status: string; error_code: string | null }[]
+    >`
+      select send_id, player_id, status, error_code from message_sends where campaign_id = ${campaign_id}`;
+    const players = new Set(rows.map(({ player_id }) => player_id));
+    if (rows.length !== members)
+      differences.push(`${campaign_id} has ${rows.length} rows for ${members} members`);
+    if (players.size !== rows.length) differences.push(`${campaign_id} has players with several rows`);
+    for (const { send_id, status, error_code } of rows) {
+      const given = provider.count(send_id);
+      const is_unknown = status === 'failed' && error_code === 'OUTCOME_UNKNOWN';
+      if (is_unknown) unknown += 1;
+      const right = is_unknown ? given <= 1 : status === 'sent' && given === 1;
+      if (!right)
+        differences.push(`${send_id} is ${status} ${error_code ?? ''} and was given ${given} times`);
+    }
+  }
+  return { differences, unknown };
+}
+
+interface CountingProvider {
+  url: string;
+  count(send_id: string): number;
+  total(): number;
+  close(): Promise<void>;
+}
+
+/** Speaks as much of SendGrid as a messenger needs, and counts what it is given, by send. */
+async function startCountingProvider(): Promise<CountingProvider> {
+  const counts = new Map<string, number>();
+  const server: Server = createServer((request, response) => {
+    void json(request).then(
+      async (body) => {
+        const { personalizations } = body as { personalizations: { custom_args: { send_id: string } }[] };
+        const send_id = personalizations[0]?.custom_args.send_id ?? 'none';
+        counts.set(send_id, (counts.get(send_id) ?? 0) + 1);
+        await sleep(ANSWER_AFTER_MS);
+        response.writeHead(202, { 'x-message-id': send_id }).end();
+      },
+      // Killed while it wrote: nothing was given.
+      () => response.destroy(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    count: (send_id) => counts.get(send_id) ?? 0,
+    total: () => [...counts.values()].reduce((sum, one) => sum + one, 0),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import { tortureFanOut } from './fan-out-harness.ts';
+
+const KILLS = Number(process.env['FAN_OUT_KILLS'] ?? 20);
+const MEMBERS = Number(process.env['FAN_OUT_MEMBERS'] ?? 4_000);
+const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
+
+it(
+  'makes one row per player and messages nobody twice, whenever the messenger is killed',
+  async () => {
+    const result = await tortureFanOut({ kills: KILLS, members: MEMBERS, seed: SEED });
+    expect(result.differences).toEqual([]);
+    expect(result.kills).toBe(KILLS);
+    // The kills struck: some were under way.
+    expect(result.unknown).toBeGreaterThan(0);
+  },
+  60_000 + KILLS * 10_000,
+);

@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startMessenger } from '../../processors/messenger/index.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { LogUnavailable, type EventLog } from '../../src/platform/event-log/port.ts';
+import { openPostgresLog } from '../../src/platform/event-log/postgres-log.ts';
+import { ALL_TOPICS } from '../../src/platform/event-log/topics.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { openNotifications } from '../../src/platform/postgres/notifications.ts';
+import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
+import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
+
+/** A messenger and nothing else, on the Postgres it is told; a test kills this process. */
+const { MESSENGER_POSTGRES_URL = '', MESSENGER_CREDENTIALS_KEY = '' } = process.env;
+
+const clock = systemClock;
+const logger = createLogger('error');
+const postgres = openPostgres(MESSENGER_POSTGRES_URL);
+
+/** The log belongs to one process at a time: the server may not have noticed yet that the one before was killed. */
+async function openLog(): Promise<EventLog> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await openPostgresLog({ sql: connectPool(MESSENGER_POSTGRES_URL), clock, logger });
+    } catch (error) {
+      if (!(error instanceof LogUnavailable) || attempt === 50) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+const eventLog = await openLog();
+await eventLog.ensureTopics(ALL_TOPICS);
+await startMessenger(
+  {
+    clock,
+    logger,
+    postgres,
+    eventLog,
+    metrics: createMetrics(),
+    rateLimiter: createMemoryRateLimiter({ clock }),
+  },
+  openNotifications(postgres.service, logger),
+  { credentials_key: MESSENGER_CREDENTIALS_KEY, public_url: 'http://localhost' },
+);
+process.stdout.write('ready\n');

@@ -1,0 +1,126 @@
+import { referring, type Place } from './tenancy-places.ts';
+
+/** What an attack can name of a place. */
+export type PlaceId = Exclude<keyof Place, 'markers' | 'session' | 'api_key'>;
+
+/** What there is to attack at an endpoint. A new endpoint needs one line here, or the first test fails. */
+export interface Case {
+  /** Which id of a place each parameter of the path is. */
+  path?: Readonly<Record<string, PlaceId>>;
+  /** A body that would be good where the ids belong together; `at` is the place under attack. */
+  body?: (at: Place) => object;
+  /** A query that would be good. */
+  query?: string | ((at: Place) => string);
+  /** It changes nothing, though it is no GET: viewers may. */
+  reads?: true;
+  /** What strangers get, where there is no credential but a signature or a link; forms are not sent here. */
+  strangers?: number[];
+}
+
+const player = { path: { id: 'player_id' } } as const;
+const segment = { path: { id: 'segment_id' } } as const;
+const campaign = { path: { id: 'campaign_id' } } as const;
+const variant = { path: { id: 'campaign_id', variantId: 'variant_id' } } as const;
+const template = { path: { id: 'template_id' } } as const;
+const provider = { path: { id: 'provider_id' } } as const;
+const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
+/** By method and path. */
+export const CASES: Record<string, Case> = {
+  'GET /healthz': {},
+  'GET /readyz': {},
+  'GET /metrics': {},
+  'GET /openapi.json': {},
+  'POST /v1/internal/tenants': {
+    body: () => ({ name: 'T', base_currency: 'EUR', project_name: 'P', admin_user_id: 'thief' }),
+  },
+  'POST /v1/internal/projects': { body: ({ tenant_id }) => ({ tenant_id, name: 'stolen' }) },
+  'POST /v1/internal/memberships': {
+    body: ({ tenant_id }) => ({ tenant_id, user_id: 'thief', role: 'owner' }),
+  },
+  'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
+  'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
+  'POST /v1/internal/fx-fetch': { body: () => ({}) },
+  'GET /v1/internal/dead-letters': {},
+  'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
+  'POST /v1/internal/recompute-player-segments': {
+    body: ({ tenant_id, project_id, player_id }) => ({ tenant_id, project_id, player_ids: [player_id] }),
+  },
+  'POST /v1/messaging-webhooks/sendgrid': { body: () => [], query: '?provider_id=x', strangers: [401] },
+  'POST /v1/messaging-webhooks/twilio': { body: () => ({}), strangers: [415] },
+  'GET /v1/unsubscribe': { query: '?token=x', strangers: [404] },
+  'POST /v1/unsubscribe': { strangers: [404] },
+  'GET /v1/me': {},
+  'POST /v1/players/identify': { body: ({ player_id }) => ({ player_id, traits: { email: 'a@b.c' } }) },
+  'POST /v1/events': { body: ({ player_id }) => ({ event: 'custom_x', player_id }) },
+  'POST /v1/events/batch': { body: ({ player_id }) => ({ events: [{ event: 'custom_x', player_id }] }) },
+  'POST /v1/projects/:projectId/api-keys': {
+    path: { projectId: 'project_id' },
+    body: () => ({ name: 'stolen' }),
+  },
+  'DELETE /v1/projects/:projectId/api-keys/:id': key,
+  'GET /v1/tenant/config': {},
+  'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },
+  'GET /v1/players': {},
+  'GET /v1/players/:id': player,
+  'PATCH /v1/players/:id': { ...player, body: () => ({ email: 'stolen@example.com', status: 'banned' }) },
+  'DELETE /v1/players/:id': player,
+  'GET /v1/players/:id/timeline': player,
+  'GET /v1/players/:id/deposits-daily': player,
+  'POST /v1/players/:id/refresh-segments': player,
+  'GET /v1/segments': {},
+  'POST /v1/segments': {
+    body: ({ segment_id }) => ({ name: 'stolen', definition: referring(segment_id) }),
+  },
+  'POST /v1/segments/preview': {
+    body: ({ segment_id }) => ({ definition: referring(segment_id) }),
+    reads: true,
+  },
+  'GET /v1/segments/:id': segment,
+  'PATCH /v1/segments/:id': { ...segment, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/segments/:id': segment,
+  'POST /v1/segments/:id/refresh': segment,
+  'GET /v1/segments/:id/sample': segment,
+  'GET /v1/segments/:id/explain': { ...segment, query: ({ player_id }) => `?player_id=${player_id}` },
+  'GET /v1/players/:id/messages': player,
+  'GET /v1/campaigns': {},
+  'GET /v1/campaigns/:id': campaign,
+  'POST /v1/campaigns': {
+    body: ({ segment_id, template_id }) => ({ name: 'stolen', channel: 'email', segment_id, template_id }),
+  },
+  'PATCH /v1/campaigns/:id': { ...campaign, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/campaigns/:id': campaign,
+  'GET /v1/campaigns/:id/variants': campaign,
+  'POST /v1/campaigns/:id/variants': {
+    ...campaign,
+    body: ({ template_id }) => ({ name: 'stolen', template_id, weight: 1 }),
+  },
+  'PATCH /v1/campaigns/:id/variants/:variantId': { ...variant, body: () => ({ weight: 1 }) },
+  'DELETE /v1/campaigns/:id/variants/:variantId': variant,
+  'POST /v1/campaigns/:id/send': campaign,
+  'POST /v1/campaigns/:id/cancel': campaign,
+  'GET /v1/campaigns/:id/stats': campaign,
+  'GET /v1/campaigns/:id/recipients': campaign,
+  'GET /v1/campaigns/:id/conversion-stats': campaign,
+  'GET /v1/templates': {},
+  'POST /v1/templates': { body: () => ({ name: 'mine too', channel: 'sms', body: 'x' }) },
+  'GET /v1/templates/:id': template,
+  'PATCH /v1/templates/:id': { ...template, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/templates/:id': template,
+  'POST /v1/templates/:id/preview': {
+    ...template,
+    body: ({ player_id }) => ({ player_id }),
+    reads: true,
+  },
+  'POST /v1/templates/:id/send-test': {
+    ...template,
+    body: ({ player_id, provider_id }) => ({ recipient: 'thief@example.com', player_id, provider_id }),
+  },
+  'GET /v1/messaging-providers': {},
+  'POST /v1/messaging-providers': { body: () => ({ name: 'mine too', channel: 'sms' }) },
+  'GET /v1/messaging-providers/:id': provider,
+  'PATCH /v1/messaging-providers/:id': { ...provider, body: () => ({ status: 'paused' }) },
+  'DELETE /v1/messaging-providers/:id': provider,
+  'GET /v1/messaging-providers/:id/messages': provider,
+  'GET /v1/currencies': {},
+  'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
+};
