@@ -26,6 +26,7 @@ export default defineConfig({
           name: 'embedded',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.distributed.test.ts'],
+          globalSetup: ['test/engines/prepared-postgres.ts'],
         },
       },
       {

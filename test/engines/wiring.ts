@@ -8,6 +8,7 @@ import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
+import { copyPreparedPostgres } from './prepared-postgres.ts';
 
 /** The servers of the project `distributed`; undefined where tests run on the embedded engines. */
 async function sharedServers(): Promise<TestServers | undefined> {
@@ -26,9 +27,11 @@ export async function openTestPlatform(
   { partitions }: { partitions?: number } = {},
 ): Promise<Platform> {
   const servers = await sharedServers();
-  return servers === undefined
-    ? openEmbeddedPlatform(config)
-    : openDistributedPlatform(config, await newInstallation(servers, partitions));
+  if (servers !== undefined) {
+    return openDistributedPlatform(config, await newInstallation(servers, partitions));
+  }
+  await copyPreparedPostgres(config.data_dir);
+  return openEmbeddedPlatform(config);
 }
 
 /** An empty Postgres, for tests that need no other engine. */

@@ -85,7 +85,11 @@ export function openPostgres(url: string): Postgres {
   const transactions = new Transactions(openLanes(url, api, POOL_SIZE));
   const reader = new OneTripReader(openLanes(url, api, POOL_SIZE));
   const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
-  const patient = connectPool(url, { role: 'engagement_service', for_key_batches: true, max: PATIENT_POOL_SIZE });
+  const patient = connectPool(url, {
+    role: 'engagement_service',
+    for_key_batches: true,
+    max: PATIENT_POOL_SIZE,
+  });
   return {
     service,
     patient,
