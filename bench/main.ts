@@ -1,5 +1,6 @@
 import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/embedded.ts';
+import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
 import { benchIntake } from './intake.ts';
@@ -41,12 +42,20 @@ const BENCHES: Record<string, Bench> = {
   segments: () => withIdleService(benchSegments),
   'segment-latency': benchSegmentLatency,
   messaging: () => withIdleService(benchMessaging),
+  conversions: () => withIdleService(benchConversions),
   latency: benchLatency,
   memory: benchMemory,
 };
 
 /** Not run unless named: one starts servers, which not every machine has, the others take long. */
-const NAMED_ONLY = new Set(['intake-kafka', 'memory', 'segments', 'segment-latency', 'messaging']);
+const NAMED_ONLY = new Set([
+  'intake-kafka',
+  'memory',
+  'segments',
+  'segment-latency',
+  'messaging',
+  'conversions',
+]);
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2);

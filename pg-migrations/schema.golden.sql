@@ -6,6 +6,12 @@ create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
 
 create type money_event as enum ('deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided');
 
+CREATE OR REPLACE FUNCTION public.consent_to(attributes jsonb, channel text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((NULLIF((attributes -> ('consent.'::text || channel)), 'null'::jsonb) IS NULL) AND (NULLIF((attributes #> ARRAY['consent'::text, channel]), 'null'::jsonb) IS NULL)) THEN NULL::boolean ELSE (COALESCE((NULLIF((attributes -> ('consent.'::text || channel)), 'null'::jsonb) = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])), true) AND COALESCE((NULLIF((attributes #> ARRAY['consent'::text, channel]), 'null'::jsonb) = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])), true)) END;
+
 CREATE OR REPLACE FUNCTION public.current_tenant_id()
  RETURNS uuid
  LANGUAGE sql

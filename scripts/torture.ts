@@ -1,22 +1,35 @@
 import { parseArgs } from 'node:util';
+import { tortureFanOut, type FanOutTortureResult } from '../test/crash/fan-out-harness.ts';
 import { torture, type Kill, type TortureResult } from '../test/crash/harness.ts';
 
-const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>]
+const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>] [--fan-out [--members <n>]]
 
 Runs the real service under load on an empty folder, kills it with SIGKILL (200 times by default) and compares
-every event and every total with what was accepted. Exit 0 means nothing was lost and nothing doubled.`;
+every event and every total with what was accepted. With --fan-out it sends campaigns to so many members (100,000)
+instead, kills the messenger, and compares rows and messages with the members. Exit 0 means nothing was lost and
+nothing doubled.`;
 
 const MAX_SHOWN = 50;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { kills: { type: 'string' }, seed: { type: 'string' }, help: { type: 'boolean' } },
+    options: {
+      kills: { type: 'string' },
+      seed: { type: 'string' },
+      'fan-out': { type: 'boolean' },
+      members: { type: 'string' },
+      help: { type: 'boolean' },
+    },
   });
   if (values.help === true) return say(USAGE);
   const kills = Number(values.kills ?? '200');
   const seed = Number(values.seed ?? Date.now() % 1_000_000);
-  if (!Number.isSafeInteger(kills) || kills < 1 || !Number.isSafeInteger(seed)) throw new Error(USAGE);
+  const members = Number(values.members ?? '100000');
+  if (![kills, members].every((count) => Number.isSafeInteger(count) && count > 0)) throw new Error(USAGE);
+  if (!Number.isSafeInteger(seed)) throw new Error(USAGE);
   say(`torture: ${kills} kills, seed ${seed}`);
+  if (values['fan-out'] === true)
+    return showFanOut(await tortureFanOut({ kills, members, seed, onKill: countKill }));
   const result = await torture({ kills, seed, onKill: (kill) => showKill(kill, kills) });
   showResult(result);
   if (result.differences.length > 0) process.exitCode = 1;
@@ -27,6 +40,18 @@ function showKill({ number, moment, after_ms, restart_ms }: Kill, kills: number)
   const line = `kill ${number}/${kills}  ${what} after ${after_ms} ms, back in ${Math.round(restart_ms)} ms`;
   if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}${number === kills ? '\n' : ''}`);
   else if (number % 10 === 0 || number === kills) say(line);
+}
+
+function countKill(number: number): void {
+  if (number % 10 === 0) say(`kill ${number}`);
+}
+
+function showFanOut({ campaigns, messages, unknown, differences }: FanOutTortureResult): void {
+  say(`campaigns      ${campaigns}`);
+  say(`messages       ${messages}, and ${unknown} rows of unknown outcome`);
+  for (const difference of differences.slice(0, MAX_SHOWN)) say(`  ${difference}`);
+  say(`${differences.length} differences`);
+  if (differences.length > 0) process.exitCode = 1;
 }
 
 function showResult(result: TortureResult): void {

@@ -3,11 +3,12 @@ import { keepCampaignsGoing } from '../../src/campaigns/send.ts';
 import { fireCampaigns } from '../../src/campaigns/trigger.ts';
 import { MESSAGES_CHANNEL } from '../../src/campaigns/send-queries.ts';
 import { Messenger, type MessengerDeps, type MessengerSettings } from '../../src/messaging/messenger.ts';
+import { applyPushFeedback } from '../../src/messaging/push-feedback.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 
-/** Events that are looked at for triggered campaigns at once. */
+/** Events that are looked at at once: for triggered campaigns, and for what they tell of pushes. */
 const MAX_EVENTS = 5_000;
 /** Ranges of members that become rows at the same time. */
 const FAN_OUT_LANES = 2;
@@ -18,7 +19,8 @@ export interface RunningMessenger {
 }
 
 /**
- * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate → providers. Each step is found again after
+ * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate → providers; what players
+ * did with pushes → their rows. Each step is found again after
  * a crash, and several messengers may run: a range, and who of a project gets what, is decided by one at a time.
  */
 export async function startMessenger(
@@ -50,7 +52,10 @@ export async function startMessenger(
     group: GROUPS.trigger,
     max_records: MAX_EVENTS,
     linger_ms: 0,
-    handle: ({ records }) => fireCampaigns(platform, records),
+    async handle({ records }) {
+      await applyPushFeedback(platform, records);
+      await fireCampaigns(platform, records);
+    },
   });
   return {
     async close() {

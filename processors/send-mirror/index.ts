@@ -36,7 +36,7 @@ export async function mirrorSends(platform: Platform): Promise<number> {
   const told = changed.filter(({ is_waiting }) => !is_waiting);
   const lines = told.map(({ line }) => line);
   if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, token);
-  await tellEvents(platform, told, now_ms);
+  await tellEvents(platform, told);
   await service.begin(async (tx) => {
     const touched = told.map((send) => ({ ...send, reads: MESSAGES }));
     if (touched.length > 0) await touchEach(tx, touched, new Date(now_ms));
@@ -45,13 +45,9 @@ export async function mirrorSends(platform: Platform): Promise<number> {
   return changed.length;
 }
 
-async function tellEvents(
-  { eventLog }: Platform,
-  told: readonly ChangedSend[],
-  now_ms: number,
-): Promise<void> {
+async function tellEvents({ eventLog }: Platform, told: readonly ChangedSend[]): Promise<void> {
   const records = told
-    .flatMap((send) => feedbackEventsOf(send, now_ms))
+    .flatMap((send) => feedbackEventsOf(send))
     .map((event) => ({
       key: playerKey(event.project_id, event.player_id),
       value: encodePlayerEvent(event),

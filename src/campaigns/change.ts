@@ -157,7 +157,7 @@ async function checkNamed(tx: Tx, place: Place, plan: CampaignPlan, given: Patch
       issues.push({ path, message: `is for ${found}, the campaign's channel is ${channel}` });
     }
   };
-  if (given.segment_id !== undefined && !named.segment_exists) {
+  if (typeof given.segment_id === 'string' && !named.segment_exists) {
     issues.push({ path: 'segment_id', message: 'must be a segment of this project' });
   }
   check('template_id', named.template_channel, 'a template of this project');

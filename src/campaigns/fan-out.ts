@@ -13,7 +13,7 @@ import {
   type FanOutBatch,
   type NewRows,
 } from './fan-out-queries.ts';
-import { selectCampaignForShare, selectLiveVariants, type CampaignRow } from './queries.ts';
+import { selectLiveCampaign, selectLiveVariants, type CampaignRow } from './queries.ts';
 
 type FanOutDeps = Pick<Platform, 'postgres' | 'clock'>;
 
@@ -25,7 +25,7 @@ export async function fanOutOnce({ postgres, clock }: FanOutDeps): Promise<boole
   return postgres.service.begin(async (tx) => {
     const batch = await takeBatch(tx);
     if (batch === undefined) return false;
-    const campaign = await selectCampaignForShare(tx, batch);
+    const campaign = await selectLiveCampaign(tx, batch);
     if (campaign?.status === 'sending') await fanOutBatch(tx, campaign, batch, new Date(clock.now_ms()));
     else await deleteBatches(tx, batch);
     return true;

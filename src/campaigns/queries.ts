@@ -70,10 +70,13 @@ export async function lockCampaign(tx: Tx, ref: CampaignRef): Promise<CampaignRo
   return row;
 }
 
-/** The campaign, which nobody cancels or changes until the transaction ends. */
-export async function selectCampaignForShare(tx: Tx, ref: CampaignRef): Promise<CampaignRow | undefined> {
+/**
+ * The campaign as it is now, if it is not deleted, without a lock: whoever cancels it need not wait for those who make
+ * rows, and a row that slips through is skipped by the messenger.
+ */
+export async function selectLiveCampaign(tx: Tx, ref: CampaignRef): Promise<CampaignRow | undefined> {
   const [row] = await tx<CampaignRow[]>`
-    select ${columns(tx)} from campaigns where ${itself(tx, ref)} and deleted_at is null for share`;
+    select ${columns(tx)} from campaigns where ${itself(tx, ref)} and deleted_at is null`;
   return row;
 }
 

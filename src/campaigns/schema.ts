@@ -24,8 +24,8 @@ const uuid = z.uuid().toLowerCase();
 const fields = {
   name: trimmedText(1, 200),
   type: z.enum(CAMPAIGN_TYPES),
-  segment_id: uuid,
-  template_id: uuid,
+  segment_id: uuid.nullable().optional(),
+  template_id: uuid.nullable().optional(),
   provider_id: uuid.nullable().optional(),
   channel: z.enum(CHANNELS),
   schedule_at: z.iso.datetime({ offset: true }).nullable().optional(),

@@ -40,7 +40,7 @@ export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, 
   await tx`
     update campaigns set status = 'draft', schedule_at = null, last_error = ${message}, updated_at = ${now}
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}
-      and status = 'scheduled'`;
+      and status = 'scheduled' and schedule_at <= ${now}`;
 }
 
 /** Scheduled campaigns that are due, the longest waiting first. */

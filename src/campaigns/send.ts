@@ -13,7 +13,13 @@ import {
   type Audience,
 } from './fan-out-queries.ts';
 import { fanOutBatch } from './fan-out.ts';
-import { lockCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+import {
+  lockCampaign,
+  selectCampaign,
+  selectLiveVariants,
+  type CampaignRef,
+  type CampaignRow,
+} from './queries.ts';
 import { campaignNotFound } from './read.ts';
 import {
   finishCampaigns,
@@ -36,36 +42,47 @@ export interface SendResult {
 
 /**
  * Sends a campaign within the caller's transaction: cuts the members into batches and makes the rows of the first. The
- * others follow one by one. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE,
+ * others follow one by one. `requireReady` throws unless it may be sent. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE,
  * PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign has no event.
  */
-export async function startCampaign(tx: Tx, ref: CampaignRef, now: Date): Promise<SendResult> {
+export async function startCampaign(
+  tx: Tx,
+  ref: CampaignRef,
+  now: Date,
+  requireReady = (campaign: CampaignRow) => requireStatus(campaign, ['draft', 'scheduled'], 'sent'),
+): Promise<SendResult> {
+  // Counting takes a while where there are many members. Until something is written or locked, it holds up nobody.
+  const [found] = await selectCampaign(tx, ref);
+  if (found === undefined || found.deleted_at !== null) throw campaignNotFound(ref.campaign_id);
+  requireReady(found);
+  const counts = found.type === 'triggered' ? NOBODY_YET : await count(tx, { ...ref, ...found }, now);
   const campaign = await lockCampaign(tx, ref);
   if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
-  requireStatus(campaign, ['draft', 'scheduled'], 'sent');
+  requireReady(campaign);
   requireStartable(campaign);
   await requireTemplates(tx, ref);
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
   await markSending(tx, ref, provider_id, now);
   await notifyMessengers(tx);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
-  const counts =
-    campaign.type === 'triggered' ? NOBODY_YET : await startFanOut(tx, { ...ref, ...sending }, sending, now);
+  if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
 }
 
 /** A triggered campaign finds its players one by one. */
 const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
 
-async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, now: Date) {
+async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(await readTenantConfig(tx, tenant_id), channel);
   const gate = await gateAt(rules, now, () => selectMemberZones(tx, audience));
-  const counts = await countAudience(tx, audience, gate);
+  return countAudience(tx, audience, gate);
+}
+
+async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, now: Date): Promise<void> {
   await insertBatches(tx, audience);
   const first = await takeBatch(tx, audience);
   if (first !== undefined) await fanOutBatch(tx, campaign, first, now);
-  return counts;
 }
 
 /**
@@ -97,18 +114,34 @@ export async function keepCampaignsGoing({
 }: Pick<Platform, 'postgres' | 'clock' | 'logger'>): Promise<boolean> {
   const now = new Date(clock.now_ms());
   const due = await selectDueCampaigns(postgres.service, now, MAX_DUE);
+  let failure: unknown;
   for (const ref of due) {
     try {
-      await postgres.patient.begin((tx) => startCampaign(tx, ref, now));
+      await postgres.patient.begin((tx) => startCampaign(tx, ref, now, requireDue(now)));
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      // Another one was quicker, or it was changed meanwhile: then it is no longer scheduled.
+      if (error instanceof NotDue) continue;
+      if (!(error instanceof ApiError)) {
+        failure ??= error;
+        continue;
+      }
       await markUnsendable(postgres.service, ref, error.message, now);
       logger.warn({ err: error, campaign_id: ref.campaign_id }, 'a scheduled campaign could not be sent');
     }
   }
   await finishCampaigns(postgres.service, now);
+  if (failure !== undefined) throw failure;
   return due.length === MAX_DUE;
+}
+
+/** Another one was quicker, or it was put off. */
+class NotDue extends Error {
+  override readonly name = 'NotDue';
+}
+
+function requireDue(now: Date) {
+  return ({ status, schedule_at }: CampaignRow): void => {
+    if (status !== 'scheduled' || schedule_at === null || schedule_at > now) throw new NotDue();
+  };
 }
 
 function requireStatus({ status }: CampaignRow, allowed: readonly string[], done: string): void {
@@ -149,7 +182,7 @@ async function chooseProvider(
     provider_id === null
       ? (await selectDefaultProviders(tx, tenant_id)).find((one) => one.channel === channel)
       : (await selectProvidersByIds(tx, tenant_id, [provider_id]))[0];
-  if (found === undefined || found.deleted_at !== null) {
+  if (found === undefined || found.deleted_at !== null || found.status !== 'active') {
     throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
   }
   return found.provider_id;

@@ -5,7 +5,7 @@ import { chooseVariant } from '../messaging/variant-choice.ts';
 import type { LogRecord } from '../platform/event-log/port.ts';
 import { readTenantConfig } from '../tenant-config/read.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { selectCampaignForShare, selectLiveVariants } from './queries.ts';
+import { selectLiveCampaign, selectLiveVariants } from './queries.ts';
 import { notifyMessengers } from './send-queries.ts';
 import {
   insertFirings,
@@ -43,7 +43,7 @@ async function fire(
   const now = new Date(clock.now_ms());
   await postgres.service.begin(async (tx) => {
     // Cancelled meanwhile: it fires no more.
-    const current = await selectCampaignForShare(tx, campaign);
+    const current = await selectLiveCampaign(tx, campaign);
     if (current?.status !== 'sending') return;
     const variants = await selectLiveVariants(tx, campaign);
     const rules = gateRulesOf(await readTenantConfig(tx, tenant_id), channel);

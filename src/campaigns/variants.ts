@@ -50,8 +50,7 @@ export async function createVariant(
 }
 
 /**
- * Changes a variant of a campaign that was not sent; the weight also while a triggered one is sending, for what is sent
- * afterwards (spec part 4). The default variant has the campaign's template, which is changed there. Rejects with
+ * Changes a variant of a campaign that was not sent; the weight also later, for what is sent afterwards (spec part 4). The default variant has the campaign's template, which is changed there. Rejects with
  * CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeVariant(
@@ -63,7 +62,7 @@ export async function changeVariant(
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const campaign = await lockExisting(tx, ref);
     const row = await pick(tx, ref);
-    if (!isReweighing(campaign, patch)) requireChangeable(campaign, 'changed');
+    if (!isReweighing(patch)) requireChangeable(campaign, 'changed');
     const { template_id = row.template_id } = patch;
     if (patch.template_id !== undefined && template_id !== row.template_id) {
       if (row.is_default) {
@@ -107,10 +106,9 @@ async function pick(tx: Tx, ref: VariantRef): Promise<VariantRow> {
   return row;
 }
 
-/** Whether nothing but the weight of a campaign changes that goes on choosing variants. */
-function isReweighing({ type, status }: CampaignRow, patch: PatchVariantBody): boolean {
-  const keys = Object.keys(patch);
-  return type === 'triggered' && status === 'sending' && keys.every((key) => key === 'weight');
+/** Whether nothing but the weight changes: it applies to what is sent afterwards, and to nothing that was sent. */
+function isReweighing(patch: PatchVariantBody): boolean {
+  return Object.keys(patch).every((key) => key === 'weight');
 }
 
 async function checkTemplate(

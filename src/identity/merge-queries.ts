@@ -121,7 +121,10 @@ async function mergeProfile(
       custom_attributes = case
         when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
           then g.custom_attributes || t.custom_attributes
-        else t.custom_attributes end,
+        else t.custom_attributes end
+        -- Whoever said no to messages has said so, whichever of the two it was.
+        || (select coalesce(jsonb_object_agg('consent.' || channel, false), '{}') from unnest(array['email', 'sms', 'push']) channel
+          where not consent_to(g.custom_attributes, channel) or not consent_to(t.custom_attributes, channel)),
       created_at = least(t.created_at, g.created_at),
       updated_at = ${now}
     from gone g

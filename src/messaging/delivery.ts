@@ -3,9 +3,9 @@ import type { SendResultRow } from './messenger-queries.ts';
 
 /** How often a message that certainly did not go out is tried again. */
 export const MAX_RETRIES = 5;
-const FIRST_PAUSE_MS = 2_000;
+const FIRST_PAUSE_MS = 5_000;
 /** A provider that asks for more is asked again by then. */
-const LONGEST_PAUSE_MS = 15 * 60_000;
+const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 /**
  * What an outcome makes of a row that has been tried `attempts` times: retries with pauses that double, or as long as the

@@ -25,23 +25,27 @@ const STAGES = ['sent', 'opened', 'clicked', 'bounced'] as const;
 /** Makes ids of events out of ids of sends. */
 const NAMESPACE = '6f0f4c1e-8a1d-4b57-9f39-1d6a3f6f2b60';
 
+/** What the client SDK told by events of its own, which are there already. */
+const TOLD_BY_SDK: ReadonlySet<string> = new Set(['push_opened', 'push_clicked']);
+
 /**
  * The events of a message (spec part 6, "Messaging feedback"): one for each stage that it has been through and that its
- * channel has a name for. Saying them again gives the same ids, so that a repeat is one.
+ * channel has a name for. Saying them again gives the same events, so that a repeat is one, and fires no campaign that
+ * was sent after the stage.
  */
-export function feedbackEventsOf(send: ToldSend, now_ms: number): PlayerEvent[] {
+export function feedbackEventsOf(send: ToldSend): PlayerEvent[] {
   const { tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel } = send;
   return STAGES.flatMap((stage, event_index) => {
     const event = `${channel}_${stage}`;
     const at_ms = send[`${stage}_ms`];
-    if (at_ms === null || definitionOf(event) === undefined) return [];
+    if (at_ms === null || definitionOf(event) === undefined || TOLD_BY_SDK.has(event)) return [];
     return {
       tenant_id,
       project_id,
       event,
       player_id,
       occurred_at: Number(at_ms),
-      received_at: now_ms,
+      received_at: Number(at_ms),
       ingestion_id: v5(send_id, NAMESPACE),
       event_index,
       base_amount: null,

@@ -9,7 +9,8 @@ export async function gateAt(
   zonesInUse: () => Promise<readonly (string | null)[]>,
 ): Promise<Gate> {
   const { quiet_hours } = rules;
-  if (quiet_hours === null) return { ...rules, now, quiet_zones: [] };
-  const zones = new Set((await zonesInUse()).map((zone) => zone ?? quiet_hours.default_timezone));
-  return { ...rules, now, quiet_zones: quietZones(quiet_hours, now.getTime(), [...zones]) };
+  if (quiet_hours === null) return { ...rules, now, quiet_zones: [], known_zones: [] };
+  const asked = new Set((await zonesInUse()).map((zone) => zone ?? quiet_hours.default_timezone));
+  const known_zones = [...asked];
+  return { ...rules, now, quiet_zones: quietZones(quiet_hours, now.getTime(), known_zones), known_zones };
 }

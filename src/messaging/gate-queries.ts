@@ -12,6 +12,8 @@ type Fragment = PendingQuery<Row[]>;
 export interface Gate extends GateRules {
   now: Date;
   quiet_zones: readonly string[];
+  /** Those that were asked about; of others nothing is known. */
+  known_zones: readonly string[];
 }
 
 /** Where the player `p` is reached; null where it cannot be. */
@@ -43,12 +45,8 @@ export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment): Fragment {
   end`;
 }
 
-/** What the player said of the channel: the trait `consent.<channel>`, or `<channel>` in an object `consent`. */
 function consentSql(tx: Tx, { channel, consent_required }: Gate): Fragment {
-  const said = tx`coalesce(p.custom_attributes -> ${`consent.${channel}`}::text,
-    case when jsonb_typeof(p.custom_attributes -> 'consent') = 'object'
-      then p.custom_attributes -> 'consent' -> ${channel}::text end)`;
-  return tx`coalesce(${said} in ('true', '1', '"true"', '"yes"', '"1"'), ${!consent_required})`;
+  return tx`coalesce(consent_to(p.custom_attributes, ${channel}), ${!consent_required})`;
 }
 
 /** Rows that may have gone out in the last 24 hours and 7 days, this moment included. */
@@ -69,6 +67,12 @@ function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
 
 /** More messages than anybody has. */
 const NO_CAP = 2n ** 62n;
+
+/** Whether it is known of the player `p` if it is quiet there: somebody may have come since zones were asked about. */
+export function isZoneKnownSql(tx: Tx, { quiet_hours, known_zones }: Gate): Fragment {
+  if (quiet_hours === null) return tx`true`;
+  return tx`coalesce(coalesce(p.timezone, ${quiet_hours.default_timezone}) = any(${textArray(known_zones)}::text::text[]), true)`;
+}
 
 function quietSql(tx: Tx, { quiet_hours, quiet_zones }: Gate): Fragment {
   if (quiet_hours === null || quiet_zones.length === 0) return tx``;

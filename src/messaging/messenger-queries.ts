@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from './channels.ts';
-import { recipientSql, verdictSql, type Gate } from './gate-queries.ts';
+import { isZoneKnownSql, recipientSql, verdictSql, type Gate } from './gate-queries.ts';
 
 /** The messages of one campaign that wait to be sent. */
 export interface SendQueue {
@@ -10,18 +10,28 @@ export interface SendQueue {
   campaign_id: string;
   channel: Channel;
   provider_id: string;
+  /** Nothing more goes out, so it needs no provider. */
   is_cancelled: boolean;
 }
 
-const MAX_QUEUES = 1_000;
+/** Queues that are looked at in one turn. */
+export const MAX_QUEUES = 200;
 
-/** The campaigns that have messages to send, found by hopping from one to the next in the index of open messages. */
-export async function selectQueues(sql: Tx): Promise<SendQueue[]> {
+/**
+ * The campaigns that have messages to send, after this one, found by hopping from one to the next in the index of open
+ * messages.
+ */
+export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueue[]> {
+  const beyond =
+    after === undefined
+      ? sql``
+      : sql`and (s.tenant_id, s.project_id, s.campaign_id) >
+          (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.campaign_id}::uuid)`;
   const next = sql`select s.tenant_id, s.project_id, s.campaign_id from message_sends s
     where s.status in ('queued', 'sending') and s.campaign_id is not null`;
   return sql<SendQueue[]>`
     with recursive hop as (
-      (${next} order by s.tenant_id, s.project_id, s.campaign_id limit 1)
+      (${next} ${beyond} order by s.tenant_id, s.project_id, s.campaign_id limit 1)
       union all
       select n.* from hop cross join lateral (
         ${next} and (s.tenant_id, s.project_id, s.campaign_id) > (hop.tenant_id, hop.project_id, hop.campaign_id)
@@ -30,7 +40,8 @@ export async function selectQueues(sql: Tx): Promise<SendQueue[]> {
     select c.tenant_id, c.project_id, c.campaign_id, c.channel, c.provider_id, c.status = 'cancelled' as is_cancelled
     from (select * from hop limit ${MAX_QUEUES}) h
     join campaigns c using (tenant_id, project_id, campaign_id)
-    where c.provider_id is not null`;
+    where c.provider_id is not null
+    order by c.tenant_id, c.project_id, c.campaign_id`;
 }
 
 /** Lets one at a time decide who of the project gets what, so that no cap is exceeded by two that do not see each other. */
@@ -39,6 +50,13 @@ export async function tryLockMessages(tx: Tx, { tenant_id, project_id }: SendQue
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(hashtextextended(${key}, 0)) as locked`;
   return row?.locked ?? false;
+}
+
+/** How many messages of the queue are due, up to `limit`. */
+export async function countDue(sql: Tx, queue: SendQueue, now: Date, limit: number): Promise<number> {
+  const [row] = await sql<{ due: number }[]>`
+    select count(*)::integer as due from (${dueSql(sql, queue, now, limit)}) d`;
+  return row?.due ?? 0;
 }
 
 /** The zones of the players whose messages come next. */
@@ -84,15 +102,25 @@ export interface ClaimedSend {
   custom_attributes: Record<string, unknown>;
 }
 
+/** Who claims, and on which terms. */
+export interface ClaimTerms {
+  messenger_id: string;
+  limit: number;
+  /** Without a provider, messages fail. */
+  has_provider: boolean;
+  /** What was accepted before this moment is folded. */
+  fenced_at: Date;
+}
+
 /**
  * Passes the oldest due messages of a queue through the gate: those that may go out are `sending` by `messenger_id` and
- * count for the caps from now on, before anything leaves. Of a player's several messages one is taken at a time. Returns
- * what it has written.
+ * count for the caps from now on, before anything leaves. Of a player's several messages one is taken at a time, and none of a
+ * player whose zone `gate` does not know yet. Returns what it has written.
  */
 export async function claimSends(
   tx: Tx,
   queue: SendQueue,
-  { messenger_id, limit, has_provider }: { messenger_id: string; limit: number; has_provider: boolean },
+  { messenger_id, limit, has_provider, fenced_at }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
   const recipient = recipientSql(tx, queue.channel);
@@ -103,12 +131,17 @@ export async function claimSends(
       select d.ctid, ${recipient} as recipient,
         row_number() over (partition by d.player_id order by d.send_id) as turn,
         case
-          when ${queue.is_cancelled} then 'SKIPPED_CANCELLED'
+          when c.status = 'cancelled' then 'SKIPPED_CANCELLED'
           when t.template_id is null then 'SKIPPED_TEMPLATE_MISSING'
           when not ${has_provider} then 'PROVIDER_NOT_CONFIGURED'
           else ${verdictSql(tx, gate, recipient)}
-        end as verdict
+        end as verdict,
+        ${isZoneKnownSql(tx, gate)} as is_zone_known
       from due d
+      join lateral (
+        select status from campaigns c
+        where c.tenant_id = d.tenant_id and c.project_id = d.project_id and c.campaign_id = ${queue.campaign_id} offset 0
+      ) c on true
       left join lateral (
         select * from players p
         where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0
@@ -126,11 +159,11 @@ export async function claimSends(
         error_code = j.verdict,
         recipient = coalesce(j.recipient, m.recipient),
         messenger_id = case when j.verdict is null then ${messenger_id}::uuid end,
-        counted_at = case when j.verdict is null then ${gate.now}::timestamptz end,
+        counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
         attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
       from judged j
       -- By the place of the row that was locked: no index is asked twice, nor the wrong one.
-      where m.ctid = j.ctid and (j.verdict is not null or j.turn = 1)
+      where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
       returning m.*
     )
     select w.send_id, w.status, w.player_id, w.template_id, w.recipient, w.attempts, w.context,
@@ -180,13 +213,27 @@ export interface SendResultRow {
  * outcome was given up as unknown is known now.
  */
 export async function recordResults(
-  sql: Tx,
+  tx: Tx,
   { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
   results: readonly SendResultRow[],
   now: Date,
 ): Promise<void> {
   if (results.length === 0) return;
-  await sql`
+  const given = tx`unnest(
+      ${plainArray(results.map((r) => r.send_id))}::text::uuid[], ${plainArray(results.map((r) => r.status))}::text::text[],
+      ${plainArray(results.map((r) => r.error_code))}::text::text[],
+      ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
+      ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
+      ${plainArray(results.map((r) => r.counts))}::text::boolean[]
+    ) as g (send_id, status, error_code, provider_message_id, retry_ms, counts)`;
+  const found = tx`
+    select o.ctid, o.status, o.error_code from message_sends o
+    where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
+  // Locked first, in the order in which everybody locks them: the next statement sees them as others left them, and
+  // finds them by their place, which stays.
+  const locked = tx`
+    select from (select * from ${given} order by g.send_id) g cross join lateral (${found} for update) o`;
+  const written = tx`
     update message_sends m set
       status = case when is_open then r.status else m.status end,
       error_code = case when is_open then r.error_code else m.error_code end,
@@ -196,23 +243,13 @@ export async function recordResults(
       retry_at = case when is_open then r.retry_at end,
       messenger_id = null, changed_xid = pg_current_xact_id()
     from (
-      select u.status, u.error_code, u.provider_message_id, u.counts, o.ctid,
-        'epoch'::timestamptz + u.retry_ms * interval '1 millisecond' as retry_at,
+      select g.status, g.error_code, g.provider_message_id, g.counts, o.ctid,
+        'epoch'::timestamptz + g.retry_ms * interval '1 millisecond' as retry_at,
         o.status = 'sending' or (o.status = 'failed' and o.error_code = 'OUTCOME_UNKNOWN') as is_open
-      from unnest(
-        ${plainArray(results.map((r) => r.send_id))}::text::uuid[], ${plainArray(results.map((r) => r.status))}::text::text[],
-        ${plainArray(results.map((r) => r.error_code))}::text::text[],
-        ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
-        ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
-        ${plainArray(results.map((r) => r.counts))}::text::boolean[]
-      ) as u (send_id, status, error_code, provider_message_id, retry_ms, counts)
-      cross join lateral (
-        select o.ctid, o.status, o.error_code from message_sends o
-        where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = u.send_id
-        offset 0 for update
-      ) o
+      from ${given} cross join lateral (${found}) o
     ) r
     where m.ctid = r.ctid`;
+  await Promise.all([locked, written]);
 }
 
 /** This messenger lives for another while. By the database's clock, which all of them share. */
@@ -230,16 +267,16 @@ export async function retireMessenger(sql: Tx, messenger_id: string): Promise<vo
 
 /**
  * Gives up messages that a messenger was sending when it died: they may have gone out, so they are never sent again, and
- * count for the caps. Returns how many.
+ * count for the caps. Those of `dead_id` too, who lives but has lost them. Returns how many.
  */
-export async function failOrphans(sql: Tx): Promise<number> {
+export async function failOrphans(sql: Tx, dead_id?: string): Promise<number> {
   const { count } = await sql`
     update message_sends m
     set status = 'failed', error_code = 'OUTCOME_UNKNOWN', messenger_id = null, changed_xid = pg_current_xact_id()
     from (
       select o.ctid from message_sends o
-      where o.status = 'sending' and not exists (
-        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now())
+      where o.status = 'sending' and (o.messenger_id = ${dead_id ?? null}::uuid or not exists (
+        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now()))
       for update skip locked
     ) o
     where m.ctid = o.ctid`;

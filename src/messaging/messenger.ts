@@ -1,8 +1,10 @@
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { waitUntilFolded } from '../analytics/caught-up.ts';
 import { unseal } from '../messaging-providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../messaging-providers/queries.ts';
 import { newId } from '../platform/ids.ts';
+import { retryLostRaces } from '../platform/postgres/retry.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import { readTenantConfig } from '../tenant-config/read.ts';
@@ -13,7 +15,9 @@ import { gateRulesOf } from './gate.ts';
 import type { Message, Outcome } from './message.ts';
 import {
   claimSends,
+  countDue,
   failOrphans,
+  MAX_QUEUES,
   recordResults,
   retireMessenger,
   selectQueuedZones,
@@ -22,6 +26,7 @@ import {
   showAlive,
   tryLockMessages,
   type ClaimedSend,
+  type ClaimTerms,
   type SendQueue,
   type SendResultRow,
   type SourceTemplate,
@@ -42,16 +47,17 @@ export type MessengerDeps = Pick<
   'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'rateLimiter'
 >;
 
-interface ClaimTerms {
-  /** Without one, messages fail. */
-  has_provider: boolean;
-  limit: number;
-}
-
 /** Where a transport takes many at once. */
 const MAX_BATCH = 1_000;
-/** Queues served at the same time. */
-const LANES = 3;
+/** Batches in hand at the same time, and of one queue: while one is delivered, the next is claimed. */
+const MAX_RUNNING = 12;
+const MAX_PER_QUEUE = 3;
+/** How long a turn waits for a batch to end before it looks at the queues again. */
+const LOOK_AGAIN_MS = 1_000;
+/** A queue that failed is left alone for so long. */
+const REST_MS = 5_000;
+/** Messages rendered before others get their turn in this process. */
+const RENDERED_AT_ONCE = 50;
 /** Longer than the fold is ever behind; while it stands still, nothing is sent. */
 const FENCE_WAIT_MS = 10_000;
 const ALIVE_MS = 20_000;
@@ -71,6 +77,11 @@ export class Messenger {
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** The claim under way of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
+  /** Batches in hand, by campaign and lane; they never reject. */
+  readonly #running = new Map<string, Promise<'worked' | undefined>>();
+  readonly #rest_until_ms = new Map<string, number>();
+  /** Where the next turn looks for queues; undefined: from the first. */
+  #last_queue: SendQueue | undefined;
   #shown_alive_ms = -Infinity;
 
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
@@ -79,33 +90,53 @@ export class Messenger {
     this.#transports = new Transports(platform, settings, (row) => this.#secretsOf(row));
   }
 
-  /** Serves every queue once; whether there may be more to do at once. One that fails stops no other; then this rejects. */
+  /**
+   * Begins to serve queues, and waits for the first batch to end; whether something is in hand, or was. A queue that is
+   * slow, or fails, holds up no other.
+   */
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#showAlive();
-    const queues = await selectQueues(this.#platform.postgres.service);
-    let has_more = false;
-    const failures: unknown[] = [];
-    let next = 0;
-    const lane = async () => {
-      // Lanes without a queue of their own help with those there are.
-      for (let i = next++; i < Math.max(queues.length, queues.length && LANES); i = next++) {
-        const queue = queues[i % queues.length];
-        if (queue === undefined || stop?.aborted === true) return;
-        await this.#serve(queue, stop).then(
-          (worked) => (has_more ||= worked),
-          (error: unknown) => failures.push(error),
-        );
-      }
-    };
-    await Promise.all(Array.from({ length: LANES }, lane));
-    if (failures.length > 0) throw failures[0];
-    return has_more;
+    const { service } = this.#platform.postgres;
+    const queues = await selectQueues(service, this.#last_queue);
+    this.#last_queue = queues.length < MAX_QUEUES ? undefined : queues.at(-1);
+    for (let lane = 0; lane < MAX_PER_QUEUE; lane++) {
+      for (const queue of queues) this.#begin(queue, lane, stop);
+    }
+    if (this.#running.size === 0) return this.#last_queue !== undefined;
+    const look_again = new AbortController();
+    const looking = sleep(LOOK_AGAIN_MS, undefined, { signal: look_again.signal }).catch(() => undefined);
+    const ended = await Promise.race([...this.#running.values(), looking]);
+    look_again.abort();
+    return ended === 'worked' || this.#running.size > 0;
   }
 
-  /** Lets others know that nothing is left in these hands; messages under way have ended with the turn. */
+  /** Lets what is in hand end, and others know that nothing is left in these hands. */
   async close(): Promise<void> {
+    await Promise.all(this.#running.values());
     await this.#transports.close();
     await retireMessenger(this.#platform.postgres.service, this.#messenger_id);
+  }
+
+  /** Serves a queue in the background, unless that lane of it is busy, it rests, or there is enough in hand. */
+  #begin(queue: SendQueue, lane: number, stop: AbortSignal | undefined): void {
+    const { clock, logger } = this.#platform;
+    const { campaign_id } = queue;
+    const key = `${campaign_id} ${lane}`;
+    if (this.#running.size >= MAX_RUNNING || this.#running.has(key) || stop?.aborted === true) return;
+    if ((this.#rest_until_ms.get(campaign_id) ?? 0) > clock.now_ms()) return;
+    this.#rest_until_ms.delete(campaign_id);
+    const serving = this.#serve(queue, stop)
+      .catch((error: unknown) => {
+        if (stop?.aborted === true) return false;
+        this.#rest_until_ms.set(campaign_id, clock.now_ms() + REST_MS);
+        logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue rests');
+        return false;
+      })
+      .then((worked) => {
+        this.#running.delete(key);
+        return worked ? ('worked' as const) : undefined;
+      });
+    this.#running.set(key, serving);
   }
 
   async #showAlive(): Promise<void> {
@@ -113,29 +144,44 @@ export class Messenger {
     if (clock.now_ms() < this.#shown_alive_ms + SHOW_ALIVE_EVERY_MS) return;
     await showAlive(postgres.service, this.#messenger_id, ALIVE_MS);
     this.#shown_alive_ms = clock.now_ms();
-    const orphans = await failOrphans(postgres.service);
-    if (orphans > 0) logger.warn({ orphans }, 'messages of a messenger that died are of unknown outcome');
+    const lost = this.#running.size === 0 ? this.#messenger_id : undefined;
+    const orphans = await failOrphans(postgres.service, lost);
+    if (orphans > 0)
+      logger.warn(
+        { orphans },
+        'messages that were being sent when their messenger died are of unknown outcome',
+      );
   }
 
   async #serve(queue: SendQueue, stop: AbortSignal | undefined): Promise<boolean> {
     const { postgres, clock, metrics } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
-    const transport = provider === undefined ? undefined : this.#transports.open(provider);
+    const is_gone = provider === undefined || provider.deleted_at !== null;
+    const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
     const limit =
-      queue.is_cancelled || transport === undefined ? MAX_BATCH : await transport.permits(MAX_BATCH);
+      transport === undefined
+        ? MAX_BATCH
+        : await transport.permits(MAX_BATCH, (most) =>
+            countDue(postgres.service, queue, new Date(clock.now_ms()), most),
+          );
     if (limit === 0) return false;
     const claimed = await this.#claim(queue, { has_provider: transport !== undefined, limit }, stop);
     const mine = claimed.filter(({ status }) => status === 'sending');
     if (transport !== undefined && mine.length > 0) {
       const results = await this.#deliver(queue, transport, mine);
-      await recordResults(postgres.service, queue, results, new Date(clock.now_ms()));
+      const now = new Date(clock.now_ms());
+      await retryLostRaces(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
       for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
     }
     return claimed.length > 0;
   }
 
   /** One lane at a time claims of a project, while the others deliver; another messenger's turn is not waited for. */
-  async #claim(queue: SendQueue, terms: ClaimTerms, stop: AbortSignal | undefined): Promise<ClaimedSend[]> {
+  async #claim(
+    queue: SendQueue,
+    terms: Pick<ClaimTerms, 'has_provider' | 'limit'>,
+    stop: AbortSignal | undefined,
+  ): Promise<ClaimedSend[]> {
     const before = this.#claiming.get(queue.project_id);
     const claim = Promise.resolve(before).then(() => this.#claimNow(queue, terms, stop));
     const settled = claim.then(
@@ -152,19 +198,19 @@ export class Messenger {
 
   async #claimNow(
     queue: SendQueue,
-    terms: ClaimTerms,
+    terms: Pick<ClaimTerms, 'has_provider' | 'limit'>,
     stop: AbortSignal | undefined,
   ): Promise<ClaimedSend[]> {
     const { postgres, clock } = this.#platform;
-    // The fence: an exclusion accepted before this moment is folded before the gate looks, and `counted_at` is the moment.
-    const now = new Date(clock.now_ms());
+    // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
+    const fenced_at = new Date(clock.now_ms());
     await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
-    const { has_provider, limit } = terms;
     return postgres.service.begin(async (tx) => {
       if (!(await tryLockMessages(tx, queue))) return [];
+      const now = new Date(clock.now_ms());
       const rules = gateRulesOf(await readTenantConfig(tx, queue.tenant_id), queue.channel);
-      const gate = await gateAt(rules, now, () => selectQueuedZones(tx, queue, now, limit));
-      return claimSends(tx, queue, { messenger_id: this.#messenger_id, limit, has_provider }, gate);
+      const gate = await gateAt(rules, now, () => selectQueuedZones(tx, queue, now, terms.limit));
+      return claimSends(tx, queue, { ...terms, messenger_id: this.#messenger_id, fenced_at }, gate);
     });
   }
 
@@ -177,7 +223,8 @@ export class Messenger {
     const templates = await this.#templatesOf(queue, claimed);
     const results: SendResultRow[] = [];
     const ready: { row: ClaimedSend; message: Message }[] = [];
-    for (const row of claimed) {
+    for (const [i, row] of claimed.entries()) {
+      if (i % RENDERED_AT_ONCE === RENDERED_AT_ONCE - 1) await setImmediate();
       const message = this.#render(queue, row, templates.get(row.template_id ?? ''));
       if (message === undefined) results.push(unrendered(row.send_id));
       else ready.push({ row, message });

@@ -149,3 +149,24 @@ export function selectSuppressed(
     select reason from suppressions
     where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${recipient}::text)`;
 }
+
+/** Why somebody of the project who has this address must not be written to, if there is such a player. */
+export async function selectExcludedAddressee(
+  tx: Tx,
+  { tenant_id, project_id }: Pick<TemplateRef, 'tenant_id' | 'project_id'>,
+  channel: Channel,
+  recipient: string,
+): Promise<{ verdict: 'SKIPPED_SELF_EXCLUDED' | 'SKIPPED_BANNED' } | undefined> {
+  const isTheirs = {
+    email: tx`p.email in (${recipient}, ${recipient.toLowerCase()})`,
+    sms: tx`p.phone = ${recipient}`,
+    push: tx`p.custom_attributes ->> 'push_token' = ${recipient}`,
+  };
+  const [found] = await tx<{ verdict: 'SKIPPED_SELF_EXCLUDED' | 'SKIPPED_BANNED' }[]>`
+    select case when self_excluded then 'SKIPPED_SELF_EXCLUDED' else 'SKIPPED_BANNED' end as verdict
+    from players p
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and (self_excluded or status = 'banned')
+      and ${isTheirs[channel]}
+    order by self_excluded desc limit 1`;
+  return found;
+}

@@ -1,4 +1,5 @@
 import { ApiError, validationError } from '../errors.ts';
+import { NotCaughtUp, waitUntilFolded } from '../analytics/caught-up.ts';
 import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
 import { gateAt } from '../messaging/gate-at.ts';
 import type { Channel } from '../messaging/channels.ts';
@@ -12,19 +13,27 @@ import {
   selectProvidersByIds,
   type ProviderRow,
 } from '../messaging-providers/queries.ts';
+import type { EventLog } from '../platform/event-log/port.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { readTenantConfig } from '../tenant-config/read.ts';
 import type { ScopePlayer } from './player-scope.ts';
 import { findScopePlayer, scopeOf } from './preview.ts';
-import { selectSuppressed, selectVerdict, type TemplateRef, type TemplateRow } from './queries.ts';
+import {
+  selectExcludedAddressee,
+  selectSuppressed,
+  selectVerdict,
+  type TemplateRef,
+  type TemplateRow,
+} from './queries.ts';
 import { requireTemplate } from './read.ts';
 import { compileTemplate, isBlank, RenderFailed, renderMessage, type Rendered } from './render.ts';
 import type { SendTestBody } from './schema.ts';
 
 /** What sending a test needs. */
 export interface SendTestDeps {
+  eventLog: EventLog;
   postgres: Postgres;
   clock: Clock;
   logger: Logger;
@@ -44,6 +53,10 @@ export interface TestSend {
   provider_message_id: string | null;
   sent_at: string | null;
 }
+
+/** Longer than the fold is ever behind. */
+const FENCE_WAIT_MS = 10_000;
+const RETRY_AFTER_S = 5;
 
 const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, string]>> = {
   email: [isAddress, 'must be an email address'],
@@ -119,18 +132,27 @@ const CODES = {
   unknown: 'OUTCOME_UNKNOWN',
 } as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
 
-/** The gate without what depends on the hour; without a player only the address can speak against it. */
+/**
+ * The gate without what depends on the hour, after everything that was accepted up to now. Without a player the address
+ * speaks for itself: whether it is suppressed, or that of somebody who must not be written to.
+ */
 async function verdictOn(
-  { postgres, clock }: SendTestDeps,
+  deps: SendTestDeps,
   ref: TemplateRef,
   channel: Channel,
   player: ScopePlayer | undefined,
   recipient: string,
 ): Promise<SkipCode | null> {
+  const { postgres, clock } = deps;
+  await waitUntilFolded(deps, FENCE_WAIT_MS).catch((cause: unknown) => {
+    if (!(cause instanceof NotCaughtUp)) throw cause;
+    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
+  });
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     if (player === undefined) {
       const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
-      return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
+      if (suppressed.length > 0) return 'SKIPPED_SUPPRESSED';
+      return (await selectExcludedAddressee(tx, ref, channel, recipient))?.verdict ?? null;
     }
     const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
     const gate = await gateAt(rules, new Date(clock.now_ms()), () => Promise.resolve([]));

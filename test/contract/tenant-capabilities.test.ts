@@ -23,7 +23,7 @@ let here: Process;
 let there: Process;
 
 beforeAll(async () => {
-  server = await openTestPostgres();
+  server = await openTestPostgres({ prepared: true });
   owner = connectPool(server.url);
   await migratePostgres(owner);
   [here, there] = [await openProcess(), await openProcess()];

@@ -29,7 +29,7 @@ let postgres: Postgres;
 let tenants: [Tenant, Tenant];
 
 beforeAll(async () => {
-  server = await openTestPostgres();
+  server = await openTestPostgres({ prepared: true });
   owner = connectPool(server.url, { max: 2 });
   await migratePostgres(owner);
   // Nothing here survives the test anyway.

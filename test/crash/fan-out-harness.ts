@@ -55,7 +55,7 @@ interface Ground {
  * members and what a server that speaks SendGrid's protocol was given.
  */
 export async function tortureFanOut(options: FanOutTortureOptions): Promise<FanOutTortureResult> {
-  const engine = await openTestPostgres();
+  const engine = await openTestPostgres({ prepared: true });
   const sql = connectPool(engine.url);
   const provider = await startCountingProvider();
   try {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { tortureFanOut } from './fan-out-harness.ts';
 
 const KILLS = Number(process.env['FAN_OUT_KILLS'] ?? 20);
-const MEMBERS = Number(process.env['FAN_OUT_MEMBERS'] ?? 4_000);
+const MEMBERS = Number(process.env['FAN_OUT_MEMBERS'] ?? 2_500);
 const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
 
 it(

@@ -53,6 +53,8 @@ const PLAYERS = 40;
 const UNDER_LOAD_MS = { min: 50, max: 800 };
 const WHILE_STARTING_MS = { min: 10, max: 2_500 };
 const FIRST_KILLS_AT_START = 2;
+/** Then one of each kind, so that also short runs meet all of them. */
+const FIRST_UNDER_LOAD: readonly Kill['moment'][] = ['load', 'postgres', 'start'];
 const POSTGRES_SHARE = 0.2;
 const START_SHARE = 0.1;
 const STOP_POSTGRES_TIMEOUT_MS = 20_000;
@@ -99,6 +101,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     const model = new Model(random, PLAYERS);
     const load = new Load({ model, random, ingest_url: service.ingest_url, api_key: tenant.api_key });
     load.up = true;
+    for (const moment of FIRST_UNDER_LOAD) if (kills.length < options.kills) await strike(moment, load);
     while (kills.length < options.kills) await strike(pickMoment(random), load);
     await load.finish();
     const differences = await verifyService(api, tenant, model);

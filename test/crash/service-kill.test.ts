@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { torture } from './harness.ts';
 
-const KILLS = Number(process.env['TORTURE_KILLS'] ?? 12);
+const KILLS = Number(process.env['TORTURE_KILLS'] ?? 8);
 const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
 
 it(

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,9 +21,11 @@ export default async function setup(): Promise<() => Promise<void>> {
   return () => rm(dir, { recursive: true, force: true });
 }
 
-/** Puts a copy of the prepared Postgres into an empty data folder, if there is one. */
-export async function copyPreparedPostgres(data_dir: string): Promise<void> {
+/** Makes `dir` a copy of the prepared Postgres, if there is one: with the schema, and without rows. */
+export async function copyPreparedPostgres(dir: string): Promise<void> {
   const prepared = process.env[VARIABLE];
+  if (prepared === undefined) return;
+  await mkdir(dir, { recursive: true });
   // By `cp`, which keeps the owner: the server runs as another user than root.
-  if (prepared !== undefined) await promisify(execFile)('cp', ['-a', prepared, join(data_dir, 'postgres')]);
+  await promisify(execFile)('cp', ['-a', `${prepared}/.`, dir]);
 }

@@ -30,18 +30,25 @@ export async function openTestPlatform(
   if (servers !== undefined) {
     return openDistributedPlatform(config, await newInstallation(servers, partitions));
   }
-  await copyPreparedPostgres(config.data_dir);
+  await copyPreparedPostgres(join(config.data_dir, 'postgres'));
   return openEmbeddedPlatform(config);
 }
 
-/** An empty Postgres, for tests that need no other engine. */
-export async function openTestPostgres(): Promise<{ url: string; close(): Promise<void> }> {
+/**
+ * A Postgres for tests that need no other engine: empty, or `prepared` with the schema, where somebody made one. Whoever
+ * takes that migrates as well, which does nothing then.
+ */
+export async function openTestPostgres({ prepared = false } = {}): Promise<{
+  url: string;
+  close(): Promise<void>;
+}> {
   const servers = await sharedServers();
   if (servers !== undefined) {
     const { postgres_url } = await newInstallation(servers);
     return { url: postgres_url, close: () => Promise.resolve() };
   }
   const dir = await mkdtemp(join(tmpdir(), 'engagement-postgres-'));
+  if (prepared) await copyPreparedPostgres(dir);
   const server = await startEmbeddedPostgres({ dir });
   return {
     url: server.url,

@@ -34,7 +34,7 @@ export interface Place {
 }
 
 export async function openFoldFixture(): Promise<FoldFixture> {
-  const server = await openTestPostgres();
+  const server = await openTestPostgres({ prepared: true });
   const owner = connectPool(server.url);
   await migratePostgres(owner);
   const postgres = openPostgres(server.url);

@@ -108,7 +108,8 @@ it('lists what could not be folded, with its reason, in pages', async () => {
   expect(await letters(2)).toEqual(all);
   const conflicts = await letters(1, 'CONFLICTING_DUPLICATE');
   expect(conflicts).toEqual(all.filter(({ reason }) => reason === 'CONFLICTING_DUPLICATE'));
-  expect(all[0]).toMatchObject({
+  // Letters of several partitions come as their partitions were folded.
+  expect(conflicts[0]).toMatchObject({
     replay: 'none',
     message: expect.stringContaining(transaction_id) as string,
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ROLES } from '../../src/config.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startTestService, type TestService } from '../engines/embedded.ts';
 import { ann, Operator } from '../identity/operator.ts';
@@ -6,7 +7,8 @@ import { ann, Operator } from '../identity/operator.ts';
 let service: TestService;
 let operator: Operator;
 beforeAll(async () => {
-  service = await startTestService();
+  // Nobody sends here what is queued.
+  service = await startTestService({ roles: new Set(ROLES.filter((role) => role !== 'messenger')) });
 });
 afterAll(() => service.close());
 beforeEach(async () => {
@@ -22,14 +24,21 @@ interface Message {
   xid: bigint;
 }
 
-async function sent(player_id: string, campaign_id: string | null, occasion = ''): Promise<string> {
+async function sent(
+  player_id: string,
+  campaign_id: string | null,
+  occasion = '',
+  status = 'sent',
+): Promise<string> {
   const { tenant_id, project_id } = operator.tenant;
   const send_id = newId();
+  const now = new Date();
+  const counted_at = status === 'sent' || status === 'sending' ? now : null;
   await service.platform.postgres.service`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, occasion, channel, status,
-      enqueued_at)
-    values (${tenant_id}, ${project_id}, ${send_id}, ${campaign_id}, ${player_id}, ${occasion}, 'email', 'sent',
-      ${new Date()})`;
+      counted_at, enqueued_at)
+    values (${tenant_id}, ${project_id}, ${send_id}, ${campaign_id}, ${player_id}, ${occasion}, 'email', ${status},
+      ${counted_at}, ${now})`;
   return send_id;
 }
 
@@ -106,5 +115,23 @@ describe('the messages of a player who is merged away', () => {
     const foreign = await sent(visitor_id, newId());
     await mine.identify({ ...visitor, ...ann });
     expect((await messages()).get(foreign)?.player_id).toBe(visitor_id);
+  });
+
+  it.each([
+    ['queued', 'queued', 'queued', 'failed'],
+    ['queued', 'sending', 'failed', 'sending'],
+    ['queued', 'sent', 'failed', 'sent'],
+    ['sent', 'queued', 'sent', 'failed'],
+    ['sending', 'queued', 'sending', 'failed'],
+    ['failed', 'queued', 'failed', 'queued'],
+    ['sent', 'sent', 'sent', 'sent'],
+  ])('with %s and %s of one campaign become %s and %s', async (own, others, own_after, others_after) => {
+    const { ann_id, visitor_id } = await two();
+    const campaign = newId();
+    const hers = await sent(ann_id, campaign, '', own);
+    const moved = await sent(visitor_id, campaign, '', others);
+    await operator.identify({ ...visitor, ...ann });
+    const after = await messages();
+    expect([after.get(hers)?.status, after.get(moved)?.status]).toEqual([own_after, others_after]);
   });
 });

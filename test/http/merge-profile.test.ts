@@ -190,6 +190,22 @@ describe('the profile', () => {
     expect(merged['custom_attributes']).toEqual({ first_name: 'Ann', size: 'm' });
   });
 
+  it('keeps a refusal of messages, whichever of the two it came from and however it was said', async () => {
+    const { player_id: ann_id } = await operator.identify({
+      ...ann,
+      traits: { 'consent.email': true, 'consent.sms': false },
+    });
+    const visitor = { anonymous_id: 'visitor' };
+    await operator.identify({
+      ...visitor,
+      traits: { consent: { email: false, push: true }, 'consent.sms': true },
+    });
+    await operator.identify({ ...visitor, ...ann });
+    const merged = await operator.player(ann_id);
+    expect(merged['custom_attributes']).toMatchObject({ 'consent.email': false, 'consent.sms': false });
+    expect(merged['custom_attributes']).not.toHaveProperty(['consent.push']);
+  });
+
   it('stays within its limit: attributes that would exceed it are not taken over', async () => {
     const { ann_id } = await two();
     const large = 'x'.repeat(40_000);

@@ -296,7 +296,8 @@ describe('SendGrid', () => {
   ])('says nothing of a message that was never sent: %s %s', async (status, error_code) => {
     const send_id = await message(sendgrid, { status, error_code, sent_at: null, counted_at: null });
     const before = await rowOf(send_id);
-    const answer = await post(event('click', send_id), event('spamreport', send_id));
+    const unnamed = { email: undefined };
+    const answer = await post(event('click', send_id), event('spamreport', send_id, 10, unnamed));
     expect(answer.body.data).toEqual({ received: 2, applied: 0 });
     expect(await rowOf(send_id)).toEqual(before);
     expect((await suppressions()).map(({ address }) => address)).not.toContain(before.recipient);
@@ -321,9 +322,15 @@ describe('SendGrid', () => {
         event(name, send_id, 10, { sg_message_id: 'theirs.1', email: 'x@example.com' }),
       ),
     );
-    expect((await post(...events)).body.data).toEqual({ received: 12, applied: 0 });
+    // What is known is that somebody complained to this tenant.
+    expect((await post(...events)).body.data).toEqual({ received: 12, applied: 1 });
     expect(await Promise.all(foreign.map(rowOf))).toEqual(before);
     expect(await suppressions(other)).toEqual([]);
+    expect(await suppressions()).toContainEqual({
+      channel: 'email',
+      address: 'x@example.com',
+      reason: 'complaint',
+    });
   });
 
   it('suppresses addresses that bounce for good, complain or unsubscribe', async () => {
@@ -358,6 +365,45 @@ describe('SendGrid', () => {
     const statuses = await Promise.all([hard, blocked, spam, group, gone].map(rowOf));
     expect(statuses.map(({ status }) => status)).toEqual(['bounced', 'bounced', 'sent', 'sent', 'sent']);
     expect(await suppressions()).not.toContainEqual(expect.objectContaining({ address: 'hard@example.com' }));
+  });
+
+  it('suppresses who complains or unsubscribes by a message that is not known, but not who bounces', async () => {
+    const own = await fixture.makeTenant();
+    const mine = await provider(own, 'sendgrid', 'email', {
+      api_key: 'SG.key',
+      from: 'a@example.com',
+      webhook_public_key: PUBLIC_KEY,
+    });
+    const known = await message(mine, { recipient: 'known@example.com' }, own);
+    const of = (email: unknown) => ({ email });
+    const raw = JSON.stringify([
+      event('spamreport', undefined, 10, of('Spam@Example.com')),
+      event('spamreport', undefined, 11, of('spam@example.com')),
+      event('unsubscribe', newId(), 10, of('gone@example.com')),
+      event('group_unsubscribe', undefined, 10, { ...of('group@example.com'), sg_message_id: 'unknown.1' }),
+      event('bounce', undefined, 10, { ...of('hard@example.com'), type: 'bounce' }),
+      event('dropped', undefined, 10, of('dropped@example.com')),
+      event('click', undefined, 10, of('clicks@example.com')),
+      // Of a message that is known, the message's own address counts.
+      event('unsubscribe', known, 10, of('another@example.com')),
+      ...['', '@', 'nobody', 7, null, 'a\u0000@example.com'].map((email) =>
+        event('spamreport', undefined, 10, of(email)),
+      ),
+    ]);
+    const path = `/v1/messaging-webhooks/sendgrid?provider_id=${mine}`;
+    expect((await postRaw(raw, { path })).body.data).toEqual({ received: 14, applied: 4 });
+    expect((await postRaw(raw, { path })).body.data).toEqual({ received: 14, applied: 0 });
+    expect(await suppressions(own)).toEqual([
+      { channel: 'email', address: 'gone@example.com', reason: 'unsubscribe' },
+      { channel: 'email', address: 'group@example.com', reason: 'unsubscribe' },
+      { channel: 'email', address: 'known@example.com', reason: 'unsubscribe' },
+      { channel: 'email', address: 'spam@example.com', reason: 'complaint' },
+    ]);
+    const stranger = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
+    const forged = JSON.stringify([event('spamreport', undefined, 10, of('victim@example.com'))]);
+    expectRefused(await postRaw(forged, { path, key: stranger }));
+    expect(await suppressions(own)).toHaveLength(4);
+    expect(await suppressions()).not.toContainEqual(expect.objectContaining({ address: 'gone@example.com' }));
   });
 
   it('may tell more than a thousand things at once, but not more than a body holds', async () => {

@@ -233,6 +233,34 @@ async function fillSegments(
   return [all, members, followers];
 }
 
+interface Tables {
+  /** Of Postgres and of ClickHouse. */
+  tables: { name: string }[];
+  stores: { name: string }[];
+}
+
+const tables_with = new Map<string, Promise<Tables>>();
+
+/** The tables that have the column, by the catalogues; they are asked once, because no endpoint makes a table. */
+function tablesWith({ platform }: TestService, column: 'tenant_id' | 'project_id'): Promise<Tables> {
+  const { clickhouse, postgres } = platform;
+  const read = async () => ({
+    tables: await postgres.service<{ name: string }[]>`
+      select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+      where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+        and a.attname = ${column} and not a.attisdropped order by 1`,
+    stores: await clickhouse.query<{ name: string }>(
+      `select distinct c.table as name from system.columns c join system.tables t
+        on t.database = c.database and t.name = c.table
+      where c.database = currentDatabase() and c.name = {column:String} and t.engine like '%MergeTree' order by 1`,
+      { column },
+    ),
+  });
+  const known = tables_with.get(column) ?? read();
+  tables_with.set(column, known);
+  return known;
+}
+
 /**
  * One text per table: everything that Postgres and ClickHouse hold of the tenant, or of the project alone. Which
  * tables there are is asked of the catalogues.
@@ -246,16 +274,7 @@ export async function digestOf(
   const { clickhouse, postgres } = service.platform;
   const column = only === 'tenant' ? 'tenant_id' : 'project_id';
   const value = only === 'tenant' ? tenant_id : project_id;
-  const tables = await postgres.service<{ name: string }[]>`
-    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
-    where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
-      and a.attname = ${column} and not a.attisdropped order by 1`;
-  const stores = await clickhouse.query<{ name: string }>(
-    `select distinct c.table as name from system.columns c join system.tables t
-      on t.database = c.database and t.name = c.table
-    where c.database = currentDatabase() and c.name = {column:String} and t.engine like '%MergeTree' order by 1`,
-    { column },
-  );
+  const { tables, stores } = await tablesWith(service, column);
   const rows = await postgres.service.unsafe<{ name: string; digest: string }[]>(
     tables
       .map(

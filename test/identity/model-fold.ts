@@ -7,7 +7,7 @@ import { requestFor, type Snapshot, type SnapshotRequest } from '../../src/fold/
 import type { LedgerRow } from '../../src/money/ledger.ts';
 import { addSums } from './model-identify.ts';
 import type { Steps, Transaction } from './read-committed.ts';
-import { LostRace, PROJECT_ID, TENANT_ID, type Process, type World } from './world.ts';
+import { LOST_RACE, PROJECT_ID, TENANT_ID, type Process, type World } from './world.ts';
 
 // The fold of one partition as it runs: the same decisions, and one step per statement, in the order of src/fold.
 
@@ -204,7 +204,7 @@ function* writeEffects(
   for (const row of effects.ledgerRows) {
     yield* world.ledger.insert(tx, `${row.reference} ${row.event} ${row.occurrence}`, row);
   }
-  if (isLost) throw new LostRace();
+  if (isLost) throw LOST_RACE;
 }
 
 function* movePosition(

@@ -1,7 +1,7 @@
 import { decide, type GivenIds, type Named, type NamedPlayer } from '../../src/identity/decide.ts';
 import type { Steps, Transaction } from './read-committed.ts';
 import type { Sums } from './outcome.ts';
-import { LostRace, type Player, type Process, type World } from './world.ts';
+import { LOST_RACE, type Player, type Process, type World } from './world.ts';
 
 // `identify` as it runs: the same decision, and one step per statement, in the order of src/identity. Statements that
 // travel together all run, whatever the ones before them found; what they found is judged at the end.
@@ -48,7 +48,7 @@ function* identifyOnce(
   if (target === undefined) {
     const status = conflict ? 'conflict' : 'active';
     if (!(yield* insertPlayer(world, tx, player_id, given.external_id ?? null, link, status)))
-      throw new LostRace();
+      throw LOST_RACE;
     return answer;
   }
   if (link === undefined && merge.length === 0 && !conflict && !decision.set_external_id) return answer;
@@ -63,10 +63,9 @@ function* identifyOnce(
     );
   }
   if (decision.set_external_id) yield* setExternalId(world, tx, player_id, given.external_id ?? '');
-  if (!won && world.faults.links_are_not_checked !== true) throw new LostRace();
-  if (locked?.external_id !== target.external_id) throw new LostRace();
-  if (locked.deleted !== target.deleted && world.faults.deletions_are_not_noticed !== true)
-    throw new LostRace();
+  if (!won && world.faults.links_are_not_checked !== true) throw LOST_RACE;
+  if (locked?.external_id !== target.external_id) throw LOST_RACE;
+  if (locked.deleted !== target.deleted && world.faults.deletions_are_not_noticed !== true) throw LOST_RACE;
   return answer;
 }
 
@@ -162,7 +161,7 @@ function* mergePlayer(world: World, tx: Transaction, source: string, into: strin
   yield* mergeTotals(world, tx, source, into, stale);
   yield* leaveAlias(world, tx, source, into);
   const isSound = players.size === 2 && players.get(source)?.external_id === null && isAlive(players);
-  if ((!isSound || locked !== 2) && faults.merges_look_at_nobody !== true) throw new LostRace();
+  if ((!isSound || locked !== 2) && faults.merges_look_at_nobody !== true) throw LOST_RACE;
 }
 
 function isAlive(players: ReadonlyMap<string, Player>): boolean {

@@ -12,7 +12,7 @@ const PLAYERS = 120;
 const EVENTS = 500;
 const RATE_STEPS = 70;
 const CONNECTIONS = 6;
-const USUAL_RUNS = 3;
+const USUAL_RUNS = 2;
 const TIMEOUT_MS = 120_000 * Math.max(1, runsFromEnvironment('ORACLE_RUNS', USUAL_RUNS) / USUAL_RUNS);
 
 let service: TestService;

@@ -48,7 +48,7 @@ it('knows of every player exactly what an independent recomputation from the eve
       expect(await deadLettersSince(letters_from)).toEqual(refused);
       expect((await duplicates()) - duplicates_before).toBe(dropped);
     }),
-    { ...propertyParameters('ORACLE_RUNS', 10), endOnFailure: true },
+    { ...propertyParameters('ORACLE_RUNS', 6), endOnFailure: true },
   );
 });
 
@@ -61,7 +61,7 @@ it('comes to the same totals in whatever order the events arrive', async () => {
       expect(shuffled).toEqual(inOrder);
       expect(inOrder.size).toBeGreaterThan(PLAYERS / 2);
     }),
-    { ...propertyParameters('ORACLE_RUNS', 4), endOnFailure: true },
+    { ...propertyParameters('ORACLE_RUNS', 3), endOnFailure: true },
   );
 });
 

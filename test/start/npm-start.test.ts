@@ -11,6 +11,7 @@ import type { DevCredentials } from '../../src/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
+import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
 
 // What a person does who has just cloned this: the very commands, in processes of their own.
 
@@ -166,6 +167,8 @@ describe('a signal while it starts', () => {
     ['SIGTERM', 'postgres/cluster/postmaster.pid'],
     ['SIGTERM', 'clickhouse/store'],
   ] as const)('%s once %s is there leaves nothing running', async (signal, path) => {
+    // What comes after Postgres needs no new one.
+    if (path.startsWith('clickhouse')) await copyPreparedPostgres(join(data_dir, 'postgres'));
     const main = startMain();
     await appears(path);
     expect(await stop(main, signal)).toBe(0);

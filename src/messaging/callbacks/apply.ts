@@ -8,7 +8,7 @@ const AT_ONCE = 1_000;
 /**
  * Applies what a provider told to the messages that it was given; returns how many messages, or the suppression of
  * their address, changed. What is told again, or in another order, comes to the same. Messages that nobody knows are
- * passed over: the account may send others too.
+ * passed over, since the account may send others too; but whoever complains of one, or unsubscribes, is suppressed.
  */
 export async function applyAll(
   postgres: Postgres,

@@ -17,3 +17,12 @@ export interface Callback {
   suppression: SuppressionReason | null;
   at_ms: number;
 }
+
+/** What the app on a player's device told of a push to that player. */
+export interface Receipt {
+  project_id: string;
+  player_id: string;
+  send_id: string;
+  step: Extract<Step, 'opened' | 'clicked'>;
+  at_ms: number;
+}

@@ -5,13 +5,17 @@ import type { Message, Outcome, Transport } from '../message.ts';
 import { openTransport } from './open.ts';
 
 const MAX_OPEN = 200;
-/** A provider that asked for a pause is left alone for so long at most; each message has its own retries besides. */
-const LONGEST_REST_MS = 60_000;
+/** A provider that cannot now is left alone for a while: as long as it asks, within these. Each message waits besides. */
+const SHORTEST_REST_MS = 2_000;
+const LONGEST_REST_MS = 15 * 60_000;
 
 /** A provider's transport with what it may be given now. */
 export interface OpenedTransport {
-  /** How many messages it may be given at once, up to `wanted`: none while it rests, or is at its rate. */
-  permits(wanted: number): Promise<number>;
+  /**
+   * How many messages it may be given at once, up to `wanted`: none while it rests, or is at its rate. Where there is a
+   * rate, `countDue` is asked how many there are, because a permit that is taken is gone.
+   */
+  permits(wanted: number, countDue: (most: number) => Promise<number>): Promise<number>;
   /** Hands messages over; outcomes in their order. Never rejects. */
   deliver(messages: readonly Message[]): Promise<Outcome[]>;
 }
@@ -40,9 +44,8 @@ export class Transports {
     this.#secretsOf = secretsOf;
   }
 
-  /** The provider's transport; undefined when it was deleted, or its secrets cannot be read. */
-  open(row: ProviderRow): OpenedTransport | undefined {
-    if (row.deleted_at !== null) return undefined;
+  /** The provider's transport. Throws when its secrets cannot be read: its messages wait until they can. */
+  open(row: ProviderRow): OpenedTransport {
     const key = `${row.provider_id} ${row.updated_at.getTime()}`;
     const known = this.#open.get(key);
     if (known !== undefined) return this.#watched(row, known);
@@ -58,7 +61,7 @@ export class Transports {
 
   #watched(row: ProviderRow, transport: Transport): OpenedTransport {
     return {
-      permits: (wanted) => this.#permits(row, transport, wanted),
+      permits: (wanted, countDue) => this.#permits(row, transport, wanted, countDue),
       deliver: async (messages) => {
         const outcomes =
           transport.sendMany === undefined
@@ -70,15 +73,21 @@ export class Transports {
     };
   }
 
-  async #permits(row: ProviderRow, transport: Transport, wanted: number): Promise<number> {
+  async #permits(
+    row: ProviderRow,
+    transport: Transport,
+    wanted: number,
+    countDue: (most: number) => Promise<number>,
+  ): Promise<number> {
     const { clock, rateLimiter } = this.#deps;
     if (row.status !== 'active') return 0;
     if ((this.#rest_until_ms.get(row.provider_id) ?? 0) > clock.now_ms()) return 0;
     const at_once = transport.sendMany === undefined ? Math.min(wanted, transport.concurrency) : wanted;
     if (row.rate_per_second === null) return at_once;
     const policy = { name: 'provider', per_second: row.rate_per_second, burst: row.rate_per_second };
+    const due = await countDue(at_once);
     let permits = 0;
-    while (permits < at_once && (await rateLimiter.take(policy, row.provider_id)).allowed) permits += 1;
+    while (permits < due && (await rateLimiter.take(policy, row.provider_id)).allowed) permits += 1;
     return permits;
   }
 
@@ -86,7 +95,7 @@ export class Transports {
   #restAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
     const asked = outcomes.flatMap((one) => (one.kind === 'retry' ? [one.retry_after_ms ?? 0] : []));
     if (asked.length === 0) return;
-    const rest_ms = Math.min(Math.max(...asked), LONGEST_REST_MS);
+    const rest_ms = Math.min(Math.max(SHORTEST_REST_MS, ...asked), LONGEST_REST_MS);
     this.#rest_until_ms.set(provider_id, this.#deps.clock.now_ms() + rest_ms);
   }
 
