@@ -135,14 +135,14 @@ export async function takeBatch(tx: Tx, ref?: CampaignRef): Promise<FanOutBatch 
     ref === undefined
       ? tx``
       : tx`where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
+  // Chosen once, and only then joined: as a subquery the planner may have it choose again for every row it looks at, and
+  // then all ranges go for one.
   const [batch] = await tx<FanOutBatch[]>`
-    delete from campaign_batches b
-    using (
-      select * from campaign_batches ${of_campaign}
+    with one as materialized (
+      select ctid from campaign_batches ${of_campaign}
       order by tenant_id, project_id, campaign_id, from_player_id limit 1 for update skip locked
-    ) one
-    where b.tenant_id = one.tenant_id and b.project_id = one.project_id and b.campaign_id = one.campaign_id
-      and b.from_player_id = one.from_player_id
+    )
+    delete from campaign_batches b using one where b.ctid = one.ctid
     returning b.tenant_id, b.project_id, b.campaign_id, b.from_player_id, b.until_player_id`;
   return batch;
 }

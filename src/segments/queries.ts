@@ -188,13 +188,14 @@ export async function takeDueSegments(
   limit: number,
 ): Promise<(SegmentRef & { due_ms: bigint })[]> {
   return sql<(SegmentRef & { due_ms: bigint })[]>`
-    update segments s
-    set next_refresh_at = ${now}::timestamptz + refresh_interval_minutes * interval '1 minute'
-    from (
+    with due as materialized (
       select tenant_id, project_id, segment_id, next_refresh_at from segments
       where refresh_strategy = 'scheduled' and deleted_at is null and next_refresh_at <= ${now}
       order by next_refresh_at limit ${limit} for update skip locked
-    ) due
+    )
+    update segments s
+    set next_refresh_at = ${now}::timestamptz + refresh_interval_minutes * interval '1 minute'
+    from due
     where s.tenant_id = due.tenant_id and s.project_id = due.project_id and s.segment_id = due.segment_id
     returning s.tenant_id, s.project_id, s.segment_id, epoch_ms(due.next_refresh_at) as due_ms`;
 }

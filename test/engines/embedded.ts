@@ -50,12 +50,15 @@ export async function startTestService(
   if (base_url === undefined || ingest_url === undefined || auth === undefined) {
     throw new Error('a test service needs the roles api and intake');
   }
+  // Where nobody answers, asking for rates takes seconds, for which every service would wait at its end.
+  const has_providers = config.fx.fiat_url !== NO_PROVIDERS.FX_FIAT_URL;
+  const jobs = has_providers ? platform.jobs : { ...platform.jobs, add: () => Promise.resolve() };
   let users = 0;
   async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
     const user = `owner-${++users}`;
     const place = await createTenant(
       platform.postgres.service,
-      { ...platform, ...service },
+      { notifications: service.notifications, jobs },
       {
         name: `Test operator ${users}`,
         base_currency,
