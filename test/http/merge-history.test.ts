@@ -82,7 +82,7 @@ describe('the history of merged players', () => {
     const look = async () => {
       const seen: unknown[] = [];
       for (const id of [player_id, merged_id, merged_id.toUpperCase()]) {
-        seen.push([await operator.timeline(id), await operator.depositedToday(id)]);
+        seen.push([await operator.timeline(id), await operator.depositedLately(id)]);
       }
       return seen;
     };
@@ -123,7 +123,7 @@ describe('the history of merged players', () => {
       'deposit_confirmed',
       'deposit_confirmed',
     ]);
-    expect(await operator.depositedToday(merged_id)).toBe(123);
+    expect(await operator.depositedLately(merged_id)).toBe(123);
     expect(await tracesOf(merged_id)).toBe(0);
     expect(await operator.differences()).toEqual([]);
   });
@@ -169,7 +169,7 @@ describe('the history of merged players', () => {
     let looks = 0;
     while (!rewriting.isDone) {
       const id = looks++ % 2 === 0 ? player_id : merged_id;
-      const [timeline, deposited] = await Promise.all([operator.timeline(id), operator.depositedToday(id)]);
+      const [timeline, deposited] = await Promise.all([operator.timeline(id), operator.depositedLately(id)]);
       expect(timeline).toHaveLength(80);
       expect(deposited).toBe(80);
     }
@@ -188,7 +188,7 @@ describe('the history of merged players', () => {
     let pending: Promise<[string[], unknown]> | undefined;
     await postgres.service.begin(async (tx) => {
       await tx`lock table player_merges in access exclusive mode`;
-      pending = Promise.all([operator.timeline(player_id), operator.depositedToday(player_id)]);
+      pending = Promise.all([operator.timeline(player_id), operator.depositedLately(player_id)]);
       await eventually('both wait for Postgres', async () => {
         const [row] = await tx<{ waiting: bigint }[]>`
           select count(*) as waiting from pg_locks where relation = 'player_merges'::regclass and not granted`;
@@ -225,7 +225,7 @@ describe('a chain of merges', () => {
       if (when.endsWith('in the end')) await operator.squash();
       for (const id of [a, b, c]) {
         expect(await operator.timeline(id)).toHaveLength(3);
-        expect(await operator.depositedToday(id)).toBe(321);
+        expect(await operator.depositedLately(id)).toBe(321);
       }
       expect(await operator.differences()).toEqual([]);
       const left = (id: string) => Promise.all([tracesOf(id), rowsOf(id)]);
@@ -253,7 +253,7 @@ describe('a chain of merges', () => {
       await eventually('the first alias is there', aliased);
       await Promise.all([rewriteOnce(service.platform, 0), merge(laptop, c)]);
       expect(await operator.differences()).toEqual([]);
-      for (const id of [a, b, c]) expect(await operator.depositedToday(id)).toBe(321);
+      for (const id of [a, b, c]) expect(await operator.depositedLately(id)).toBe(321);
       await operator.squash();
       expect([await tracesOf(a), await tracesOf(b)]).toEqual([0, 0]);
       expect(await operator.differences()).toEqual([]);
@@ -312,7 +312,7 @@ describe('the rewriter', () => {
       await operator.fold(deposit(laptop, 't-1', 20));
       await operator.identify({ ...laptop, ...ann });
       await operator.squash();
-      expect(await operator.depositedToday(player_id)).toBe(20);
+      expect(await operator.depositedLately(player_id)).toBe(20);
       expect(await tracesOf(merged_id)).toBe(0);
       expect(await operator.differences()).toEqual([]);
     }
@@ -353,7 +353,7 @@ describe('the rewriter', () => {
     await operator.squash();
     await repeat(sent, { player_id: merged_id, ingestion_id }, 20n);
     expect(await operator.timeline(player_id)).toEqual(['deposit_confirmed']);
-    expect(await operator.depositedToday(merged_id)).toBe(20);
+    expect(await operator.depositedLately(merged_id)).toBe(20);
     expect(await operator.differences()).toEqual([]);
   });
 
@@ -369,10 +369,10 @@ describe('the rewriter', () => {
       insert into fx_rates (tenant_id, base, quote, ts, rate)
       values (${operator.tenant.tenant_id}, 'EUR', 'SEK', ${new Date(START_MS - 1_000)}, 10)`;
     expect(await operator.differences()).toEqual([]);
-    expect(await operator.depositedToday(player_id)).toBe(20);
+    expect(await operator.depositedLately(player_id)).toBe(20);
     await operator.squash();
     expect(await operator.differences()).toEqual([]);
-    expect(await operator.depositedToday(player_id)).toBe(20);
+    expect(await operator.depositedLately(player_id)).toBe(20);
   });
 
   it.each(['aliased_at', 'squashed_at'] as const)(
@@ -405,7 +405,7 @@ describe('the rewriter', () => {
         await markMerges(sql, [merge], column);
       });
       expect(await operator.differences()).toEqual([]);
-      for (const id of [a, b, c]) expect(await operator.depositedToday(id)).toBe(321);
+      for (const id of [a, b, c]) expect(await operator.depositedLately(id)).toBe(321);
       await operator.squash();
       expect([await tracesOf(a), await tracesOf(b)]).toEqual([0, 0]);
       expect(await operator.differences()).toEqual([]);

@@ -174,11 +174,11 @@ export class Operator {
     return data.map(({ event }) => String(event));
   }
 
-  /** What the player deposited today. */
-  async depositedToday(player_id: string): Promise<unknown> {
-    const { data } = await this.admin<Fields[]>(`/${player_id}/deposits-daily`);
+  /** What the player deposited in the last 30 days: what happened an hour ago may have happened yesterday. */
+  async depositedLately(player_id: string): Promise<number> {
+    const { data } = await this.admin<{ amount: number }[]>(`/${player_id}/deposits-daily`);
     expect(data).toHaveLength(30);
-    return data.at(-1)?.['amount'];
+    return data.reduce((sum, { amount }) => sum + amount, 0);
   }
 
   async patch(player_id: string, body: object): Promise<Fields> {
