@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
-import { createKafka } from '../../src/platform/event-log/kafka-client.ts';
+import { createKafka, KafkaAdmin } from '../../src/platform/event-log/kafka-client.ts';
 import { KafkaMember } from '../../src/platform/event-log/kafka-consumer.ts';
 import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
 import type { EventLog, LogRecord } from '../../src/platform/event-log/port.ts';
@@ -173,4 +173,28 @@ test('what is asked of several topics at the same time is answered for each of t
     ]);
     for (const ends of await Promise.all(asked)) expect(ends.size).toBe(4);
   }
+});
+
+test('a connection given up by one call is left to the calls beside it, and closed after them', async () => {
+  await open('beside');
+  const admin = new KafkaAdmin({ brokers: kafka.brokers, logger });
+  let attempts = 0;
+  let [done, closed] = [false, false];
+  const beside = admin.run('tell its end offsets', async (connection) => {
+    connection.on('admin.disconnect', () => (closed = true));
+    await until(() => attempts === 2);
+    const answers = [];
+    for (let call = 0; call < 20; call++) answers.push(await connection.fetchTopicOffsets('here.beside'));
+    done = !closed;
+    return answers;
+  });
+  await admin.run('wait for a leader', async () => {
+    attempts++;
+    if (attempts === 1)
+      throw Object.assign(new Error('no leader yet'), { name: 'KafkaJSProtocolError', retriable: true });
+  });
+  expect(await beside).toHaveLength(20);
+  expect(done).toBe(true);
+  await until(() => closed);
+  await admin.close();
 });

@@ -61,10 +61,16 @@ export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what
   }
 }
 
+/** A connection and the calls that use it now. */
+interface SharedAdmin {
+  opened: Promise<Admin>;
+  calls: number;
+}
+
 /** One admin connection, made on first use and again after any failure. */
 export class KafkaAdmin {
   #connection: KafkaConnection;
-  #admin: Promise<Admin> | undefined;
+  #admin: SharedAdmin | undefined;
 
   constructor(connection: KafkaConnection) {
     this.#connection = connection;
@@ -77,17 +83,21 @@ export class KafkaAdmin {
   async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
     const expired = AbortSignal.timeout(ADMIN_TIMEOUT_MS);
     for (;;) {
-      const admin = (this.#admin ??= this.#connect());
+      const admin = (this.#admin ??= { opened: this.#connect(), calls: 0 });
+      admin.calls++;
       try {
-        return await withDeadline(admin.then(work), ADMIN_TIMEOUT_MS, what);
+        return await withDeadline(admin.opened.then(work), ADMIN_TIMEOUT_MS, what);
       } catch (cause) {
         // The next attempt starts with a connection and metadata of its own.
         if (this.#admin === admin) this.#admin = undefined;
-        disconnectLater(admin);
         if (expired.aborted || !isPassing(cause))
           throw new LogUnavailable(`Kafka did not ${what}`, { cause });
-        await sleep(PASSING_PAUSE_MS);
+      } finally {
+        admin.calls--;
+        // Closed under the calls beside it, kafkajs would tell them that it has no metadata.
+        if (this.#admin !== admin && admin.calls === 0) disconnectLater(admin.opened);
       }
+      await sleep(PASSING_PAUSE_MS);
     }
   }
 
@@ -96,7 +106,7 @@ export class KafkaAdmin {
     this.#admin = undefined;
     if (admin === undefined) return;
     await withDeadline(
-      admin.then((a) => a.disconnect()),
+      admin.opened.then((a) => a.disconnect()),
       REQUEST_TIMEOUT_MS,
       'disconnect',
     ).catch(() => undefined);
