@@ -1,5 +1,5 @@
 import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
-import type { Place } from './segment-seed-queries.ts';
+import type { Place } from '../src/tenants/place.ts';
 
 const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
 

@@ -19,9 +19,9 @@ export interface RunningMessenger {
 }
 
 /**
- * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate → providers; what players
- * did with pushes → their rows. Each step is found again after
- * a crash, and several messengers may run: a range, and who of a project gets what, is decided by one at a time.
+ * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate →
+ * providers; what players did with pushes → their rows. Each step is found again after a crash, and several messengers
+ * may run: a range, and who of a project gets what, is decided by one at a time.
  */
 export async function startMessenger(
   platform: MessengerDeps,

@@ -1,4 +1,5 @@
-import type { CampaignRow, Place, VariantRow } from './queries.ts';
+import type { CampaignRow, VariantRow } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 
 /** The campaign resource (spec part 2). */
 export function campaignResourceOf({ tenant_id, project_id }: Place, row: CampaignRow) {

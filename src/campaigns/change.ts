@@ -12,8 +12,8 @@ import {
   type CampaignPlan,
   type CampaignRef,
   type CampaignRow,
-  type Place,
 } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { campaignNotFound } from './read.ts';
 import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
 import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';

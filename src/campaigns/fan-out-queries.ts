@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Channel } from '../messaging/channels.ts';
-import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
@@ -58,7 +58,8 @@ function membersSql(
             where p.tenant_id = m.tenant_id and p.project_id = m.project_id and p.player_id = m.player_id offset 0) p`
     }
     ${further}
-    where p.deleted_at is null and m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}::uuid
+    where p.deleted_at is null
+      and m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}::uuid
       and m.player_id >= ${range.from_player_id}::uuid ${until}
       and exists (
         select from segments s
@@ -70,15 +71,27 @@ function membersSql(
 export async function selectMemberZones(
   tx: Tx,
   audience: Audience,
-  range: MemberRange = EVERYBODY,
+  range: MemberRange,
 ): Promise<(string | null)[]> {
-  const rows = await tx<{ timezone: string | null }[]>`
-    select distinct p.timezone ${membersSql(tx, audience, range)}`;
-  return rows.map(({ timezone }) => timezone);
+  return zonesOf(await zonesQuery(tx, membersSql(tx, audience, range)));
 }
 
-/** From so many members on, tables are joined as wholes. */
-const MANY_MEMBERS = 50_000;
+/** The zones of all members; null: players without one. */
+export async function selectAllZones(tx: Tx, audience: Audience): Promise<(string | null)[]> {
+  return zonesOf(await askOfAll(tx, audience, (everybody) => zonesQuery(tx, everybody)));
+}
+
+interface ZoneRow {
+  timezone: string | null;
+}
+
+function zonesQuery(tx: Tx, members: PendingQuery<Row[]>): PendingQuery<ZoneRow[]> {
+  return tx<ZoneRow[]>`select distinct p.timezone ${members}`;
+}
+
+function zonesOf(rows: readonly ZoneRow[]): (string | null)[] {
+  return rows.map(({ timezone }) => timezone);
+}
 
 /** How many members there are, how many the gate would let through, and how many have no address. */
 export async function countAudience(
@@ -86,24 +99,37 @@ export async function countAudience(
   audience: Audience,
   gate: Gate,
 ): Promise<{ recipients_total: number; enqueued: number; no_recipient: number }> {
-  const as_sets = await hasManyMembers(tx, audience);
   const recipient = recipientSql(tx, audience.channel);
-  // A planner without statistics would join row by row, by whichever index.
-  const nested = (setting: 'on' | 'off') => tx`select set_config('enable_nestloop', ${setting}, true)`;
-  const counted = () => tx<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]>`
-    select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
-      count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
-    from (
-      select ${verdictSql(tx, gate, recipient)} as verdict ${membersSql(tx, audience, EVERYBODY, { as_sets })} offset 0
-    ) j`;
-  const [, [row]] = as_sets
-    ? await Promise.all([nested('off'), counted(), nested('on')])
-    : [undefined, await counted()];
+  const [row] = await askOfAll(
+    tx,
+    audience,
+    (everybody) => tx<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]>`
+      select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
+        count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
+      from (select ${verdictSql(tx, gate, recipient)} as verdict ${everybody} offset 0) j`,
+  );
   return {
     recipients_total: Number(row?.recipients_total ?? 0n),
     enqueued: Number(row?.enqueued ?? 0n),
     no_recipient: Number(row?.no_recipient ?? 0n),
   };
+}
+
+/** From so many members on, tables are joined as wholes. */
+const MANY_MEMBERS = 50_000;
+
+/** Asks about all members. Where they are many, a planner without statistics would join row by row, by whichever index. */
+async function askOfAll<T extends Row>(
+  tx: Tx,
+  audience: Audience,
+  question: (everybody: PendingQuery<Row[]>) => PendingQuery<T[]>,
+): Promise<readonly T[]> {
+  const as_sets = await hasManyMembers(tx, audience);
+  const asked = () => question(membersSql(tx, audience, EVERYBODY, { as_sets }));
+  if (!as_sets) return asked();
+  const nested = (setting: 'on' | 'off') => tx`select set_config('enable_nestloop', ${setting}, true)`;
+  const [, rows] = await Promise.all([nested('off'), asked(), nested('on')]);
+  return rows;
 }
 
 async function hasManyMembers(tx: Tx, { tenant_id, project_id, segment_id }: Audience): Promise<boolean> {
@@ -114,10 +140,10 @@ async function hasManyMembers(tx: Tx, { tenant_id, project_id, segment_id }: Aud
   return rows.length > 0;
 }
 
-/** Cuts the segment's members into ranges of {@link FAN_OUT_BATCH}; returns how many. */
-export async function insertBatches(tx: Tx, audience: Audience): Promise<number> {
+/** Cuts the segment's members into ranges of {@link FAN_OUT_BATCH}. */
+export async function insertBatches(tx: Tx, audience: Audience): Promise<void> {
   const { tenant_id, project_id, campaign_id, segment_id } = audience;
-  const { count } = await tx`
+  await tx`
     insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id)
     select ${tenant_id}, ${project_id}, ${campaign_id}, player_id, lead(player_id) over (order by player_id)
     from (
@@ -126,7 +152,6 @@ export async function insertBatches(tx: Tx, audience: Audience): Promise<number>
       where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
     ) m
     where place % ${FAN_OUT_BATCH} = 1`;
-  return count;
 }
 
 /** Takes a range of the campaign, or of any, that nobody else works on. It is gone once the transaction commits. */
@@ -153,13 +178,12 @@ export async function deleteBatches(
   { tenant_id, project_id, campaign_id }: CampaignRef,
 ): Promise<void> {
   await tx`
-    delete from campaign_batches b
-    using (
+    with free as materialized (
       select ctid from campaign_batches
       where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
       for update skip locked
-    ) free
-    where b.ctid = free.ctid`;
+    )
+    delete from campaign_batches b using free where b.ctid = free.ctid`;
 }
 
 /** The ids of the members of a range. */
@@ -197,8 +221,7 @@ export async function insertRows(
       provider_id, recipient, status, error_code, enqueued_at)
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel}, j.template_id, j.variant_id,
       ${provider_id}, j.recipient,
-      case when j.verdict is null then 'queued' when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped' else 'failed' end,
-      j.verdict, ${gate.now}
+      ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
     from (
       select p.tenant_id, p.project_id, p.player_id, ${recipient} as recipient,
         ${verdictSql(tx, gate, recipient)} as verdict, ${variant}

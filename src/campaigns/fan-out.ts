@@ -1,8 +1,6 @@
-import { gateAt } from '../messaging/gate-at.ts';
-import { gateRulesOf } from '../messaging/gate.ts';
+import { tenantGateAt } from '../messaging/gate-at.ts';
 import { chooseVariant } from '../messaging/variant-choice.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { readTenantConfig } from '../tenant-config/read.ts';
 import type { Platform } from '../wiring/platform.ts';
 import {
   deleteBatches,
@@ -42,8 +40,7 @@ export async function fanOutBatch(
   const { tenant_id, project_id, campaign_id, ...range } = batch;
   const { segment_id, channel, provider_id } = campaign;
   const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
-  const rules = gateRulesOf(await readTenantConfig(tx, tenant_id), channel);
-  const gate = await gateAt(rules, now, () => selectMemberZones(tx, audience, range));
+  const gate = await tenantGateAt(tx, audience, now, () => selectMemberZones(tx, audience, range));
   const live = await selectLiveVariants(tx, audience);
   const [only, ...others] = live;
   if (only === undefined) throw new Error(`campaign ${campaign_id} has no variant`);

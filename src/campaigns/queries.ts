@@ -1,13 +1,9 @@
 import type { PendingQuery } from 'postgres';
 import type { Channel } from '../messaging/channels.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { Place } from '../tenants/place.ts';
 import type { CampaignStatus, CampaignType } from './schema.ts';
-
-/** A project of a tenant. */
-export interface Place {
-  tenant_id: string;
-  project_id: string;
-}
 
 /** Which campaign of which project. */
 export interface CampaignRef extends Place {
@@ -40,12 +36,6 @@ export interface CampaignRow extends CampaignPlan {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
-}
-
-/** Microseconds, because Postgres counts in them. */
-export interface CampaignPosition {
-  created_us: string;
-  campaign_id: string;
 }
 
 function columns(tx: Tx) {
@@ -85,18 +75,14 @@ export function listCampaigns(
   tx: Tx,
   { tenant_id, project_id }: Place,
   status: CampaignStatus | undefined,
-  after: CampaignPosition | undefined,
+  after: TimePosition | undefined,
   limit: number,
-): PendingQuery<(CampaignRow & { created_us: bigint })[]> {
-  const beyond =
-    after === undefined
-      ? tx``
-      : tx`and (created_at, campaign_id) <
-          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.campaign_id}::uuid)`;
-  return tx<(CampaignRow & { created_us: bigint })[]>`
-    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+): PendingQuery<Listed<CampaignRow>[]> {
+  return tx<Listed<CampaignRow>[]>`
+    select ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
     from campaigns
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${beyond}
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      ${beyond(tx, 'created_at', 'campaign_id', after)}
       ${status === undefined ? tx`` : tx`and status = ${status}`}
     order by created_at desc, campaign_id desc
     limit ${limit}`;

@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
-import { isUuid } from '../platform/ids.ts';
+import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
+import { placeOf } from '../tenants/place.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';
-import { listCampaigns, selectLiveVariants, type CampaignRef, type Place } from './queries.ts';
+import { listCampaigns, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { findCampaign } from './read.ts';
 import {
   campaignResource,
@@ -141,7 +142,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       ...one,
       method: 'PATCH',
       summary:
-        'Changes a variant; the weight also while a triggered campaign is sending, for sends made afterwards',
+        'Changes a variant before the campaign is sent; the weight also later, for what is sent afterwards',
       body: patchVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'FIELD_NOT_WRITABLE'],
@@ -164,10 +165,6 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
   ];
 }
 
-function placeOf({ tenant_id, project_id }: ProjectSession): Place {
-  return { tenant_id, project_id };
-}
-
 /** The id in lower case, as Postgres writes it. */
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): CampaignRef {
   return { ...placeOf(caller), campaign_id: (params['id'] ?? '').toLowerCase() };
@@ -177,27 +174,24 @@ function variantRefOf(caller: ProjectSession, params: Readonly<Record<string, st
   return { ...refOf(caller, params), variant_id: params['variantId'] ?? '' };
 }
 
-/** Microseconds since the epoch, then the campaign's id. */
-const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
-
 async function listPage(
   { postgres }: Platform,
   caller: ProjectSession,
   { cursor, limit, status }: ListCampaignsQuery,
 ): Promise<string> {
   const place = placeOf(caller);
-  const scope: CursorScope = { kind: 'campaigns', project_id: place.project_id, filters: { status } };
-  const [created_us, campaign_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = created_us && campaign_id ? { created_us, campaign_id } : undefined;
-  const found = await postgres.readAsTenant(place.tenant_id, (tx) =>
-    listCampaigns(tx, place, status, after, limit + 1),
+  const { rows, next_cursor } = await readPage<Listed<CampaignRow>, TimePosition>(
+    {
+      scope: { kind: 'campaigns', project_id: place.project_id, filters: { status } },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.campaign_id],
+      select: (after, count) =>
+        postgres.readAsTenant(place.tenant_id, (tx) => listCampaigns(tx, place, status, after, count)),
+    },
+    { cursor, limit },
   );
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next_cursor =
-    last === undefined ? null : encodeCursor(scope, [String(last.created_us), last.campaign_id]);
   return envelope(
-    page.map((row) => campaignResourceOf(place, row)),
+    rows.map((row) => campaignResourceOf(place, row)),
     { next_cursor },
   );
 }

@@ -1,17 +1,9 @@
 import { ApiError, validationError } from '../errors.ts';
-import { gateAt } from '../messaging/gate-at.ts';
-import { gateRulesOf } from '../messaging/gate.ts';
-import { selectDefaultProviders, selectProvidersByIds } from '../messaging-providers/queries.ts';
+import { tenantGateAt } from '../messaging/gate-at.ts';
+import { selectProviderFor } from '../messaging-providers/queries.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { readTenantConfig } from '../tenant-config/read.ts';
 import type { Platform } from '../wiring/platform.ts';
-import {
-  countAudience,
-  insertBatches,
-  selectMemberZones,
-  takeBatch,
-  type Audience,
-} from './fan-out-queries.ts';
+import { countAudience, insertBatches, selectAllZones, takeBatch, type Audience } from './fan-out-queries.ts';
 import { fanOutBatch } from './fan-out.ts';
 import {
   lockCampaign,
@@ -42,8 +34,9 @@ export interface SendResult {
 
 /**
  * Sends a campaign within the caller's transaction: cuts the members into batches and makes the rows of the first. The
- * others follow one by one. `requireReady` throws unless it may be sent. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE,
- * PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign has no event.
+ * others follow one by one. `requireReady` throws unless it may be sent. Rejects with CAMPAIGN_NOT_FOUND,
+ * CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign
+ * has no event.
  */
 export async function startCampaign(
   tx: Tx,
@@ -73,9 +66,7 @@ export async function startCampaign(
 const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
 
 async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
-  const { tenant_id, channel } = audience;
-  const rules = gateRulesOf(await readTenantConfig(tx, tenant_id), channel);
-  const gate = await gateAt(rules, now, () => selectMemberZones(tx, audience));
+  const gate = await tenantGateAt(tx, audience, now, () => selectAllZones(tx, audience));
   return countAudience(tx, audience, gate);
 }
 
@@ -178,10 +169,7 @@ async function chooseProvider(
   tenant_id: string,
   { provider_id, channel }: CampaignRow,
 ): Promise<string> {
-  const found =
-    provider_id === null
-      ? (await selectDefaultProviders(tx, tenant_id)).find((one) => one.channel === channel)
-      : (await selectProvidersByIds(tx, tenant_id, [provider_id]))[0];
+  const found = await selectProviderFor(tx, tenant_id, channel, provider_id);
   if (found === undefined || found.deleted_at !== null || found.status !== 'active') {
     throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
   }

@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import { sendColumns } from '../messaging/send-queries.ts';
-import type { SendRow, SendStatus } from '../messaging/send.ts';
+import { sendColumns } from '../messaging/send-row-queries.ts';
+import type { SendRow, SendStatus } from '../messaging/send-row.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
@@ -43,10 +43,7 @@ export function countSends(
 export type RecipientFilter = { status: SendStatus } | { error_code: string } | 'skipped' | undefined;
 
 /** Where a page of recipients ends. */
-export interface RecipientPosition {
-  player_id: string;
-  send_id: string;
-}
+export type RecipientPosition = readonly [player_id: string, send_id: string];
 
 /** A page of a campaign's rows by player; an index has them in this order but for several of one player. */
 export function listRecipients(
@@ -57,9 +54,7 @@ export function listRecipients(
   limit: number,
 ): PendingQuery<SendRow[]> {
   const beyond =
-    after === undefined
-      ? tx``
-      : tx`and (player_id, send_id) > (${after.player_id}::uuid, ${after.send_id}::uuid)`;
+    after === undefined ? tx`` : tx`and (player_id, send_id) > (${after[0]}::uuid, ${after[1]}::uuid)`;
   return tx<SendRow[]>`
     select ${sendColumns(tx)}
     from message_sends

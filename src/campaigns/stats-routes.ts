@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../http/envelope.ts';
+import { readPage } from '../http/keyset-page.ts';
 import { sendResource } from '../messaging/schema.ts';
-import { sendResourceOf } from '../messaging/send.ts';
+import { sendResourceOf, type SendRow } from '../messaging/send-row.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
 import type { CampaignRef } from './queries.ts';
 import { findCampaign } from './read.ts';
-import { countSends, listRecipients } from './stats-queries.ts';
+import { countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
 import {
   campaignStats,
   conversionStats,
@@ -72,24 +72,22 @@ function refOf(
   return { tenant_id, project_id, campaign_id: (params['id'] ?? '').toLowerCase() };
 }
 
-/** The player, then the send row. */
-const CURSOR_SHAPE = [isUuid, isUuid];
-
 async function recipientsPage(
   { postgres }: Platform,
   ref: CampaignRef,
   { cursor, limit, status }: RecipientsQuery,
 ): Promise<string> {
   const { project_id, campaign_id } = ref;
-  const scope: CursorScope = { kind: 'recipients', project_id, filters: { campaign_id, status } };
-  const [player_id, send_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = player_id && send_id ? { player_id, send_id } : undefined;
   await findCampaign(postgres, ref);
-  const found = await postgres.readAsTenant(ref.tenant_id, (tx) =>
-    listRecipients(tx, ref, filterOf(status), after, limit + 1),
+  const { rows, next_cursor } = await readPage<SendRow, RecipientPosition>(
+    {
+      scope: { kind: 'recipients', project_id, filters: { campaign_id, status } },
+      shape: [isUuid, isUuid],
+      positionOf: (row) => [row.player_id, row.send_id],
+      select: (after, count) =>
+        postgres.readAsTenant(ref.tenant_id, (tx) => listRecipients(tx, ref, filterOf(status), after, count)),
+    },
+    { cursor, limit },
   );
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next_cursor = last === undefined ? null : encodeCursor(scope, [last.player_id, last.send_id]);
-  return envelope(page.map(sendResourceOf), { next_cursor });
+  return envelope(rows.map(sendResourceOf), { next_cursor });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES, type SendStatus } from '../messaging/send.ts';
+import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES, type SendStatus } from '../messaging/send-row.ts';
 import { CAMPAIGN_STATUSES } from './schema.ts';
 import type { RecipientFilter } from './stats-queries.ts';
 

@@ -1,5 +1,5 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
-import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
 import type { CampaignRow } from './queries.ts';
@@ -56,8 +56,7 @@ export async function insertFirings(
       variant_id, provider_id, recipient, status, error_code, context, enqueued_at)
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.occasion, j.player_id, ${channel}, j.template_id,
       j.variant_id, ${provider_id}, j.recipient,
-      case when j.verdict is null then 'queued' when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped' else 'failed' end,
-      j.verdict, j.context, ${gate.now}
+      ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
     from (
       select p.tenant_id, p.project_id, p.player_id, f.occasion, f.template_id, f.variant_id, f.context::jsonb as context,
         ${recipient} as recipient, ${verdictSql(tx, gate, recipient)} as verdict

@@ -1,9 +1,7 @@
 import type { PlayerEvent } from '../events/envelope.ts';
-import { gateAt } from '../messaging/gate-at.ts';
-import { gateRulesOf } from '../messaging/gate.ts';
+import { tenantGateAt } from '../messaging/gate-at.ts';
 import { chooseVariant } from '../messaging/variant-choice.ts';
 import type { LogRecord } from '../platform/event-log/port.ts';
-import { readTenantConfig } from '../tenant-config/read.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { selectLiveCampaign, selectLiveVariants } from './queries.ts';
 import { notifyMessengers } from './send-queries.ts';
@@ -39,16 +37,15 @@ async function fire(
   campaign: ArmedCampaign,
   events: readonly PlayerEvent[],
 ): Promise<void> {
-  const { tenant_id, campaign_id, channel } = campaign;
+  const { campaign_id } = campaign;
   const now = new Date(clock.now_ms());
   await postgres.service.begin(async (tx) => {
     // Cancelled meanwhile: it fires no more.
     const current = await selectLiveCampaign(tx, campaign);
     if (current?.status !== 'sending') return;
     const variants = await selectLiveVariants(tx, campaign);
-    const rules = gateRulesOf(await readTenantConfig(tx, tenant_id), channel);
     const player_ids = [...new Set(events.map(({ player_id }) => player_id))];
-    const gate = await gateAt(rules, now, () => selectPlayerZones(tx, campaign, player_ids));
+    const gate = await tenantGateAt(tx, campaign, now, () => selectPlayerZones(tx, campaign, player_ids));
     const firings = events.map(({ player_id, ingestion_id, event_index, properties }) => ({
       player_id,
       occasion: `${ingestion_id}:${event_index}`,

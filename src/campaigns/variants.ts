@@ -50,8 +50,9 @@ export async function createVariant(
 }
 
 /**
- * Changes a variant of a campaign that was not sent; the weight also later, for what is sent afterwards (spec part 4). The default variant has the campaign's template, which is changed there. Rejects with
- * CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ * Changes a variant of a campaign that was not sent; the weight also later, for what is sent afterwards (spec part 4).
+ * The default variant has the campaign's template, which is changed there. Rejects with CAMPAIGN_NOT_FOUND,
+ * VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeVariant(
   { postgres, clock }: ChangeDeps,

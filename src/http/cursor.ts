@@ -11,6 +11,11 @@ export interface CursorScope {
   filters: Readonly<Record<string, string | undefined>>;
 }
 
+/** What each text of a position has to be. */
+export type PositionShape<Position extends readonly string[]> = {
+  readonly [part in keyof Position]: (text: string) => boolean;
+};
+
 /** An opaque cursor at the given keyset position (spec part 1). */
 export function encodeCursor(scope: CursorScope, position: readonly string[]): string {
   return Buffer.from(JSON.stringify([binding(scope), ...position])).toString('base64url');
@@ -20,22 +25,25 @@ export function encodeCursor(scope: CursorScope, position: readonly string[]): s
  * The position in a cursor, one text per check of `shape`. A cursor that is malformed or was made for another
  * list, project or filter throws VALIDATION_ERROR. It is no secret: positions only order rows that the caller may see.
  */
-export function decodeCursor(
+export function decodeCursor<Position extends readonly string[]>(
   scope: CursorScope,
   text: string,
-  shape: readonly ((part: string) => boolean)[],
-): string[] {
+  shape: PositionShape<Position>,
+): Position {
   const parts = text.length <= MAX_LENGTH ? parse(text) : undefined;
-  const usable =
-    parts !== undefined &&
-    parts.length === shape.length + 1 &&
-    parts[0] === binding(scope) &&
-    shape.every((check, i) => check(parts[i + 1] ?? ''));
-  if (!usable) {
+  const position = parts?.slice(1);
+  if (parts?.[0] !== binding(scope) || !isPosition<Position>(position, shape)) {
     const message = 'is not a cursor of this list: repeat the filters it was given for, or leave it out';
     throw validationError([{ path: 'cursor', message }]);
   }
-  return parts.slice(1);
+  return position;
+}
+
+function isPosition<Position extends readonly string[]>(
+  parts: readonly string[] | undefined,
+  shape: PositionShape<Position>,
+): parts is Position {
+  return parts?.length === shape.length && shape.every((check, i) => check(parts[i] ?? ''));
 }
 
 function parse(text: string): string[] | undefined {

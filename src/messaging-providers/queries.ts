@@ -1,5 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from '../messaging/channels.ts';
 import type { ProviderKind } from './kinds.ts';
@@ -23,12 +24,6 @@ export interface ProviderRow extends ProviderRef {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
-}
-
-/** Microseconds, because Postgres counts in them. */
-export interface ProviderPosition {
-  created_us: string;
-  provider_id: string;
 }
 
 export interface ProviderFilters {
@@ -70,6 +65,17 @@ export function selectDefaultProviders(sql: Tx, tenant_id: string): PendingQuery
     order by channel, created_at, provider_id`;
 }
 
+/** The provider that is named, in whatever state; without a name the oldest active one of the channel. */
+export async function selectProviderFor(
+  tx: Tx,
+  tenant_id: string,
+  channel: Channel,
+  provider_id: string | null,
+): Promise<ProviderRow | undefined> {
+  if (provider_id !== null) return (await selectProvidersByIds(tx, tenant_id, [provider_id]))[0];
+  return (await selectDefaultProviders(tx, tenant_id)).find((provider) => provider.channel === channel);
+}
+
 /** The provider, if it is not deleted, locked against change until the transaction ends. */
 export async function lockProvider(tx: Tx, ref: ProviderRef): Promise<ProviderRow | undefined> {
   const [row] = await tx<ProviderRow[]>`
@@ -83,23 +89,19 @@ export function listProviders(
   tx: Tx,
   tenant_id: string,
   filters: ProviderFilters,
-  after: ProviderPosition | undefined,
+  after: TimePosition | undefined,
   limit: number,
-): PendingQuery<(ProviderRow & { created_us: bigint })[]> {
+): PendingQuery<Listed<ProviderRow>[]> {
   const nothing = tx``;
   const equal = (column: 'channel' | 'kind' | 'status') => {
     const value = filters[column];
     return value === undefined ? nothing : tx`and ${tx(column)} = ${value}`;
   };
-  const beyond =
-    after === undefined
-      ? nothing
-      : tx`and (created_at, provider_id) <
-          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.provider_id}::uuid)`;
-  return tx<(ProviderRow & { created_us: bigint })[]>`
-    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+  return tx<Listed<ProviderRow>[]>`
+    select ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
     from messaging_providers
-    where tenant_id = ${tenant_id} and deleted_at is null ${equal('channel')} ${equal('kind')} ${equal('status')} ${beyond}
+    where tenant_id = ${tenant_id} and deleted_at is null
+      ${equal('channel')} ${equal('kind')} ${equal('status')} ${beyond(tx, 'created_at', 'provider_id', after)}
     order by created_at desc, provider_id desc
     limit ${limit}`;
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import type { SessionPrincipal } from '../auth/session.ts';
 import { validationError } from '../errors.ts';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
 import { isUuid } from '../platform/ids.ts';
+import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
 import { changeProvider, createProvider, deleteProvider, type ChangeDeps } from './change.ts';
 import { providerResourceOf, sandboxMessageOf } from './provider-json.ts';
-import { listProviders, type ProviderRef } from './queries.ts';
+import { listProviders, type ProviderRef, type ProviderRow } from './queries.ts';
 import { findProvider } from './read.ts';
-import { listMessages } from './sandbox-queries.ts';
+import { listMessages, type SandboxMessageRow } from './sandbox-queries.ts';
 import {
   COMPUTED_FIELDS,
   createProviderBody,
@@ -109,25 +110,22 @@ function refOf({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, 
   return { tenant_id, provider_id: params['id'] ?? '' };
 }
 
-/** Microseconds since the epoch, then the provider's id. */
-const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
-
 async function providerPage(
   { postgres }: ChangeDeps,
   tenant_id: string,
   { cursor, limit, ...filters }: ListProvidersQuery,
 ): Promise<string> {
-  // A tenant's list: the tenant stands where others have their project.
-  const scope: CursorScope = { kind: 'messaging-providers', project_id: tenant_id, filters };
-  const [created_us, provider_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = created_us && provider_id ? { created_us, provider_id } : undefined;
-  const found = await postgres.readAsTenant(tenant_id, (tx) =>
-    listProviders(tx, tenant_id, filters, after, limit + 1),
+  const { rows, next_cursor } = await readPage<Listed<ProviderRow>, TimePosition>(
+    {
+      // A tenant's list: the tenant stands where others have their project.
+      scope: { kind: 'messaging-providers', project_id: tenant_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.provider_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listProviders(tx, tenant_id, filters, after, count)),
+    },
+    { cursor, limit },
   );
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
-  const next_cursor =
-    last === undefined ? null : encodeCursor(scope, [String(last.created_us), last.provider_id]);
   return envelope(rows.map(providerResourceOf), { next_cursor });
 }
 
@@ -141,13 +139,15 @@ async function messagePage(
     throw validationError([{ path: 'id', message: `must be a sandbox: what ${kind} was given is not kept` }]);
   }
   const bound = { ...filters, provider_id: ref.provider_id };
-  const scope: CursorScope = { kind: 'sandbox-messages', project_id: ref.tenant_id, filters: bound };
-  const [after] = cursor === undefined ? [] : decodeCursor(scope, cursor, [isUuid]);
-  const found = await postgres.readAsTenant(ref.tenant_id, (tx) =>
-    listMessages(tx, ref, filters, after, limit + 1),
+  const { rows, next_cursor } = await readPage<SandboxMessageRow, readonly [string]>(
+    {
+      scope: { kind: 'sandbox-messages', project_id: ref.tenant_id, filters: bound },
+      shape: [isUuid],
+      positionOf: (row) => [row.message_id],
+      select: (after, count) =>
+        postgres.readAsTenant(ref.tenant_id, (tx) => listMessages(tx, ref, filters, after?.[0], count)),
+    },
+    { cursor, limit },
   );
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
-  const next_cursor = last === undefined ? null : encodeCursor(scope, [last.message_id]);
   return envelope(rows.map(sandboxMessageOf), { next_cursor });
 }

@@ -1,4 +1,7 @@
-import type { GateRules } from './gate.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import { readTenantConfig } from '../tenant-config/read.ts';
+import type { Channel } from './channels.ts';
+import { gateRulesOf, type GateRules } from './gate.ts';
 import type { Gate } from './gate-queries.ts';
 import { quietZones } from './quiet-hours.ts';
 
@@ -13,4 +16,14 @@ export async function gateAt(
   const asked = new Set((await zonesInUse()).map((zone) => zone ?? quiet_hours.default_timezone));
   const known_zones = [...asked];
   return { ...rules, now, quiet_zones: quietZones(quiet_hours, now.getTime(), known_zones), known_zones };
+}
+
+/** The gate of a tenant for a channel, as its rules are now. */
+export async function tenantGateAt(
+  tx: Tx,
+  { tenant_id, channel }: { tenant_id: string; channel: Channel },
+  now: Date,
+  zonesInUse: () => Promise<readonly (string | null)[]>,
+): Promise<Gate> {
+  return gateAt(gateRulesOf(await readTenantConfig(tx, tenant_id), channel), now, zonesInUse);
 }

@@ -45,6 +45,12 @@ export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment): Fragment {
   end`;
 }
 
+/** The status of a row by the `verdict` of `j`: `may_go` where there is none. */
+export function statusSql(tx: Tx, may_go: 'queued' | 'sending'): Fragment {
+  return tx`case when j.verdict is null then ${may_go} when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped'
+    else 'failed' end`;
+}
+
 function consentSql(tx: Tx, { channel, consent_required }: Gate): Fragment {
   return tx`coalesce(consent_to(p.custom_attributes, ${channel}), ${!consent_required})`;
 }

@@ -1,10 +1,9 @@
 import type { TenantConfig } from '../tenant-config/read.ts';
 import type { Channel } from './channels.ts';
+import type { QuietHours } from './quiet-hours.ts';
 
-/** A window of the player's local clock, and the zone of players without one of their own. */
-export interface QuietHours {
-  start: string;
-  end: string;
+/** A tenant's quiet hours, and the zone of players without one of their own. */
+export interface TenantQuietHours extends QuietHours {
   default_timezone: string;
 }
 
@@ -16,7 +15,7 @@ export interface GateRules {
   per_week: number | null;
   /** Whether who has said nothing is asked nothing. */
   consent_required: boolean;
-  quiet_hours: QuietHours | null;
+  quiet_hours: TenantQuietHours | null;
 }
 
 /** The rules of a tenant for a channel. */

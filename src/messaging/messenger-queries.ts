@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from './channels.ts';
-import { isZoneKnownSql, recipientSql, verdictSql, type Gate } from './gate-queries.ts';
+import { isZoneKnownSql, recipientSql, statusSql, verdictSql, type Gate } from './gate-queries.ts';
 
 /** The messages of one campaign that wait to be sent. */
 export interface SendQueue {
@@ -154,8 +154,7 @@ export async function claimSends(
       offset 0
     ), written as (
       update message_sends m set
-        status = case when j.verdict is null then 'sending' when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped'
-          else 'failed' end,
+        status = ${statusSql(tx, 'sending')},
         error_code = j.verdict,
         recipient = coalesce(j.recipient, m.recipient),
         messenger_id = case when j.verdict is null then ${messenger_id}::uuid end,
@@ -271,15 +270,16 @@ export async function retireMessenger(sql: Tx, messenger_id: string): Promise<vo
  */
 export async function failOrphans(sql: Tx, dead_id?: string): Promise<number> {
   const { count } = await sql`
-    update message_sends m
-    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', messenger_id = null, changed_xid = pg_current_xact_id()
-    from (
+    with lost as materialized (
       select o.ctid from message_sends o
       where o.status = 'sending' and (o.messenger_id = ${dead_id ?? null}::uuid or not exists (
         select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now()))
       for update skip locked
-    ) o
-    where m.ctid = o.ctid`;
+    )
+    update message_sends m
+    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', messenger_id = null, changed_xid = pg_current_xact_id()
+    from lost
+    where m.ctid = lost.ctid`;
   await sql`delete from messengers where alive_until < now() - interval '1 hour'`;
   return count;
 }

@@ -7,11 +7,9 @@ import { newId } from '../platform/ids.ts';
 import { retryLostRaces } from '../platform/postgres/retry.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
-import { readTenantConfig } from '../tenant-config/read.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { resultOf, unrendered } from './delivery.ts';
-import { gateAt } from './gate-at.ts';
-import { gateRulesOf } from './gate.ts';
+import { tenantGateAt } from './gate-at.ts';
 import type { Message, Outcome } from './message.ts';
 import {
   claimSends,
@@ -208,8 +206,7 @@ export class Messenger {
     return postgres.service.begin(async (tx) => {
       if (!(await tryLockMessages(tx, queue))) return [];
       const now = new Date(clock.now_ms());
-      const rules = gateRulesOf(await readTenantConfig(tx, queue.tenant_id), queue.channel);
-      const gate = await gateAt(rules, now, () => selectQueuedZones(tx, queue, now, terms.limit));
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms.limit));
       return claimSends(tx, queue, { ...terms, messenger_id: this.#messenger_id, fenced_at }, gate);
     });
   }

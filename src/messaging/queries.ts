@@ -1,7 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../platform/postgres/port.ts';
-import { sendColumns } from './send-queries.ts';
-import type { SendRow } from './send.ts';
+import { sendColumns } from './send-row-queries.ts';
+import type { SendRow } from './send-row.ts';
 
 /** The last messages of a player, also those that were skipped, the newest first. */
 export function selectPlayerMessages(

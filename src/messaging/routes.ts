@@ -5,7 +5,7 @@ import { requirePlayer } from '../players/read.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { selectPlayerMessages } from './queries.ts';
 import { playerMessagesQuery, sendResource } from './schema.ts';
-import { sendResourceOf } from './send.ts';
+import { sendResourceOf } from './send-row.ts';
 
 /** Messages of players (spec part 4). */
 export function playerMessageEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CHANNELS } from './channels.ts';
-import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES } from './send.ts';
+import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES } from './send-row.ts';
 
 /** `GET /v1/players/:id/messages`. */
 export const playerMessagesQuery = z.strictObject({

@@ -7,12 +7,8 @@ interface EventOwner {
   event_player_ids: readonly string[];
 }
 
-/** A place in a player's timeline. */
-export interface TimelinePosition {
-  occurred_ms: string;
-  ingestion_id: string;
-  event_index: string;
-}
+/** A place in a player's timeline: milliseconds since the epoch, and which event of which batch. */
+export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
 
 /** `properties` is JSON text, as it was sent. */
 export interface TimelineRow {
@@ -37,6 +33,7 @@ export async function findTimeline(
   limit: number,
 ): Promise<TimelineRow[]> {
   const { tenant_id, project_id, event_player_ids } = owner;
+  const [occurred_ms, ingestion_id, event_index] = after ?? [];
   const beyond =
     after === undefined
       ? ''
@@ -50,7 +47,7 @@ export async function findTimeline(
     order by occurred_at desc, ingestion_id desc, event_index desc, revision desc
     limit 1 by ingestion_id, event_index
     limit {limit:UInt32}`,
-    { tenant_id, project_id, event_player_ids, limit, ...after },
+    { tenant_id, project_id, event_player_ids, limit, occurred_ms, ingestion_id, event_index },
   );
 }
 

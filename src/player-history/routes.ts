@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelopeOfText } from '../http/envelope.ts';
+import { readPage } from '../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../players/read.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -17,12 +17,12 @@ interface Deps {
   clock: Clock;
 }
 
-/** Milliseconds since the epoch, ingestion id, index in the batch. */
-const CURSOR_SHAPE = [
+/** Of a TimelinePosition. */
+const POSITION_SHAPE = [
   (part: string) => /^-?\d{1,13}$/.test(part),
   isUuid,
   (part: string) => /^\d{1,4}$/.test(part),
-];
+] as const;
 
 /** What ClickHouse knows of one player (spec part 4). */
 export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {
@@ -59,23 +59,19 @@ async function timelinePage(
   { cursor, limit }: z.infer<typeof timelineQuery>,
 ): Promise<string> {
   const ref = { tenant_id, project_id, player_id };
-  const scope: CursorScope = { kind: 'timeline', project_id, filters: { player_id } };
-  const after = cursor === undefined ? undefined : positionOf(scope, cursor);
-  const found = await ofPlayer(deps, ref, (ids) =>
-    findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, limit + 1),
+  const { rows, next_cursor } = await readPage<TimelineRow, TimelinePosition>(
+    {
+      scope: { kind: 'timeline', project_id, filters: { player_id } },
+      shape: POSITION_SHAPE,
+      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      select: (after, count) =>
+        ofPlayer(deps, ref, (ids) =>
+          findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, count),
+        ),
+    },
+    { cursor, limit },
   );
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next_cursor =
-    last === undefined
-      ? null
-      : encodeCursor(scope, [last.occurred_ms, last.ingestion_id, String(last.event_index)]);
-  return envelopeOfText(`[${page.map(entryJson).join(',')}]`, { next_cursor });
-}
-
-function positionOf(scope: CursorScope, cursor: string): TimelinePosition {
-  const [occurred_ms = '', ingestion_id = '', event_index = ''] = decodeCursor(scope, cursor, CURSOR_SHAPE);
-  return { occurred_ms, ingestion_id, event_index };
+  return envelopeOfText(`[${rows.map(entryJson).join(',')}]`, { next_cursor });
 }
 
 /** Properties are stored as the JSON text that came in, and go out as they are. */

@@ -1,5 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import { textArray } from '../platform/postgres/arrays.ts';
+import { beyond, microseconds, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { PlayerRow } from './player-json.ts';
 import type { ProfilePatch } from './profile-patch.ts';
@@ -9,12 +10,6 @@ import type { ListPlayersQuery } from './schema.ts';
 export interface PlayerRef {
   tenant_id: string;
   project_id: string;
-  player_id: string;
-}
-
-/** Where a page of the list ends: microseconds since the epoch, because Postgres counts in them. */
-export interface ListPosition {
-  last_seen_us: string;
   player_id: string;
 }
 
@@ -72,7 +67,7 @@ export function listPlayers(
   tx: Tx,
   scope: { tenant_id: string; project_id: string },
   filters: Omit<ListPlayersQuery, 'cursor'>,
-  after: ListPosition | undefined,
+  after: TimePosition | undefined,
 ): PendingQuery<ListedPlayer[]> {
   const { tenant_id, project_id } = scope;
   const nothing = tx``;
@@ -80,11 +75,6 @@ export function listPlayers(
     const value = filters[column];
     return value === undefined ? nothing : tx`and p.${tx(column)} = ${value}`;
   };
-  const beyond =
-    after === undefined
-      ? nothing
-      : tx`and (t.last_seen_at, t.player_id) <
-          ('epoch'::timestamptz + ${after.last_seen_us}::bigint * interval '1 microsecond', ${after.player_id}::uuid)`;
   const same = tx`p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id`;
   const selective = EXACT_FILTERS.some((column) => filters[column] !== undefined) || isRare(filters.status);
   const source = selective
@@ -92,10 +82,10 @@ export function listPlayers(
     : tx`player_totals t cross join lateral (select * from players p where ${same} offset 0) p`;
   const start = selective ? tx`p` : tx`t`;
   return tx<ListedPlayer[]>`
-    select ${playerColumns(tx)}, (extract(epoch from t.last_seen_at) * 1000000)::bigint as last_seen_us
+    select ${playerColumns(tx)}, ${microseconds(tx, 't.last_seen_at')} as last_seen_us
     from ${source}
     where ${start}.tenant_id = ${tenant_id} and ${start}.project_id = ${project_id}
-      ${beyond} ${statusFilter(tx, filters.status)}
+      ${beyond(tx, 't.last_seen_at', 't.player_id', after)} ${statusFilter(tx, filters.status)}
       ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}
     order by t.last_seen_at desc, t.player_id desc
     limit ${filters.limit}`;

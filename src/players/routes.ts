@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelopeOfText } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isUuid } from '../platform/ids.ts';
+import type { TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
-import { listPlayers, selectPlayer, type PlayerRef } from './queries.ts';
+import { listPlayers, selectPlayer, type ListedPlayer, type PlayerRef } from './queries.ts';
 import { throughMerges } from './read.ts';
 import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
 
@@ -16,9 +16,6 @@ interface Deps {
   postgres: Postgres;
   clock: Clock;
 }
-
-/** Microseconds since the epoch, then the player's id. */
-const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
 
 /** Players (spec part 4). */
 export function playerEndpoints(deps: Deps): AnyEndpoint[] {
@@ -92,20 +89,20 @@ function answer({ tenant_id, project_id }: PlayerRef, player: PlayerRow): string
 async function listPage(
   postgres: Postgres,
   { tenant_id, project_id }: ProjectSession,
-  { cursor, ...filters }: ListPlayersQuery,
+  { cursor, limit, ...filters }: ListPlayersQuery,
 ): Promise<string> {
-  const { limit, ...given } = filters;
-  const scope: CursorScope = { kind: 'players', project_id, filters: given };
-  const [last_seen_us, player_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = last_seen_us && player_id ? { last_seen_us, player_id } : undefined;
-  // One more than asked for tells whether there is a next page.
-  const found = await postgres.readAsTenant(tenant_id, (tx) =>
-    listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: limit + 1 }, after),
+  const { rows, next_cursor } = await readPage<ListedPlayer, TimePosition>(
+    {
+      scope: { kind: 'players', project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.last_seen_us), row.player_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) =>
+          listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: count }, after),
+        ),
+    },
+    { cursor, limit },
   );
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next_cursor =
-    last === undefined ? null : encodeCursor(scope, [String(last.last_seen_us), last.player_id]);
-  const players = page.map((player) => playerJson(tenant_id, project_id, player));
+  const players = rows.map((player) => playerJson(tenant_id, project_id, player));
   return envelopeOfText(`[${players.join(',')}]`, { next_cursor });
 }

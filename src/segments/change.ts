@@ -15,11 +15,11 @@ import {
   selectReads,
   selectSegment,
   softDeleteSegment,
-  type Place,
   type SegmentRef,
   type SegmentRow,
   type StoredDefinition,
 } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { segmentNotFound } from './read.ts';
 import { purgeJob, refreshJob } from './refresh-job.ts';
 import type { CreateSegmentBody, PatchSegmentBody, RefreshStrategy } from './schema.ts';

@@ -1,7 +1,8 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { Place, SegmentRef } from './queries.ts';
+import type { SegmentRef } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 
 /** Players per row of `segment_changes`. */
 const CHANGE_CHUNK = 1_000;

@@ -12,7 +12,8 @@ import {
   shareMemberships,
   type Membership,
 } from './membership-queries.ts';
-import { markFailed, type Place, type SegmentRef } from './queries.ts';
+import { markFailed, type SegmentRef } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { copyPendingChanges } from './tell-changes.ts';
 import {
   deleteTouches,

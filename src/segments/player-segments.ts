@@ -4,7 +4,7 @@ import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
 import { lockProjectPasses, shareMemberships } from './membership-queries.ts';
 import { candidateOf, evaluate, type PassDeps, type Verdict } from './pass.ts';
-import type { Place } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { selectFollowedSegments } from './touch-queries.ts';
 
 /** What the segments of a project say of one player (spec part 4). */

@@ -1,14 +1,10 @@
 import type { PendingQuery } from 'postgres';
 import { textArray } from '../platform/postgres/arrays.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { Place } from '../tenants/place.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { RefreshStrategy } from './schema.ts';
-
-/** A project of a tenant. */
-export interface Place {
-  tenant_id: string;
-  project_id: string;
-}
 
 /** Which segment of which project. */
 export interface SegmentRef extends Place {
@@ -50,12 +46,6 @@ export interface StoredDefinition {
   windows: readonly PassingWindow[];
 }
 
-/** Microseconds, because Postgres counts in them. */
-export interface SegmentPosition {
-  created_us: string;
-  segment_id: string;
-}
-
 function columns(tx: Tx) {
   return tx`segment_id, name, description, definition, refresh_strategy, refresh_interval_minutes, estimated_size,
     last_computed_at, last_error, refresh_progress, next_refresh_at, created_at, updated_at, deleted_at`;
@@ -88,18 +78,14 @@ export async function selectLiveSegment(tx: Tx, ref: SegmentRef): Promise<Segmen
 export function listSegments(
   tx: Tx,
   { tenant_id, project_id }: Place,
-  after: SegmentPosition | undefined,
+  after: TimePosition | undefined,
   limit: number,
-): PendingQuery<(SegmentRow & { created_us: bigint })[]> {
-  const beyond =
-    after === undefined
-      ? tx``
-      : tx`and (created_at, segment_id) <
-          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.segment_id}::uuid)`;
-  return tx<(SegmentRow & { created_us: bigint })[]>`
-    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+): PendingQuery<Listed<SegmentRow>[]> {
+  return tx<Listed<SegmentRow>[]>`
+    select ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
     from segments
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${beyond}
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      ${beyond(tx, 'created_at', 'segment_id', after)}
     order by created_at desc, segment_id desc
     limit ${limit}`;
 }

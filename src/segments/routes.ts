@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
-import { isUuid } from '../platform/ids.ts';
+import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
+import { placeOf, type Place } from '../tenants/place.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';
 import { readDefinition } from './definition.ts';
@@ -12,7 +13,7 @@ import { countMembers } from './evaluation-queries.ts';
 import { explainMembership } from './explain.ts';
 import { sampleMembers } from './membership-queries.ts';
 import { refreshPlayerSegments } from './player-segments.ts';
-import { listSegments, type Place, type SegmentRef, type SegmentRow } from './queries.ts';
+import { listSegments, type SegmentRef, type SegmentRow } from './queries.ts';
 import { findSegment, requireSegment } from './read.ts';
 import { refreshSegment } from './refresh.ts';
 import {
@@ -221,35 +222,28 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
   });
 }
 
-function placeOf({ tenant_id, project_id }: ProjectSession): Place {
-  return { tenant_id, project_id };
-}
-
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): SegmentRef {
   return { ...placeOf(caller), segment_id: params['id'] ?? '' };
 }
 
-/** Microseconds since the epoch, then the segment's id. */
-const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
-
 async function listPage(
   { postgres, clock }: Platform,
   caller: ProjectSession,
-  { cursor, limit }: ListSegmentsQuery,
+  query: ListSegmentsQuery,
 ): Promise<string> {
   const place = placeOf(caller);
-  const scope: CursorScope = { kind: 'segments', project_id: place.project_id, filters: {} };
-  const [created_us, segment_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = created_us && segment_id ? { created_us, segment_id } : undefined;
-  const found = await postgres.readAsTenant(place.tenant_id, (tx) =>
-    listSegments(tx, place, after, limit + 1),
+  const { rows, next_cursor } = await readPage<Listed<SegmentRow>, TimePosition>(
+    {
+      scope: { kind: 'segments', project_id: place.project_id, filters: {} },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.segment_id],
+      select: (after, count) =>
+        postgres.readAsTenant(place.tenant_id, (tx) => listSegments(tx, place, after, count)),
+    },
+    query,
   );
-  const page = found.slice(0, limit);
-  const last = found.length > limit ? page.at(-1) : undefined;
-  const next_cursor =
-    last === undefined ? null : encodeCursor(scope, [String(last.created_us), last.segment_id]);
   return envelope(
-    page.map((row) => segmentResourceOf(place, row, clock.now_ms())),
+    rows.map((row) => segmentResourceOf(place, row, clock.now_ms())),
     { next_cursor },
   );
 }

@@ -1,5 +1,6 @@
 import { readDefinition } from './definition.ts';
-import type { Place, SegmentRow } from './queries.ts';
+import type { SegmentRow } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { compileMembers } from './sql/compile.ts';
 
 /** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */

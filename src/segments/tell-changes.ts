@@ -3,7 +3,7 @@ import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { copyChanges } from './evaluation-queries.ts';
 import { deleteChanges, readChanges } from './membership-queries.ts';
-import type { Place } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 
 export type TellDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
 

@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { PassingWindow } from './dependencies.ts';
-import type { Place } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 
 /** Postgres says on this channel that players were touched. */
 export const TOUCHES_CHANNEL = 'segment_touches';

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
-import type { Place } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { insertTouches, selectFollowed, type Touch } from './touch-queries.ts';
 
 /** Players per queued touch. */

@@ -8,10 +8,10 @@ import {
   selectTemplate,
   softDeleteTemplate,
   updateTemplate,
-  type Place,
   type TemplateRef,
   type TemplateRow,
 } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { templateNotFound } from './read.ts';
 import { parseTemplate, type TemplateSource } from './render.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';

@@ -7,7 +7,8 @@ import {
   type ScopeExtra,
   type ScopePlayer,
 } from './player-scope.ts';
-import { selectScopePlayer, type Place, type TemplateRef } from './queries.ts';
+import { selectScopePlayer, type TemplateRef } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 import { requireTemplate } from './read.ts';
 import { compileTemplate, RenderFailed, renderMessage, templateInvalid, type Rendered } from './render.ts';
 

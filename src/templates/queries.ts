@@ -1,16 +1,12 @@
 import type { PendingQuery } from 'postgres';
 import { verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Channel } from '../messaging/channels.ts';
-import type { SkipCode } from '../messaging/send.ts';
+import type { SkipCode } from '../messaging/send-row.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { Place } from '../tenants/place.ts';
 import type { ScopePlayer } from './player-scope.ts';
 import type { TemplateStatus } from './schema.ts';
-
-/** A project of a tenant. */
-export interface Place {
-  tenant_id: string;
-  project_id: string;
-}
 
 /** Which template of which project. */
 export interface TemplateRef extends Place {
@@ -29,12 +25,6 @@ export interface TemplateRow {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
-}
-
-/** Microseconds, because Postgres counts in them. */
-export interface TemplatePosition {
-  created_us: string;
-  template_id: string;
 }
 
 export interface TemplateFilters {
@@ -67,22 +57,17 @@ export function listTemplates(
   tx: Tx,
   { tenant_id, project_id }: Place,
   filters: TemplateFilters,
-  after: TemplatePosition | undefined,
+  after: TimePosition | undefined,
   limit: number,
-): PendingQuery<(TemplateRow & { created_us: bigint })[]> {
+): PendingQuery<Listed<TemplateRow>[]> {
   const nothing = tx``;
-  const beyond =
-    after === undefined
-      ? nothing
-      : tx`and (created_at, template_id) <
-          ('epoch'::timestamptz + ${after.created_us}::bigint * interval '1 microsecond', ${after.template_id}::uuid)`;
-  return tx<(TemplateRow & { created_us: bigint })[]>`
-    select ${columns(tx)}, (extract(epoch from created_at) * 1000000)::bigint as created_us
+  return tx<Listed<TemplateRow>[]>`
+    select ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
     from templates
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
       ${filters.channel === undefined ? nothing : tx`and channel = ${filters.channel}`}
       ${filters.status === undefined ? nothing : tx`and status = ${filters.status}`}
-      ${beyond}
+      ${beyond(tx, 'created_at', 'template_id', after)}
     order by created_at desc, template_id desc
     limit ${limit}`;
 }

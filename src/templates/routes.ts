@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, type CursorScope } from '../http/cursor.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
-import { isUuid } from '../platform/ids.ts';
+import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
+import { placeOf } from '../tenants/place.ts';
 import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
 import { previewTemplate } from './preview.ts';
-import { listTemplates, type Place, type TemplateRef } from './queries.ts';
+import { listTemplates, type TemplateRef, type TemplateRow } from './queries.ts';
 import { findTemplate } from './read.ts';
 import {
   COMPUTED_FIELDS,
@@ -134,16 +135,9 @@ function trialEndpoints(deps: SendTestDeps): AnyEndpoint[] {
   ];
 }
 
-function placeOf({ tenant_id, project_id }: ProjectSession): Place {
-  return { tenant_id, project_id };
-}
-
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): TemplateRef {
   return { ...placeOf(caller), template_id: params['id'] ?? '' };
 }
-
-/** Microseconds since the epoch, then the template's id. */
-const CURSOR_SHAPE = [(part: string) => /^-?\d{1,17}$/.test(part), isUuid];
 
 async function listPage(
   { postgres }: SendTestDeps,
@@ -151,16 +145,16 @@ async function listPage(
   { cursor, limit, ...filters }: ListTemplatesQuery,
 ): Promise<string> {
   const place = placeOf(caller);
-  const scope: CursorScope = { kind: 'templates', project_id: place.project_id, filters };
-  const [created_us, template_id] = cursor === undefined ? [] : decodeCursor(scope, cursor, CURSOR_SHAPE);
-  const after = created_us && template_id ? { created_us, template_id } : undefined;
-  const found = await postgres.readAsTenant(place.tenant_id, (tx) =>
-    listTemplates(tx, place, filters, after, limit + 1),
+  const { rows, next_cursor } = await readPage<Listed<TemplateRow>, TimePosition>(
+    {
+      scope: { kind: 'templates', project_id: place.project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.template_id],
+      select: (after, count) =>
+        postgres.readAsTenant(place.tenant_id, (tx) => listTemplates(tx, place, filters, after, count)),
+    },
+    { cursor, limit },
   );
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
-  const next_cursor =
-    last === undefined ? null : encodeCursor(scope, [String(last.created_us), last.template_id]);
   return envelope(
     rows.map((row) => templateResourceOf(place, row)),
     { next_cursor },

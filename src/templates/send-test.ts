@@ -4,15 +4,11 @@ import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
 import { gateAt } from '../messaging/gate-at.ts';
 import type { Channel } from '../messaging/channels.ts';
 import type { Message, Outcome } from '../messaging/message.ts';
-import type { FailureCode, SkipCode } from '../messaging/send.ts';
+import type { FailureCode, SkipCode } from '../messaging/send-row.ts';
 import { isAddress } from '../messaging/transports/email.ts';
 import { openTransport } from '../messaging/transports/open.ts';
 import { unseal } from '../messaging-providers/credentials.ts';
-import {
-  selectDefaultProviders,
-  selectProvidersByIds,
-  type ProviderRow,
-} from '../messaging-providers/queries.ts';
+import { selectProviderFor, type ProviderRow } from '../messaging-providers/queries.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -168,24 +164,15 @@ async function chooseProvider(
   channel: Channel,
   provider_id: string | null | undefined,
 ): Promise<ProviderRow> {
-  const wrong = (message: string) => validationError([{ path: 'provider_id', message }]);
-  if (!provider_id) {
-    const defaults = await postgres.readAsTenant(tenant_id, (tx) => selectDefaultProviders(tx, tenant_id));
-    const found = defaults.find((provider) => provider.channel === channel);
-    if (found !== undefined) return found;
-    throw new ApiError(
-      'PROVIDER_NOT_CONFIGURED',
-      `no active messaging provider sends ${channel}: make one first`,
-    );
+  const named = provider_id ?? null;
+  const found = await postgres.asTenant(tenant_id, (tx) => selectProviderFor(tx, tenant_id, channel, named));
+  if (named !== null) {
+    const wrong = (message: string) => validationError([{ path: 'provider_id', message }]);
+    if (found?.deleted_at !== null) throw wrong('must be a messaging provider of this tenant');
+    if (found.channel !== channel) throw wrong(`must be a provider for ${channel}, not for ${found.channel}`);
   }
-  const named = await postgres.readAsTenant(tenant_id, (tx) =>
-    selectProvidersByIds(tx, tenant_id, [provider_id]),
-  );
-  const found = named.find(({ deleted_at }) => deleted_at === null);
-  if (found === undefined) throw wrong('must be a messaging provider of this tenant');
-  if (found.channel !== channel) throw wrong(`must be a provider for ${channel}, not for ${found.channel}`);
-  if (found.status === 'active') return found;
-  throw new ApiError('PROVIDER_NOT_CONFIGURED', `messaging provider ${provider_id} is ${found.status}`);
+  if (found?.status === 'active') return found;
+  throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
 }
 
 async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {

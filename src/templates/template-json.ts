@@ -1,4 +1,5 @@
-import type { Place, TemplateRow } from './queries.ts';
+import type { TemplateRow } from './queries.ts';
+import type { Place } from '../tenants/place.ts';
 
 /** The template resource (spec part 2). */
 export function templateResourceOf(

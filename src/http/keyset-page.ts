@@ -1,0 +1,30 @@
+import { isUuid } from '../platform/ids.ts';
+import { decodeCursor, encodeCursor, type CursorScope, type PositionShape } from './cursor.ts';
+
+/** A list that is read in pages: a page goes on after the position of the last row of the one before it. */
+export interface KeysetList<Row, Position extends readonly string[]> {
+  scope: CursorScope;
+  shape: PositionShape<Position>;
+  positionOf: (row: Row) => Position;
+  /** At most `limit` rows after the position, in the order of the list. */
+  select: (after: Position | undefined, limit: number) => PromiseLike<readonly Row[]>;
+}
+
+/** A time in microseconds since the epoch, then a uuid (see platform/postgres/newest-first.ts). */
+export const TIME_AND_ID = [(text: string) => /^-?\d{1,17}$/.test(text), isUuid] as const;
+
+/**
+ * The rows of one page, and the cursor of the next; null when this is the last (spec part 1). A cursor that is not of
+ * this list throws VALIDATION_ERROR.
+ */
+export async function readPage<Row, Position extends readonly string[]>(
+  { scope, shape, positionOf, select }: KeysetList<Row, Position>,
+  { cursor, limit }: { cursor?: string | undefined; limit: number },
+): Promise<{ rows: Row[]; next_cursor: string | null }> {
+  const after = cursor === undefined ? undefined : decodeCursor(scope, cursor, shape);
+  // One more than asked for tells whether there is a next page.
+  const found = await select(after, limit + 1);
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, next_cursor: last === undefined ? null : encodeCursor(scope, positionOf(last)) };
+}

@@ -1,0 +1,26 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Tx } from './port.ts';
+
+/** A row of a list in order of time and id, the newest first: microseconds since the epoch, as Postgres counts, and the id. */
+export type TimePosition = readonly [time_us: string, id: string];
+
+/** A row of a list in order of creation. */
+export type Listed<T> = T & { created_us: bigint };
+
+/** A time in microseconds since the epoch: a JavaScript date would lose the last three digits. */
+export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {
+  return tx`(extract(epoch from ${tx(column)}) * 1000000)::bigint`;
+}
+
+/** `and …` for the rows that come after a position; nothing for the first page. */
+export function beyond(
+  tx: Tx,
+  time_column: string,
+  id_column: string,
+  after: TimePosition | undefined,
+): PendingQuery<Row[]> {
+  if (after === undefined) return tx``;
+  const [time_us, id] = after;
+  return tx`and (${tx(time_column)}, ${tx(id_column)}) <
+    ('epoch'::timestamptz + ${time_us}::bigint * interval '1 microsecond', ${id}::uuid)`;
+}
