@@ -227,5 +227,8 @@ create function consent_to(attributes jsonb, channel text) returns boolean
 
 -- A player who asked for a pause gets nothing until then.
 alter table players add column cooldown_until timestamptz;
+-- Whose address is it that a test is to be sent to? Only those few matter to whom nothing is sent.
+create index players_not_to_be_written_to on players (tenant_id, project_id)
+  where self_excluded or status in ('self_excluded', 'banned') or cooldown_until is not null;
 
 grant usage on all sequences in schema public to engagement_api, engagement_service;

@@ -587,6 +587,7 @@ CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (tenant
 CREATE INDEX players_by_phone ON public.players USING btree (tenant_id, project_id, phone) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (tenant_id, project_id, telegram_id) WHERE (telegram_id IS NOT NULL);
+CREATE INDEX players_not_to_be_written_to ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);
 create policy own_tenant on players for all to engagement_api using ((tenant_id = current_tenant_id()));

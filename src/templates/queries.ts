@@ -1,4 +1,4 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Channel } from '../messaging/channels.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
@@ -135,23 +135,36 @@ export function selectSuppressed(
     where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${recipient}::text)`;
 }
 
-/** Why somebody of the project who has this address must not be written to, if there is such a player. */
-export async function selectExcludedAddressee(
+/**
+ * Why people of the project who have this address must not be written to; no rows: none of them is kept from it. It is
+ * theirs however it is written: letters of either case, a number with or without what makes it readable. Who was deleted
+ * is excluded all the same.
+ */
+export function selectAddresseeVerdicts(
   tx: Tx,
-  { tenant_id, project_id }: Pick<TemplateRef, 'tenant_id' | 'project_id'>,
+  { tenant_id, project_id }: Place,
   channel: Channel,
   recipient: string,
-): Promise<{ verdict: 'SKIPPED_SELF_EXCLUDED' | 'SKIPPED_BANNED' } | undefined> {
+  now: Date,
+): PendingQuery<{ verdict: SkipCode }[]> {
   const isTheirs = {
-    email: tx`p.email in (${recipient}, ${recipient.toLowerCase()})`,
-    sms: tx`p.phone = ${recipient}`,
+    email: tx`lower(p.email) = lower(${recipient}::text)`,
+    sms: tx`${dialled(tx, tx`p.phone`)} = ${dialled(tx, tx`${recipient}::text`)}`,
     push: tx`p.custom_attributes ->> 'push_token' = ${recipient}`,
   };
-  const [found] = await tx<{ verdict: 'SKIPPED_SELF_EXCLUDED' | 'SKIPPED_BANNED' }[]>`
-    select case when self_excluded then 'SKIPPED_SELF_EXCLUDED' else 'SKIPPED_BANNED' end as verdict
+  // The condition in brackets implies that of the index players_not_to_be_written_to: few rows are read.
+  return tx<{ verdict: SkipCode }[]>`
+    select distinct case
+      when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'
+      when p.status = 'banned' then 'SKIPPED_BANNED'
+      else 'SKIPPED_COOLDOWN' end as verdict
     from players p
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and (self_excluded or status = 'banned')
-      and ${isTheirs[channel]}
-    order by self_excluded desc limit 1`;
-  return found;
+    where p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
+      and (p.self_excluded or p.status in ('self_excluded', 'banned') or p.cooldown_until > ${now})
+      and ${isTheirs[channel]}`;
+}
+
+/** The digits that reach a telephone from abroad, without those that only stand for `+` or a call at home. */
+function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
 }

@@ -4,7 +4,7 @@ import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
 import { gateAt } from '../messaging/gate-at.ts';
 import type { Channel } from '../messaging/channels.ts';
 import type { Message, Outcome } from '../messaging/message.ts';
-import type { FailureCode, SkipCode } from '../messaging/send-row.ts';
+import { SKIP_CODES, type FailureCode, type SkipCode } from '../messaging/send-row.ts';
 import { isAddress } from '../messaging/transports/email.ts';
 import { openTransport } from '../messaging/transports/open.ts';
 import { unseal } from '../messaging-providers/credentials.ts';
@@ -12,12 +12,12 @@ import { selectProviderFor, type ProviderRow } from '../messaging-providers/quer
 import type { EventLog } from '../platform/event-log/port.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Postgres } from '../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { readTenantConfig } from '../tenant-config/read.ts';
 import type { ScopePlayer } from './player-scope.ts';
 import { findScopePlayer, scopeOf } from './preview.ts';
 import {
-  selectExcludedAddressee,
+  selectAddresseeVerdicts,
   selectSuppressed,
   selectVerdict,
   type TemplateRef,
@@ -129,8 +129,8 @@ const CODES = {
 } as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
 
 /**
- * The gate without what depends on the hour, after everything that was accepted up to now. Without a player the address
- * speaks for itself: whether it is suppressed, or that of somebody who must not be written to.
+ * The gate without what depends on the hour, after everything that was accepted up to now. It is passed by whoever has
+ * the address as well as by the player: what is sent reaches the one, whatever it says of the other.
  */
 async function verdictOn(
   deps: SendTestDeps,
@@ -144,18 +144,34 @@ async function verdictOn(
     if (!(cause instanceof NotCaughtUp)) throw cause;
     throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
   });
+  const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
-    if (player === undefined) {
-      const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
-      if (suppressed.length > 0) return 'SKIPPED_SUPPRESSED';
-      return (await selectExcludedAddressee(tx, ref, channel, recipient))?.verdict ?? null;
-    }
-    const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
-    const gate = await gateAt(rules, new Date(clock.now_ms()), () => Promise.resolve([]));
-    const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
-    // Merged away a moment ago.
-    return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+    const own = await ownVerdict(tx, ref, channel, player, recipient, now);
+    const theirs = await selectAddresseeVerdicts(tx, ref, channel, recipient, now);
+    const verdicts = new Set([own, ...theirs.map(({ verdict }) => verdict)]);
+    // They are in the order in which the gate asks.
+    return SKIP_CODES.find((code) => verdicts.has(code)) ?? null;
   });
+}
+
+/** What the gate says of the player, or of an address that is nobody's in particular. */
+async function ownVerdict(
+  tx: Tx,
+  ref: TemplateRef,
+  channel: Channel,
+  player: ScopePlayer | undefined,
+  recipient: string,
+  now: Date,
+): Promise<SkipCode | null> {
+  if (player === undefined) {
+    const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
+    return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
+  }
+  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
+  const gate = await gateAt(rules, now, () => Promise.resolve([]));
+  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
+  // Merged away a moment ago.
+  return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
 }
 
 async function chooseProvider(
