@@ -4,7 +4,7 @@ import type { LogBatch, LogRecord } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Db } from '../platform/postgres/port.ts';
-import { isLostRace } from '../platform/postgres/retry.ts';
+import { isDataError, isLostRace } from '../platform/postgres/retry.ts';
 import { decide } from './decide.ts';
 import type { Decision, Emission } from './effects.ts';
 import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
@@ -107,7 +107,7 @@ async function isolating(
   try {
     return await work(records);
   } catch (error) {
-    if (!isDataError(error)) throw error;
+    if (!(error instanceof Undecidable || isDataError(error))) throw error;
     if (records.length === 1) return refused(poisonRecord(record, error));
     const middle = Math.ceil(records.length / 2);
     const first = await isolating(records.slice(0, middle), work, refused);
@@ -170,11 +170,4 @@ function orUndecidable<T>(decision: () => T): T {
   } catch (cause) {
     throw new Undecidable(`it cannot be decided: ${String(cause)}`, { cause });
   }
-}
-
-/** The data itself is refused (class 22: data, 23: integrity, 54: too large), so trying again cannot help. */
-function isDataError(error: unknown): error is Error {
-  if (error instanceof Undecidable) return true;
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  return typeof code === 'string' && /^(22|23|54)/.test(code) && !isLostRace(error);
 }

@@ -26,8 +26,11 @@ export type Outcome =
   | { kind: 'sent'; provider_message_id: string | null }
   /** The provider said no, for good: `PROVIDER_REJECTED`. `reason` is for the log, without personal data. */
   | { kind: 'rejected'; reason: string }
-  /** The provider cannot now (429, 5xx, no connection). `retry_after_ms`: what it asked for. */
-  | { kind: 'retry'; reason: string; retry_after_ms: number | null }
+  /**
+   * The provider cannot now (429, 5xx, no connection). `retry_after_ms`: what it asked for. `is_of_recipient`: only this
+   * recipient has to wait, messages to others are taken.
+   */
+  | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true }
   /** No answer after the request left: `OUTCOME_UNKNOWN`. */
   | { kind: 'unknown'; reason: string };
 

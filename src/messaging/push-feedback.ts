@@ -40,6 +40,7 @@ function receiptOf(event: PlayerEvent, step: Receipt['step']): Receipt | undefin
   const { project_id, player_id, occurred_at, received_at, properties } = event;
   const { send_id } = properties;
   if (typeof send_id !== 'string' || !isUuid(send_id)) return undefined;
-  // A device's clock may be ahead; nothing was opened after we were told of it.
+  // A device's clock may be ahead; nothing was opened after we were told of it. That it was not opened before it was sent
+  // either, the message's row says.
   return { project_id, player_id, send_id, step, at_ms: Math.min(occurred_at, received_at) };
 }

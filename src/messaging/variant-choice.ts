@@ -33,26 +33,24 @@ export function bucketOf(campaign_id: string, player_id: string, total: number):
 }
 
 /**
- * The variant that a player gets in a campaign: variants in order of `sort_order`, then id, share the buckets by
- * weight. The same player and variants give the same one. `variants` must not be empty.
+ * The variant that each player gets in a campaign: variants in order of `sort_order`, then id, share the buckets by
+ * weight. The same player and variants give the same one. Throws a RangeError for no variants.
  */
-export function chooseVariant<T extends WeightedVariant>(
+export function variantChooser<T extends WeightedVariant>(
   campaign_id: string,
-  player_id: string,
   variants: readonly T[],
-): T {
+): (player_id: string) => T {
   const inOrder = variants.toSorted(byOrder);
-  const bucket = bucketOf(
-    campaign_id,
-    player_id,
-    variants.reduce((sum, { weight }) => sum + weight, 0),
-  );
-  let below = 0;
-  for (const variant of inOrder) {
-    below += variant.weight;
-    if (bucket < below) return variant;
-  }
-  throw new RangeError('a campaign without a variant of some weight');
+  const total = variants.reduce((sum, { weight }) => sum + weight, 0);
+  return (player_id) => {
+    const bucket = bucketOf(campaign_id, player_id, total);
+    let below = 0;
+    for (const variant of inOrder) {
+      below += variant.weight;
+      if (bucket < below) return variant;
+    }
+    throw new RangeError('a campaign without a variant of some weight');
+  };
 }
 
 function byOrder(a: WeightedVariant, b: WeightedVariant): number {

@@ -243,6 +243,32 @@ describe('SendGrid', () => {
     expect(await rowOf(send_id)).toMatchObject({ status: 'bounced', error_code: null, opened_at: at(25) });
   });
 
+  it('tells of nothing that happened before the message was handed over, whatever its clock says', async () => {
+    const handed_over = { enqueued_at: at(0), counted_at: at(5), sent_at: at(6) };
+    const send_id = await message(sendgrid, handed_over);
+    const raw = JSON.stringify([
+      event('delivered', send_id, 0, { timestamp: 1 }),
+      event('open', send_id, 3),
+      event('click', send_id, 8),
+      event('bounce', send_id, 0, { timestamp: NOW_S + 3_600 }),
+    ]);
+    await postRaw(raw);
+    const row = await rowOf(send_id);
+    const told = { delivered_at: at(5), opened_at: at(5), clicked_at: at(8) };
+    expect(row).toMatchObject({ counted_at: at(5), sent_at: at(6), ...told });
+    expect(Number(row.bounced_at)).toBeLessThanOrEqual(Date.now());
+    expect((await postRaw(raw)).body.data['applied']).toBe(0);
+    expect(await rowOf(send_id)).toEqual(row);
+    // Its outcome unknown, what is told is all that is known.
+    const unknown = { status: 'failed', error_code: 'OUTCOME_UNKNOWN', sent_at: null };
+    const lost = await message(sendgrid, { ...handed_over, ...unknown });
+    await post(event('click', lost, 0, { timestamp: 1 }));
+    expect(await rowOf(lost)).toMatchObject({ sent_at: at(5), delivered_at: at(5), clicked_at: at(5) });
+    const uncounted = await message(sendgrid, { ...handed_over, ...unknown, counted_at: null });
+    await post(event('click', uncounted, 0, { timestamp: 1 }));
+    expect(await rowOf(uncounted)).toMatchObject({ sent_at: at(0), counted_at: at(0), opened_at: at(0) });
+  });
+
   it('finds a message by its own id, else by the id that it gave and the address', async () => {
     const [first, second] = [
       await message(sendgrid, { provider_message_id: 'shared', recipient: 'First@example.com' }),

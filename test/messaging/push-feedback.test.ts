@@ -47,8 +47,10 @@ beforeEach(async () => {
   campaign_id = await client.campaign({ segment_id, provider_id, template_id, channel });
   expect((await client.send(campaign_id)).status).toBe(200);
   await client.reaches(campaign_id, 'sent');
+  // A while ago, so that something has happened since.
   const rows = await sql<[Row, Row]>`
-    select * from message_sends where campaign_id = ${campaign_id} order by send_id`;
+    update message_sends set enqueued_at = ${ago(11)}, counted_at = ${ago(10)}, sent_at = ${ago(10)}
+    where campaign_id = ${campaign_id} returning *`;
   [mine, theirs] = rows;
   expect([mine.status, theirs.status]).toEqual(['sent', 'sent']);
 });
@@ -156,4 +158,40 @@ it('is passed over where it names no push to the player who tells it', async () 
   await tell(theirs.player_id, 'push_opened', { send_id: theirs.send_id });
   await settled();
   expect(await rowOf(theirs)).toMatchObject({ status: 'failed', opened_at: null });
+});
+
+it('happened after the push was sent and before it was told, whatever the clock of the device says', async () => {
+  const { player_id, send_id } = mine;
+  const before = new Date();
+  await tell(player_id, 'push_opened', { send_id }, new Date(0));
+  await tell(player_id, 'push_clicked', { send_id }, new Date(Date.now() + 3_600_000));
+  // Of unknown outcome: what is told is all that is known.
+  const sql = service.platform.postgres.service;
+  await sql`
+    update message_sends set status = 'failed', error_code = 'OUTCOME_UNKNOWN', sent_at = null
+    where send_id = ${theirs.send_id}`;
+  await tell(theirs.player_id, 'push_opened', { send_id: theirs.send_id }, new Date('1900-01-01'));
+  await settled();
+  const row = await rowOf(mine);
+  expect(row).toMatchObject({ status: 'clicked', delivered_at: ago(10), opened_at: ago(10) });
+  expect(Number(row?.clicked_at)).toBeGreaterThanOrEqual(before.getTime());
+  expect(Number(row?.clicked_at)).toBeLessThanOrEqual(Date.now());
+  const [unknown] = await sql`select * from message_sends where send_id = ${theirs.send_id}`;
+  expect(unknown).toMatchObject({ status: 'opened', sent_at: ago(10), opened_at: ago(10) });
+  await tell(player_id, 'push_opened', { send_id }, new Date(1));
+  await settled();
+  expect(await rowOf(mine)).toEqual(row);
+});
+
+it('of one that nobody is known to have handed over, nothing happened before it was there', async () => {
+  const { player_id, send_id } = mine;
+  const sql = service.platform.postgres.service;
+  await sql`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', sent_at = null, counted_at = null
+    where send_id = ${send_id}`;
+  await tell(player_id, 'push_clicked', { send_id }, new Date(0));
+  await settled();
+  const [row] = await sql`select * from message_sends where send_id = ${send_id}`;
+  const times = { sent_at: ago(11), counted_at: ago(11), opened_at: ago(11), clicked_at: ago(11) };
+  expect(row).toMatchObject({ status: 'clicked', ...times });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { bucketOf, chooseVariant, fmix32, fnv1a } from '../../src/messaging/variant-choice.ts';
+import { bucketOf, variantChooser, fmix32, fnv1a } from '../../src/messaging/variant-choice.ts';
 
 /** Ids that look like the ones we make, and are the same in every run. */
 function idsFrom(seed: number, count: number): string[] {
@@ -62,8 +62,8 @@ it('chooses the same whatever the spelling of the ids and the order of the varia
   const variants = [variant('b', 3, 1), variant('a', 2, 1), variant('c', 5, 0)];
   fc.assert(
     fc.property(fc.uuid(), fc.uuid(), fc.shuffledSubarray(variants, { minLength: 3 }), (c, p, shuffled) => {
-      const chosen = chooseVariant(c, p, variants);
-      expect(chooseVariant(c.toUpperCase(), p.toUpperCase(), shuffled)).toBe(chosen);
+      const chosen = variantChooser(c, variants)(p);
+      expect(variantChooser(c.toUpperCase(), shuffled)(p.toUpperCase())).toBe(chosen);
       // By sort_order, then id: c has the buckets 0 … 4, a 5 and 6, b the rest.
       const bucket = bucketOf(c, p, 10);
       expect(chosen.variant_id).toBe(bucket < 5 ? 'c' : bucket < 7 ? 'a' : 'b');
@@ -72,7 +72,7 @@ it('chooses the same whatever the spelling of the ids and the order of the varia
 });
 
 it('needs a variant', () => {
-  expect(() => chooseVariant('c', 'p', [])).toThrow(RangeError);
+  expect(() => variantChooser('c', [])('p')).toThrow(RangeError);
 });
 
 it('splits players by weight in every campaign', () => {
@@ -81,7 +81,7 @@ it('splits players by weight in every campaign', () => {
   const values = idsFrom(2, 100).map((campaign_id) => {
     const counts = [0, 0, 0];
     for (const player_id of players)
-      counts[variants.indexOf(chooseVariant(campaign_id, player_id, variants))]! += 1;
+      counts[variants.indexOf(variantChooser(campaign_id, variants)(player_id))]! += 1;
     return chiSquared(counts, [2_500, 1_500, 1_000]);
   });
   // Two degrees of freedom: the mean is 2, and one in 10^6 is above 27.6.
@@ -93,7 +93,7 @@ it('chooses in one campaign independently of every other', () => {
   const variants = [variant('a', 1, 0), variant('b', 1, 1)];
   const players = idsFrom(3, 1_000);
   const campaigns = idsFrom(4, 40).map((campaign_id) =>
-    players.map((player_id) => chooseVariant(campaign_id, player_id, variants).variant_id),
+    players.map((player_id) => variantChooser(campaign_id, variants)(player_id).variant_id),
   );
   let worst = 0;
   for (const [i, first] of campaigns.entries()) {

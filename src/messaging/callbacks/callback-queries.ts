@@ -53,8 +53,9 @@ export async function applyReceipts(
 
 /**
  * Applies `found`. Everything is the earliest time or the furthest status of what was told, so that neither order nor
- * repetition matters: who opens it was delivered it. Of rows that failed only those are changed that may have gone out
- * after all. What changes nothing leaves the row as it is.
+ * repetition matters: who opens it was delivered it. A time from before the message was handed over counts as the moment
+ * it was; where that is not recorded, what is told first stands for it. Of rows that failed only those are changed that
+ * may have gone out after all. What changes nothing leaves the row as it is.
  */
 async function apply(
   tx: Tx,
@@ -132,6 +133,15 @@ function mayBeTold(tx: Tx): Fragment {
     or s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE', 'DELIVERY_FAILED')))`;
 }
 
+/**
+ * What `found` holds of a message `s`. Nothing happened to it before it was handed over, as far as that is known, nor
+ * before it was there at all, whatever the clock of who told it says.
+ */
+function itsColumns(tx: Tx): Fragment {
+  return tx`s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient,
+        greatest(s.enqueued_at, s.counted_at) as not_before`;
+}
+
 /** `given`: what a provider told, numbered; `found`: the messages it is about. */
 function foundOf(
   tx: Tx,
@@ -147,7 +157,7 @@ function foundOf(
         ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[]
       ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, n)
     ), by_our_id as (
-      select g.n, s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient
+      select g.n, ${itsColumns(tx)}
       from given g
       join message_sends s on s.send_id = g.send_id
       where s.tenant_id = ${tenant_id}
@@ -155,7 +165,7 @@ function foundOf(
         and s.send_id = any(array(select send_id from given where send_id is not null))
         and (s.provider_id = ${provider_id} or s.provider_id is null) and ${mayBeTold(tx)}
     ), by_their_id as (
-      select g.n, s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient
+      select g.n, ${itsColumns(tx)}
       from given g
       join message_sends s on s.provider_message_id = g.message_id
       where s.tenant_id = ${tenant_id} and s.provider_id = ${provider_id}
@@ -179,7 +189,7 @@ function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment 
         ${plainArray(r.map(({ step }) => step))}::text::text[], ${plainArray(r.map(({ at_ms }) => at_ms))}::text::bigint[]
       ) with ordinality as g (project_id, player_id, send_id, step, at_ms, n)
     ), found as (
-      select g.n, s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient
+      select g.n, ${itsColumns(tx)}
       from given g
       join message_sends s on s.project_id = g.project_id and s.send_id = g.send_id and s.player_id = g.player_id
       where s.tenant_id = ${tenant_id} and s.project_id = any(array(select project_id from given))
@@ -194,13 +204,14 @@ function toldOf(tx: Tx): Fragment {
       select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
         max(${rank}) as rank,
         (array_agg(g.step order by ${rank} desc nulls last))[1] as step,
-        min(g.at) filter (where g.step <> 'failed') as sent_at,
-        min(g.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
-        min(g.at) filter (where g.step in ('opened', 'clicked')) as opened_at,
-        min(g.at) filter (where g.step = 'clicked') as clicked_at,
-        min(g.at) filter (where g.step = 'bounced') as bounced_at
+        min(c.at) filter (where g.step <> 'failed') as sent_at,
+        min(c.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
+        min(c.at) filter (where g.step in ('opened', 'clicked')) as opened_at,
+        min(c.at) filter (where g.step = 'clicked') as clicked_at,
+        min(c.at) filter (where g.step = 'bounced') as bounced_at
       from found m
       join given g using (n)
+      cross join lateral (select greatest(g.at, m.not_before) as at) c
       group by m.project_id, m.send_id, m.channel, m.recipient
     )`;
 }

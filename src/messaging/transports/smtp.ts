@@ -108,6 +108,9 @@ function messageIdOf({ send_id }: Message, from: string): string | undefined {
 /** Before the server knows of a message: what it refuses then is not the message. */
 const SESSION_COMMANDS = new Set(['CONN', 'EHLO', 'HELO', 'LHLO', 'STARTTLS', 'API']);
 
+/** What a server answers to a recipient whose mailbox cannot now, or whom it makes wait the first time (greylisting). */
+const RECIPIENT_WAITS = new Set([450, 451, 452]);
+
 /** What nodemailer's error means; its text is not told on: it quotes addresses. */
 function failureOf(error: unknown, has_begun: boolean): Outcome {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
@@ -115,7 +118,9 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
   const retry: Outcome = { kind: 'retry', reason, retry_after_ms: null };
   if (responseCode !== undefined && responseCode >= 400) {
     const is_final = responseCode >= 500 && !(code !== 'EAUTH' && SESSION_COMMANDS.has(command ?? ''));
-    return is_final ? { kind: 'rejected', reason } : retry;
+    if (is_final) return { kind: 'rejected', reason };
+    const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
+    return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
   if (has_begun) return { kind: 'unknown', reason };
   // No reply: an address or credentials that are never sent to a server.

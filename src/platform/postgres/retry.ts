@@ -27,6 +27,13 @@ export function isLostRace(error: unknown): boolean {
   return error instanceof Error && LOST_RACE_CODES.has((error as { code?: string }).code ?? '');
 }
 
+/** Whether the data itself is refused (class 22: data, 23: integrity, 54: too large), so that trying again cannot help. */
+export function isDataError(error: unknown): error is Error & { code: string } {
+  if (!(error instanceof Error) || isLostRace(error)) return false;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^(22|23|54)[\dA-Z]{3}$/.test(code);
+}
+
 /** Whether a number was out of its type's range: a sum that no 64-bit integer holds, for one. */
 export function isOverflow(error: unknown): boolean {
   return error instanceof Error && (error as { code?: string }).code === '22003';
