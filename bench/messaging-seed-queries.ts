@@ -5,16 +5,25 @@ interface Place {
   project_id: string;
 }
 
-/** Gives every player an address, one of four time zones, and a place in the segment. */
-export async function addressMembers(
+/**
+ * Players with an address and one of four time zones, all of them in the segment. Their ids follow the time at which they
+ * came, as those that the service makes, one a second.
+ */
+export async function insertMembers(
   sql: Db,
   { tenant_id, project_id }: Place,
   segment_id: string,
+  count: number,
 ): Promise<void> {
   await sql`
-    update players set email = player_id || '@example.com',
-      timezone = (array['Europe/Malta', 'Europe/London', 'America/New_York', null])[1 + abs(hashtext(player_id::text)) % 4]
-    where tenant_id = ${tenant_id} and project_id = ${project_id}`;
+    insert into players (tenant_id, project_id, player_id, anonymous_ids, email, timezone, default_currency_code,
+      created_at, updated_at)
+    select ${tenant_id}, ${project_id}, player_id, array['device-' || i], player_id || '@example.com',
+      (array['Europe/Malta', 'Europe/London', 'America/New_York', null])[1 + i % 4], 'EUR', now(), now()
+    from (
+      select i, uuidv7(make_interval(secs => i - ${count}::integer)) as player_id
+      from generate_series(1, ${count}::integer) i
+    ) ids`;
   await sql`
     insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
     select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from players

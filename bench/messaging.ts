@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fanOutOnce } from '../src/campaigns/fan-out.ts';
+import { FanOut } from '../src/campaigns/fan-out.ts';
 import { startCampaign } from '../src/campaigns/send.ts';
 import { Messenger } from '../src/messaging/messenger.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
@@ -10,15 +10,14 @@ import type { TestService } from '../test/engines/embedded.ts';
 import { messagingClient, type MessagingClient } from '../test/messaging/messaging-client.ts';
 import { alternate, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
 import {
-  addressMembers,
   copyRows,
   countSends,
   emptyCopy,
   emptySends,
+  insertMembers,
   prepareCopy,
 } from './messaging-seed-queries.ts';
 import { postgresUrlOf } from './platform.ts';
-import { insertPlayers } from './seed-queries.ts';
 
 const PLAYERS = Number(process.env['BENCH_MESSAGING_PLAYERS'] ?? 1_000_000);
 const MESSAGES = Math.min(PLAYERS, 40_000);
@@ -31,8 +30,7 @@ export async function benchMessaging(service: TestService): Promise<Result[]> {
   const client = messagingClient(service);
   try {
     const segment_id = await client.segment([]);
-    await insertPlayers(owner, service, PLAYERS);
-    await addressMembers(owner, service, segment_id);
+    await insertMembers(owner, service, segment_id, PLAYERS);
     await client.configure({
       frequency_caps: { email: { per_day: 3, per_week: 10 } },
       quiet_hours: { start: '00:00', end: '00:01', default_timezone: 'Europe/Malta' },
@@ -103,9 +101,10 @@ async function fanOutWhole({ platform, ...place }: TestService, campaign_id: str
     startCampaign(tx, { tenant_id, project_id, campaign_id }, new Date()),
   );
   const took_ms = performance.now() - started_ms;
+  const fanOut = new FanOut(platform);
   await Promise.all(
     Array.from({ length: LANES }, async () => {
-      while (await fanOutOnce(platform));
+      while (await fanOut.turn());
     }),
   );
   return took_ms;

@@ -1,5 +1,5 @@
-import { fanOutOnce } from '../../src/campaigns/fan-out.ts';
-import { keepCampaignsGoing } from '../../src/campaigns/send.ts';
+import { FanOut } from '../../src/campaigns/fan-out.ts';
+import { Schedule } from '../../src/campaigns/send.ts';
 import { fireCampaigns } from '../../src/campaigns/trigger.ts';
 import { MESSAGES_CHANNEL } from '../../src/campaigns/send-queries.ts';
 import { Messenger, type MessengerDeps, type MessengerSettings } from '../../src/messaging/messenger.ts';
@@ -32,13 +32,18 @@ export async function startMessenger(
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
-  const wake = () => loops.forEach((loop) => loop.wake());
-  await notifications.on(MESSAGES_CHANNEL, wake, wake);
-  const campaigns = startPolling({ name: 'campaigns', ...pauses }, () => keepCampaignsGoing(platform));
+  const wake = (campaign_id?: string) => {
+    messenger.call(campaign_id);
+    for (const loop of loops) loop.wake();
+  };
+  await notifications.on(MESSAGES_CHANNEL, wake, () => wake());
+  const schedule = new Schedule(platform);
+  const fanOut = new FanOut(platform);
+  const campaigns = startPolling({ name: 'campaigns', ...pauses }, () => schedule.turn());
   loops.push(
     campaigns,
     ...Array.from({ length: FAN_OUT_LANES }, () =>
-      startPolling({ name: 'fan-out', ...pauses }, () => fanOutOnce(platform)),
+      startPolling({ name: 'fan-out', ...pauses }, () => fanOut.turn()),
     ),
     startPolling({ name: 'messenger', ...pauses }, async (stop) => {
       const has_more = await messenger.turn(stop);
@@ -60,7 +65,9 @@ export async function startMessenger(
   return {
     async close() {
       await trigger.close();
-      await Promise.all(loops.map((loop) => loop.close()));
+      const closed = loops.map((loop) => loop.close());
+      messenger.call();
+      await Promise.all(closed);
       await messenger.close();
     },
   };

@@ -44,7 +44,7 @@ function membersSql(
   tx: Tx,
   audience: Audience,
   range: MemberRange,
-  { further = tx``, as_sets = false }: { further?: PendingQuery<Row[]>; as_sets?: boolean } = {},
+  { as_sets }: { as_sets: boolean },
 ): PendingQuery<Row[]> {
   const { tenant_id, project_id, segment_id } = audience;
   const until = range.until_player_id === null ? tx`` : tx`and m.player_id < ${range.until_player_id}::uuid`;
@@ -57,7 +57,6 @@ function membersSql(
             select * from players p
             where p.tenant_id = m.tenant_id and p.project_id = m.project_id and p.player_id = m.player_id offset 0) p`
     }
-    ${further}
     where p.deleted_at is null
       and m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}::uuid
       and m.player_id >= ${range.from_player_id}::uuid ${until}
@@ -67,29 +66,32 @@ function membersSql(
           and s.deleted_at is null)`;
 }
 
-/** The zones of the members of a range; null: players without one. */
-export async function selectMemberZones(
-  tx: Tx,
-  audience: Audience,
-  range: MemberRange,
-): Promise<(string | null)[]> {
-  return zonesOf(await zonesQuery(tx, membersSql(tx, audience, range)));
+/**
+ * The commit of the transaction is not waited for: a range that is lost with its rows waits again, and rows of which some
+ * are claimed are not lost, as the commit of the claim, which is waited for, comes after theirs.
+ */
+export function commitLater(tx: Tx): void {
+  void tx`set local synchronous_commit = off`.execute();
 }
 
-/** The zones of all members; null: players without one. */
-export async function selectAllZones(tx: Tx, audience: Audience): Promise<(string | null)[]> {
-  return zonesOf(await askOfAll(tx, audience, (everybody) => zonesQuery(tx, everybody)));
-}
-
-interface ZoneRow {
+/** A member of a segment, with its zone if it has one. */
+export interface Member {
+  player_id: string;
   timezone: string | null;
 }
 
-function zonesQuery(tx: Tx, members: PendingQuery<Row[]>): PendingQuery<ZoneRow[]> {
-  return tx<ZoneRow[]>`select distinct p.timezone ${members}`;
+/** The members of a range. */
+export async function selectMembers(tx: Tx, audience: Audience, range: MemberRange): Promise<Member[]> {
+  return tx<Member[]>`select p.player_id, p.timezone ${membersSql(tx, audience, range, { as_sets: false })}`;
 }
 
-function zonesOf(rows: readonly ZoneRow[]): (string | null)[] {
+/** The zones of all members; null: players without one. */
+export async function selectMemberZones(tx: Tx, audience: Audience): Promise<(string | null)[]> {
+  const rows = await askOfAll(
+    tx,
+    audience,
+    (everybody) => tx<Pick<Member, 'timezone'>[]>`select distinct p.timezone ${everybody}`,
+  );
   return rows.map(({ timezone }) => timezone);
 }
 
@@ -117,6 +119,8 @@ export async function countAudience(
 
 /** From so many members on, tables are joined as wholes. */
 const MANY_MEMBERS = 50_000;
+/** Until the transaction ends; for a million of them, instead of files. */
+const MANY_MEMBERS_MEMORY = '128MB';
 
 /** Asks about all members. Where they are many, a planner without statistics would join row by row, by whichever index. */
 async function askOfAll<T extends Row>(
@@ -127,8 +131,11 @@ async function askOfAll<T extends Row>(
   const as_sets = await hasManyMembers(tx, audience);
   const asked = () => question(membersSql(tx, audience, EVERYBODY, { as_sets }));
   if (!as_sets) return asked();
-  const nested = (setting: 'on' | 'off') => tx`select set_config('enable_nestloop', ${setting}, true)`;
-  const [, rows] = await Promise.all([nested('off'), asked(), nested('on')]);
+  const [, rows] = await Promise.all([
+    tx`select set_config('enable_nestloop', 'off', true), set_config('work_mem', ${MANY_MEMBERS_MEMORY}, true)`,
+    asked(),
+    tx`select set_config('enable_nestloop', 'on', true)`,
+  ]);
   return rows;
 }
 
@@ -154,17 +161,35 @@ export async function insertBatches(tx: Tx, audience: Audience): Promise<void> {
     where place % ${FAN_OUT_BATCH} = 1`;
 }
 
-/** Takes a range of the campaign, or of any, that nobody else works on. It is gone once the transaction commits. */
-export async function takeBatch(tx: Tx, ref?: CampaignRef): Promise<FanOutBatch | undefined> {
-  const of_campaign =
-    ref === undefined
-      ? tx``
-      : tx`where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
-  // Chosen once, and only then joined: as a subquery the planner may have it choose again for every row it looks at, and
-  // then all ranges go for one.
+/** Takes a range of the campaign that nobody else works on. It is gone once the transaction commits. */
+export async function takeFirstBatch(tx: Tx, ref: CampaignRef): Promise<FanOutBatch | undefined> {
+  const { tenant_id, project_id, campaign_id } = ref;
+  return takeBatch(
+    tx,
+    tx`tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`,
+  );
+}
+
+/** The same of any campaign but these: of the next one after `last`, so that each has its turn. */
+export async function takeNextBatch(
+  tx: Tx,
+  last: CampaignRef | undefined,
+  but_of: readonly string[],
+): Promise<FanOutBatch | undefined> {
+  const others = tx`campaign_id <> all(${plainArray(but_of)}::text::uuid[])`;
+  if (last === undefined) return takeBatch(tx, others);
+  const { tenant_id, project_id, campaign_id } = last;
+  const after = tx`(tenant_id, project_id, campaign_id) >
+    (${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid)`;
+  return (await takeBatch(tx, tx`${after} and ${others}`)) ?? takeBatch(tx, others);
+}
+
+// Chosen once, and only then joined: as a subquery the planner may have it choose again for every row it looks at, and
+// then all ranges go for one.
+async function takeBatch(tx: Tx, which: PendingQuery<Row[]>): Promise<FanOutBatch | undefined> {
   const [batch] = await tx<FanOutBatch[]>`
     with one as materialized (
-      select ctid from campaign_batches ${of_campaign}
+      select ctid from campaign_batches where ${which}
       order by tenant_id, project_id, campaign_id, from_player_id limit 1 for update skip locked
     )
     delete from campaign_batches b using one where b.ctid = one.ctid
@@ -186,55 +211,44 @@ export async function deleteBatches(
     delete from campaign_batches b using free where b.ctid = free.ctid`;
 }
 
-/** The ids of the members of a range. */
-export async function selectMemberIds(tx: Tx, audience: Audience, range: MemberRange): Promise<string[]> {
-  const rows = await tx<{ player_id: string }[]>`select m.player_id ${membersSql(tx, audience, range)}`;
-  return rows.map(({ player_id }) => player_id);
-}
-
 /** What the rows of a batch have in common, and who gets which variant. */
 export interface NewRows {
   audience: Audience;
-  range: MemberRange;
   provider_id: string | null;
-  /** One for everybody, or one per player. */
-  variants: { all: RowVariant } | { each: ReadonlyMap<string, RowVariant> };
+  /** By player. */
+  choices: ReadonlyMap<string, RowVariant>;
 }
 
-/** Makes the rows of a range: queued, or with the reason why not. A row that is there already stays. */
+/** Makes rows for players: queued, or with the reason why not. A row that is there already stays. */
 export async function insertRows(
   tx: Tx,
-  { audience, range, provider_id, variants }: NewRows,
+  { audience, provider_id, choices }: NewRows,
   gate: Gate,
 ): Promise<void> {
-  const { campaign_id, channel } = audience;
+  const { tenant_id, project_id, campaign_id, channel } = audience;
   const recipient = recipientSql(tx, channel);
-  const [variant, choices] =
-    'all' in variants
-      ? [
-          tx`${variants.all.variant_id}::uuid as variant_id, ${variants.all.template_id}::uuid as template_id`,
-          tx``,
-        ]
-      : [tx`v.variant_id, v.template_id`, choicesSql(tx, variants.each)];
+  const variants = [...new Set(choices.values())];
+  const places = new Map(variants.map((variant, i) => [variant, i + 1]));
+  // Each player is looked up by its key, whatever the statistics say.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
       provider_id, recipient, status, error_code, enqueued_at)
-    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel}, j.template_id, j.variant_id,
-      ${provider_id}, j.recipient,
-      ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
+    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel},
+      (${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[])[j.variant],
+      (${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[])[j.variant],
+      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
     from (
-      select p.tenant_id, p.project_id, p.player_id, ${recipient} as recipient,
-        ${verdictSql(tx, gate, recipient)} as verdict, ${variant}
-      ${membersSql(tx, audience, range, { further: choices })}
+      select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient} as recipient,
+        ${verdictSql(tx, gate, recipient)} as verdict
+      from unnest(
+        ${plainArray([...choices.keys()])}::text::uuid[],
+        ${plainArray([...choices.values()].map((variant) => places.get(variant) ?? null))}::text::integer[]
+      ) as c (player_id, variant)
+      cross join lateral (
+        select * from players p
+        where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = c.player_id offset 0) p
+      where p.deleted_at is null
       offset 0
     ) j
     on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
-}
-
-function choicesSql(tx: Tx, each: ReadonlyMap<string, RowVariant>): PendingQuery<Row[]> {
-  const variants = [...each.values()];
-  return tx`join unnest(${plainArray([...each.keys()])}::text::uuid[],
-      ${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[],
-      ${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[]
-    ) as v (player_id, variant_id, template_id) on v.player_id = m.player_id`;
 }

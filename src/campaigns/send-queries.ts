@@ -1,12 +1,13 @@
+import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
-/** NOTIFY channel: there are messages to be sent, or members to be walked. */
+/** NOTIFY channel: of the campaign in the payload there are messages to be sent, or members to be walked. */
 export const MESSAGES_CHANNEL = 'messages';
 
 /** Tells the messengers that there is something to do, once the transaction commits. */
-export async function notifyMessengers(tx: Tx): Promise<void> {
-  await tx`select pg_notify(${MESSAGES_CHANNEL}, '')`;
+export async function notifyMessengers(tx: Tx, { campaign_id }: { campaign_id: string }): Promise<void> {
+  await tx`select pg_notify(${MESSAGES_CHANNEL}, ${campaign_id})`;
 }
 
 /** Templates of these ids that exist, with whether they may be sent. */
@@ -43,11 +44,17 @@ export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, 
       and status = 'scheduled' and schedule_at <= ${now}`;
 }
 
-/** Scheduled campaigns that are due, the longest waiting first. */
-export async function selectDueCampaigns(sql: Tx, now: Date, limit: number): Promise<CampaignRef[]> {
+/** Scheduled campaigns that are due, without these, the longest waiting first. */
+export async function selectDueCampaigns(
+  sql: Tx,
+  now: Date,
+  but_not: readonly string[],
+  limit: number,
+): Promise<CampaignRef[]> {
   return sql<CampaignRef[]>`
     select tenant_id, project_id, campaign_id from campaigns
     where status = 'scheduled' and deleted_at is null and schedule_at <= ${now}
+      and campaign_id <> all(${plainArray(but_not)}::text::uuid[])
     order by schedule_at limit ${limit}`;
 }
 

@@ -2,8 +2,15 @@ import { ApiError, validationError } from '../errors.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../messaging-providers/queries.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { Rests } from '../platform/rests.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { countAudience, insertBatches, selectAllZones, takeBatch, type Audience } from './fan-out-queries.ts';
+import {
+  countAudience,
+  insertBatches,
+  selectMemberZones,
+  takeFirstBatch,
+  type Audience,
+} from './fan-out-queries.ts';
 import { fanOutBatch } from './fan-out.ts';
 import {
   lockCampaign,
@@ -56,7 +63,7 @@ export async function startCampaign(
   await requireTemplates(tx, ref);
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
   await markSending(tx, ref, provider_id, now);
-  await notifyMessengers(tx);
+  await notifyMessengers(tx, ref);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
   if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
@@ -66,13 +73,13 @@ export async function startCampaign(
 const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
 
 async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
-  const gate = await tenantGateAt(tx, audience, now, () => selectAllZones(tx, audience));
+  const gate = await tenantGateAt(tx, audience, now, () => selectMemberZones(tx, audience));
   return countAudience(tx, audience, gate);
 }
 
 async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, now: Date): Promise<void> {
   await insertBatches(tx, audience);
-  const first = await takeBatch(tx, audience);
+  const first = await takeFirstBatch(tx, audience);
   if (first !== undefined) await fanOutBatch(tx, campaign, first, now);
 }
 
@@ -90,38 +97,45 @@ export async function cancelCampaign(
     if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
     requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
     await markCancelled(tx, ref, now);
-    await notifyMessengers(tx);
+    await notifyMessengers(tx, ref);
   });
 }
 
 /** How many due campaigns are started in one turn. */
 const MAX_DUE = 20;
 
-/** Sends what is due and ends what is done; whether there may be more that is due. One that fails stops no other. */
-export async function keepCampaignsGoing({
-  postgres,
-  clock,
-  logger,
-}: Pick<Platform, 'postgres' | 'clock' | 'logger'>): Promise<boolean> {
-  const now = new Date(clock.now_ms());
-  const due = await selectDueCampaigns(postgres.service, now, MAX_DUE);
-  let failure: unknown;
-  for (const ref of due) {
-    try {
-      await postgres.patient.begin((tx) => startCampaign(tx, ref, now, requireDue(now)));
-    } catch (error) {
-      if (error instanceof NotDue) continue;
-      if (!(error instanceof ApiError)) {
-        failure ??= error;
-        continue;
-      }
-      await markUnsendable(postgres.service, ref, error.message, now);
-      logger.warn({ err: error, campaign_id: ref.campaign_id }, 'a scheduled campaign could not be sent');
-    }
+/** Sends campaigns that are due, and ends those that are done. */
+export class Schedule {
+  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #rests = new Rests();
+
+  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+    this.#platform = platform;
   }
-  await finishCampaigns(postgres.service, now);
-  if (failure !== undefined) throw failure;
-  return due.length === MAX_DUE;
+
+  /** Whether there may be more that is due. A campaign that cannot be sent is a draft again; one that fails rests. */
+  async turn(): Promise<boolean> {
+    const { postgres, clock, logger } = this.#platform;
+    const now = new Date(clock.now_ms());
+    await finishCampaigns(postgres.service, now);
+    const due = await selectDueCampaigns(postgres.service, now, this.#rests.ids(), MAX_DUE);
+    for (const ref of due) {
+      const { campaign_id } = ref;
+      try {
+        await postgres.patient.begin((tx) => startCampaign(tx, ref, now, requireDue(now)));
+      } catch (error) {
+        if (error instanceof NotDue) continue;
+        if (error instanceof ApiError) {
+          await markUnsendable(postgres.service, ref, error.message, now);
+          logger.warn({ err: error, campaign_id }, 'a scheduled campaign could not be sent');
+        } else {
+          this.#rests.begin(campaign_id);
+          logger.warn({ err: error, campaign_id }, 'a scheduled campaign failed; it rests');
+        }
+      }
+    }
+    return due.length === MAX_DUE;
+  }
 }
 
 /** Another one was quicker, or it was put off. */

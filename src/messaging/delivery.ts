@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 24 * 3_600_000;
  * provider asked for.
  */
 export function resultOf(send_id: string, attempts: number, outcome: Outcome, now_ms: number): SendResultRow {
-  const failed = { send_id, provider_message_id: null, retry_at: null, counts: false } as const;
+  const failed = { ...NOTHING_LEFT, send_id } as const;
   switch (outcome.kind) {
     case 'sent': {
       const { provider_message_id } = outcome;
@@ -36,14 +36,14 @@ export function pauseMs(attempts: number, asked_ms: number | null): number {
   return Math.min(Math.max(own_ms, asked_ms ?? 0), LONGEST_PAUSE_MS);
 }
 
+/** A message that was not handed over, for a reason that is not its own: it waits again. */
+export function untouched(send_id: string): SendResultRow {
+  return { ...NOTHING_LEFT, send_id, status: 'queued', error_code: null };
+}
+
 /** A message that could not be made: its template rendered to nothing, or not at all. */
 export function unrendered(send_id: string): SendResultRow {
-  return {
-    send_id,
-    status: 'failed',
-    error_code: 'TEMPLATE_FAILED',
-    provider_message_id: null,
-    retry_at: null,
-    counts: false,
-  };
+  return { ...NOTHING_LEFT, send_id, status: 'failed', error_code: 'TEMPLATE_FAILED' };
 }
+
+const NOTHING_LEFT = { provider_message_id: null, retry_at: null, counts: false } as const;

@@ -9,7 +9,7 @@ import { quietZones } from './quiet-hours.ts';
 export async function gateAt(
   rules: GateRules,
   now: Date,
-  zonesInUse: () => Promise<readonly (string | null)[]>,
+  zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
 ): Promise<Gate> {
   const { quiet_hours } = rules;
   if (quiet_hours === null) return { ...rules, now, quiet_zones: [], known_zones: [] };
@@ -23,7 +23,7 @@ export async function tenantGateAt(
   tx: Tx,
   { tenant_id, channel }: { tenant_id: string; channel: Channel },
   now: Date,
-  zonesInUse: () => Promise<readonly (string | null)[]>,
+  zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
 ): Promise<Gate> {
   return gateAt(gateRulesOf(await readTenantConfig(tx, tenant_id), channel), now, zonesInUse);
 }

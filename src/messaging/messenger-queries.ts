@@ -75,12 +75,19 @@ export async function selectQueuedZones(
   return rows.map(({ timezone }) => timezone);
 }
 
-function dueSql(tx: Tx, { tenant_id, project_id, campaign_id }: SendQueue, now: Date, limit: number) {
+function dueSql(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id, is_cancelled }: SendQueue,
+  now: Date,
+  limit: number,
+) {
+  // What goes out no more need not wait for it.
+  const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
   return tx`
     select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
     from message_sends s
     where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-      and s.status = 'queued' and (s.retry_at is null or s.retry_at <= ${now})
+      and s.status = 'queued' ${is_due}
     order by s.send_id limit ${limit}`;
 }
 
@@ -266,14 +273,14 @@ export async function retireMessenger(sql: Tx, messenger_id: string): Promise<vo
 
 /**
  * Gives up messages that a messenger was sending when it died: they may have gone out, so they are never sent again, and
- * count for the caps. Those of `dead_id` too, who lives but has lost them. Returns how many.
+ * count for the caps. Returns how many.
  */
-export async function failOrphans(sql: Tx, dead_id?: string): Promise<number> {
+export async function failOrphans(sql: Tx): Promise<number> {
   const { count } = await sql`
     with lost as materialized (
       select o.ctid from message_sends o
-      where o.status = 'sending' and (o.messenger_id = ${dead_id ?? null}::uuid or not exists (
-        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now()))
+      where o.status = 'sending' and not exists (
+        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now())
       for update skip locked
     )
     update message_sends m

@@ -8,8 +8,9 @@ import { retryLostRaces } from '../platform/postgres/retry.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { resultOf, unrendered } from './delivery.ts';
+import { resultOf, unrendered, untouched } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
+import { QueueLanes, type Served } from './queue-lanes.ts';
 import type { Message, Outcome } from './message.ts';
 import {
   claimSends,
@@ -24,7 +25,6 @@ import {
   showAlive,
   tryLockMessages,
   type ClaimedSend,
-  type ClaimTerms,
   type SendQueue,
   type SendResultRow,
   type SourceTemplate,
@@ -47,20 +47,28 @@ export type MessengerDeps = Pick<
 
 /** Where a transport takes many at once. */
 const MAX_BATCH = 1_000;
-/** Batches in hand at the same time, and of one queue: while one is delivered, the next is claimed. */
-const MAX_RUNNING = 12;
-const MAX_PER_QUEUE = 3;
-/** How long a turn waits for a batch to end before it looks at the queues again. */
-const LOOK_AGAIN_MS = 1_000;
-/** A queue that failed is left alone for so long. */
-const REST_MS = 5_000;
-/** Messages rendered before others get their turn in this process. */
-const RENDERED_AT_ONCE = 50;
+/** Pages of queues looked at in one turn, while none of a page has anything to do. */
+const MAX_PAGES = 10;
+/** How long messages are rendered before others get their turn in this process. */
+const RENDERING_MS = 20;
+/** What became of messages is written again and again, with pauses that double, before it is given up. */
+const RECORD_TRIES = 20;
+const FIRST_RECORD_PAUSE_MS = 100;
+const LONGEST_RECORD_PAUSE_MS = 5_000;
 /** Longer than the fold is ever behind; while it stands still, nothing is sent. */
 const FENCE_WAIT_MS = 10_000;
 const ALIVE_MS = 20_000;
 const SHOW_ALIVE_EVERY_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
+
+/**
+ * Under whose name batches are claimed. Where one fails, the next are claimed under another name; once the last batch of
+ * the former has ended, whatever is still being sent under it is lost.
+ */
+interface Hands {
+  messenger_id: string;
+  batches: number;
+}
 
 /**
  * Sends queued messages (spec part 4), batch by batch: the end of the event log is noted, and the fold waited for; then
@@ -70,80 +78,80 @@ const MAX_TEMPLATES = 1_000;
 export class Messenger {
   readonly #platform: MessengerDeps;
   readonly #settings: MessengerSettings;
-  readonly #messenger_id = newId();
   readonly #transports: Transports;
+  readonly #lanes: QueueLanes;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** The claim under way of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
-  /** Batches in hand, by campaign and lane; they never reject. */
-  readonly #running = new Map<string, Promise<'worked' | undefined>>();
-  readonly #rest_until_ms = new Map<string, number>();
-  /** Where the next turn looks for queues; undefined: from the first. */
-  #last_queue: SendQueue | undefined;
+  #hands: Hands = { messenger_id: newId(), batches: 0 };
+  readonly #former_hands = new Set<Hands>();
   #shown_alive_ms = -Infinity;
 
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
     this.#settings = settings;
     this.#transports = new Transports(platform, settings, (row) => this.#secretsOf(row));
+    this.#lanes = new QueueLanes(({ campaign_id }, error) =>
+      platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue rests'),
+    );
   }
 
-  /**
-   * Begins to serve queues, and waits for the first batch to end; whether something is in hand, or was. A queue that is
-   * slow, or fails, holds up no other.
-   */
+  /** Begins to serve queues, and waits until there may be more to do; false when no queue has any message. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#showAlive();
-    const { service } = this.#platform.postgres;
-    const queues = await selectQueues(service, this.#last_queue);
-    this.#last_queue = queues.length < MAX_QUEUES ? undefined : queues.at(-1);
-    for (let lane = 0; lane < MAX_PER_QUEUE; lane++) {
-      for (const queue of queues) this.#begin(queue, lane, stop);
-    }
-    if (this.#running.size === 0) return this.#last_queue !== undefined;
-    const look_again = new AbortController();
-    const looking = sleep(LOOK_AGAIN_MS, undefined, { signal: look_again.signal }).catch(() => undefined);
-    const ended = await Promise.race([...this.#running.values(), looking]);
-    look_again.abort();
-    return ended === 'worked' || this.#running.size > 0;
+    const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
+    if (found === 0 && this.#lanes.running === 0) return false;
+    await this.#lanes.somethingHappens();
+    return true;
+  }
+
+  /** There is something to do for this campaign; without one, for any. */
+  call(campaign_id?: string): void {
+    this.#lanes.call(campaign_id);
   }
 
   /** Lets what is in hand end, and others know that nothing is left in these hands. */
   async close(): Promise<void> {
-    await Promise.all(this.#running.values());
+    await this.#lanes.close();
     await this.#transports.close();
-    await retireMessenger(this.#platform.postgres.service, this.#messenger_id);
+    for (const { messenger_id } of [this.#hands, ...this.#former_hands]) {
+      await retireMessenger(this.#platform.postgres.service, messenger_id);
+    }
   }
 
-  /** Serves a queue in the background, unless that lane of it is busy, it rests, or there is enough in hand. */
-  #begin(queue: SendQueue, lane: number, stop: AbortSignal | undefined): void {
-    const { clock, logger } = this.#platform;
-    const { campaign_id } = queue;
-    const key = `${campaign_id} ${lane}`;
-    if (this.#running.size >= MAX_RUNNING || this.#running.has(key) || stop?.aborted === true) return;
-    if ((this.#rest_until_ms.get(campaign_id) ?? 0) > clock.now_ms()) return;
-    this.#rest_until_ms.delete(campaign_id);
-    const serving = this.#serve(queue, stop)
-      .catch((error: unknown) => {
-        if (stop?.aborted === true) return false;
-        this.#rest_until_ms.set(campaign_id, clock.now_ms() + REST_MS);
-        logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue rests');
-        return false;
-      })
-      .then((worked) => {
-        this.#running.delete(key);
-        return worked ? ('worked' as const) : undefined;
-      });
-    this.#running.set(key, serving);
+  /** Begins batches of the queues whose turn it is; how many queues were looked at. */
+  async #beginBatches(stop: AbortSignal | undefined): Promise<number> {
+    let found = 0;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const queues = await this.#queuesInTurn();
+      found += queues.length;
+      const begun = this.#lanes.begin(queues, (queue) => this.#serveWith(this.#hands, queue, stop));
+      if (begun > 0 || this.#lanes.running > 0 || queues.length < MAX_QUEUES) break;
+    }
+    return found;
+  }
+
+  /** The queues after the one that had its turn last, and then from the first on. */
+  async #queuesInTurn(): Promise<SendQueue[]> {
+    const { service } = this.#platform.postgres;
+    const { last } = this.#lanes;
+    const queues = await selectQueues(service, last);
+    if (last === undefined || queues.length >= MAX_QUEUES) return queues;
+    const known = new Set(queues.map(({ campaign_id }) => campaign_id));
+    return [...queues, ...(await selectQueues(service)).filter(({ campaign_id }) => !known.has(campaign_id))];
   }
 
   async #showAlive(): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
     if (clock.now_ms() < this.#shown_alive_ms + SHOW_ALIVE_EVERY_MS) return;
-    await showAlive(postgres.service, this.#messenger_id, ALIVE_MS);
+    for (const hands of [this.#hands, ...this.#former_hands]) {
+      if (hands !== this.#hands && hands.batches === 0) {
+        await retireMessenger(postgres.service, hands.messenger_id);
+        this.#former_hands.delete(hands);
+      } else await showAlive(postgres.service, hands.messenger_id, ALIVE_MS);
+    }
     this.#shown_alive_ms = clock.now_ms();
-    const lost = this.#running.size === 0 ? this.#messenger_id : undefined;
-    const orphans = await failOrphans(postgres.service, lost);
+    const orphans = await failOrphans(postgres.service);
     if (orphans > 0)
       logger.warn(
         { orphans },
@@ -151,94 +159,156 @@ export class Messenger {
       );
   }
 
-  async #serve(queue: SendQueue, stop: AbortSignal | undefined): Promise<boolean> {
-    const { postgres, clock, metrics } = this.#platform;
+  /** Serves one batch under a name. When it fails, it may have left messages that nobody knows of. */
+  async #serveWith(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+    hands.batches += 1;
+    try {
+      return await this.#serve(hands, queue, stop);
+    } catch (error) {
+      if (this.#hands === hands) {
+        this.#former_hands.add(hands);
+        this.#hands = { messenger_id: newId(), batches: 0 };
+        // Nothing is claimed under the new name before others know that it lives.
+        this.#shown_alive_ms = -Infinity;
+      }
+      throw error;
+    } finally {
+      hands.batches -= 1;
+    }
+  }
+
+  async #serve(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+    const { postgres } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
+    if (transport?.is_ready === false) return 'nothing';
+    const claimed = await this.#claim(queue, () => this.#claimNow(hands, queue, transport, stop));
+    if (claimed === 'elsewhere') return claimed;
+    const mine = claimed.filter(({ status }) => status === 'sending');
+    if (transport !== undefined && mine.length > 0) await this.#send(queue, transport, mine, stop);
+    return claimed.length > 0 ? 'worked' : 'nothing';
+  }
+
+  /** One lane at a time claims of a project, while the others deliver. */
+  async #claim<T>({ project_id }: SendQueue, claimNow: () => Promise<T>): Promise<T> {
+    const before = this.#claiming.get(project_id);
+    const claim = Promise.resolve(before).then(claimNow);
+    const settled = claim.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#claiming.set(project_id, settled);
+    try {
+      return await claim;
+    } finally {
+      if (this.#claiming.get(project_id) === settled) this.#claiming.delete(project_id);
+    }
+  }
+
+  async #claimNow(
+    { messenger_id }: Hands,
+    queue: SendQueue,
+    transport: OpenedTransport | undefined,
+    stop: AbortSignal | undefined,
+  ): Promise<ClaimedSend[] | 'elsewhere'> {
+    const { postgres, clock } = this.#platform;
+    // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
+    const fenced_at = new Date(clock.now_ms());
+    await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
     const limit =
       transport === undefined
         ? MAX_BATCH
         : await transport.permits(MAX_BATCH, (most) =>
             countDue(postgres.service, queue, new Date(clock.now_ms()), most),
           );
-    if (limit === 0) return false;
-    const claimed = await this.#claim(queue, { has_provider: transport !== undefined, limit }, stop);
-    const mine = claimed.filter(({ status }) => status === 'sending');
-    if (transport !== undefined && mine.length > 0) {
-      const results = await this.#deliver(queue, transport, mine);
-      const now = new Date(clock.now_ms());
-      await retryLostRaces(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
-      for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
-    }
-    return claimed.length > 0;
-  }
-
-  /** One lane at a time claims of a project, while the others deliver; another messenger's turn is not waited for. */
-  async #claim(
-    queue: SendQueue,
-    terms: Pick<ClaimTerms, 'has_provider' | 'limit'>,
-    stop: AbortSignal | undefined,
-  ): Promise<ClaimedSend[]> {
-    const before = this.#claiming.get(queue.project_id);
-    const claim = Promise.resolve(before).then(() => this.#claimNow(queue, terms, stop));
-    const settled = claim.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#claiming.set(queue.project_id, settled);
-    try {
-      return await claim;
-    } finally {
-      if (this.#claiming.get(queue.project_id) === settled) this.#claiming.delete(queue.project_id);
-    }
-  }
-
-  async #claimNow(
-    queue: SendQueue,
-    terms: Pick<ClaimTerms, 'has_provider' | 'limit'>,
-    stop: AbortSignal | undefined,
-  ): Promise<ClaimedSend[]> {
-    const { postgres, clock } = this.#platform;
-    // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
-    const fenced_at = new Date(clock.now_ms());
-    await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
+    if (limit === 0) return [];
     return postgres.service.begin(async (tx) => {
-      if (!(await tryLockMessages(tx, queue))) return [];
+      if (!(await tryLockMessages(tx, queue))) return 'elsewhere';
       const now = new Date(clock.now_ms());
-      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms.limit));
-      return claimSends(tx, queue, { ...terms, messenger_id: this.#messenger_id, fenced_at }, gate);
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
+      const terms = { limit, has_provider: transport !== undefined, messenger_id, fenced_at };
+      return claimSends(tx, queue, terms, gate);
     });
   }
 
-  async #deliver(
+  /** Hands messages over and writes what became of them. What fails before anything has left puts them back. */
+  async #send(
     queue: SendQueue,
     transport: OpenedTransport,
     claimed: readonly ClaimedSend[],
-  ): Promise<SendResultRow[]> {
-    const { clock, logger } = this.#platform;
-    const templates = await this.#templatesOf(queue, claimed);
+    stop: AbortSignal | undefined,
+  ): Promise<void> {
+    const { clock, metrics } = this.#platform;
     const results: SendResultRow[] = [];
     const ready: { row: ClaimedSend; message: Message }[] = [];
-    for (const [i, row] of claimed.entries()) {
-      if (i % RENDERED_AT_ONCE === RENDERED_AT_ONCE - 1) await setImmediate();
-      const message = this.#render(queue, row, templates.get(row.template_id ?? ''));
-      if (message === undefined) results.push(unrendered(row.send_id));
-      else ready.push({ row, message });
+    try {
+      for await (const { row, message } of this.#renderAll(queue, claimed)) {
+        if (message === undefined) results.push(unrendered(row.send_id));
+        else ready.push({ row, message });
+      }
+    } catch (error) {
+      await this.#record(
+        queue,
+        claimed.map(({ send_id }) => untouched(send_id)),
+        stop,
+      );
+      throw error;
     }
     const outcomes = await transport.deliver(ready.map(({ message }) => message));
     const now_ms = clock.now_ms();
     for (const [i, { row }] of ready.entries()) {
       const outcome: Outcome = outcomes[i] ?? { kind: 'unknown', reason: 'the transport said nothing of it' };
-      if (outcome.kind !== 'sent') {
-        logger.warn(
-          { send_id: row.send_id, outcome: outcome.kind, reason: outcome.reason },
-          'a message was not sent',
-        );
-      }
+      this.#logUnlessSent(row, outcome);
       results.push(resultOf(row.send_id, row.attempts, outcome, now_ms));
     }
-    return results;
+    await this.#record(queue, results, stop);
+    for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
+  }
+
+  #logUnlessSent({ send_id }: ClaimedSend, outcome: Outcome): void {
+    if (outcome.kind === 'sent') return;
+    const { kind, reason } = outcome;
+    this.#platform.logger.warn({ send_id, outcome: kind, reason }, 'a message was not sent');
+  }
+
+  /** Writes results, as often as it takes: what is not written counts as of unknown outcome. */
+  async #record(
+    queue: SendQueue,
+    results: readonly SendResultRow[],
+    stop: AbortSignal | undefined,
+  ): Promise<void> {
+    const { postgres, clock, logger } = this.#platform;
+    const { campaign_id } = queue;
+    let pause_ms = FIRST_RECORD_PAUSE_MS;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const now = new Date(clock.now_ms());
+        await retryLostRaces(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
+        return;
+      } catch (error) {
+        if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;
+        logger.warn({ err: error, campaign_id, pause_ms }, 'what became of messages is written again');
+      }
+      await sleep(pause_ms, undefined, { ...(stop && { signal: stop }) }).catch(() => undefined);
+      pause_ms = Math.min(pause_ms * 2, LONGEST_RECORD_PAUSE_MS);
+    }
+  }
+
+  /** Messages one by one; those who wait for this process get their turn in between. */
+  async *#renderAll(
+    queue: SendQueue,
+    claimed: readonly ClaimedSend[],
+  ): AsyncGenerator<{ row: ClaimedSend; message: Message | undefined }> {
+    const templates = await this.#templatesOf(queue, claimed);
+    let since_ms = performance.now();
+    for (const row of claimed) {
+      if (performance.now() - since_ms > RENDERING_MS) {
+        await setImmediate();
+        since_ms = performance.now();
+      }
+      yield { row, message: this.#render(queue, row, templates.get(row.template_id ?? '')) };
+    }
   }
 
   async #templatesOf(

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { deleteBatches, takeBatch } from '../../src/campaigns/fan-out-queries.ts';
+import { deleteBatches, takeFirstBatch, takeNextBatch } from '../../src/campaigns/fan-out-queries.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 
@@ -37,12 +37,12 @@ it('one range is taken at a time, whichever way the planner joins', async () => 
       for (const other of ['hashjoin', 'mergejoin', 'nestloop', 'material', 'seqscan']) {
         if (other !== way) await tx`select set_config(${`enable_${other}`}, 'off', true)`;
       }
-      return takeBatch(tx, n === 2 ? undefined : ref);
+      return n === 2 ? takeNextBatch(tx, undefined, []) : takeFirstBatch(tx, ref);
     });
     expect(taken).toMatchObject({ ...ref, from_player_id: player_ids[n] });
     expect(await left()).toBe(player_ids.length - n - 1);
   }
   await sql.begin((tx) => deleteBatches(tx, ref));
   expect(await left()).toBe(0);
-  expect(await sql.begin((tx) => takeBatch(tx))).toBeUndefined();
+  expect(await sql.begin((tx) => takeNextBatch(tx, undefined, []))).toBeUndefined();
 });

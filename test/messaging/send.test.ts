@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { chooseVariant } from '../../src/messaging/variant-choice.ts';
+import { variantChooser } from '../../src/messaging/variant-choice.ts';
 import { startTestService, type TestService } from '../engines/embedded.ts';
 import { messagingClient, type Body, type MessagingClient, type ShownSend } from './messaging-client.ts';
 
@@ -205,7 +205,7 @@ it('every member gets the variant that the hash says, in batches of a thousand',
   const rows = await client.recipients(campaign_id);
   expect(rows.map(({ player_id }) => player_id).sort()).toEqual(player_ids.toSorted());
   for (const row of rows) {
-    const expected = chooseVariant(campaign_id, row.player_id, variants);
+    const expected = variantChooser(campaign_id, variants)(row.player_id);
     expect([row.variant_id, row.template_id, row.status]).toEqual([
       expected.id,
       expected.template_id,

@@ -1,8 +1,10 @@
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { describe, expect, it } from 'vitest';
+import type { ProviderRow } from '../../src/messaging-providers/queries.ts';
 import { openSmtp } from '../../src/messaging/transports/smtp.ts';
-import { closers, MESSAGE, opened, SEND_ID } from './transport-fixture.ts';
+import { Transports } from '../../src/messaging/transports/transports.ts';
+import { clock, closers, MESSAGE, opened, PROVIDER_ID, SEND_ID, TENANT_ID } from './transport-fixture.ts';
 
 describe('SMTP', () => {
   interface Mail {
@@ -171,6 +173,64 @@ describe('SMTP', () => {
     expect(outcome).toMatchObject({ kind });
     expect(JSON.stringify(outcome)).not.toContain('ann@');
     expect(mails).toHaveLength(0);
+  });
+
+  /** Two messages handed over together, to a provider whose server is this. */
+  const deliverTwo = async (options: SMTPServerOptions) => {
+    const { port } = await smtp(options);
+    const row: ProviderRow = {
+      tenant_id: TENANT_ID,
+      provider_id: PROVIDER_ID,
+      name: 'smtp',
+      kind: 'smtp',
+      channel: 'email',
+      status: 'active',
+      config: { host: '127.0.0.1', port, from: 'hi@casino.example' },
+      credentials: null,
+      rate_per_second: null,
+      created_at: new Date(0),
+      updated_at: new Date(0),
+      deleted_at: null,
+    };
+    // What it keeps in Postgres or counts, no SMTP provider without a rate needs.
+    const deps = { clock } as ConstructorParameters<typeof Transports>[0];
+    const transports = new Transports(deps, { public_url: '' }, () => ({}));
+    // Before the server, which waits until nobody is connected.
+    closers.unshift(() => transports.close());
+    const provider = transports.open(row);
+    const outcomes = await provider.deliver([MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }]);
+    return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).is_ready };
+  };
+  type Step = (address: { address: string }, session: unknown, done: (error?: Error) => void) => void;
+  const unlessBob =
+    (code: number): Step =>
+    ({ address }, _session, done) =>
+      address.startsWith('bob') ? done() : done(refusal(code));
+  const never =
+    (code: number): Step =>
+    (_address, _session, done) =>
+      done(refusal(code));
+
+  it.each([450, 451, 452])('a recipient who has to wait (%i) holds up nobody else', async (code) => {
+    const { kinds, is_ready } = await deliverTwo({ onRcptTo: unlessBob(code) });
+    expect(kinds).toEqual(['retry', 'sent']);
+    expect(is_ready).toBe(true);
+  });
+
+  it.each([
+    ['the sender', 450, { onMailFrom: never(450) }, ['retry', 'retry']],
+    ['the sender', 451, { onMailFrom: never(451) }, ['retry', 'retry']],
+    ['a recipient, and ends', 421, { onRcptTo: unlessBob(421) }, ['retry', 'sent']],
+    [
+      'connections',
+      421,
+      { onConnect: (_s: unknown, done: (e: Error) => void) => done(refusal(421)) },
+      ['retry', 'retry'],
+    ],
+  ] as const)('is left alone for a while when it puts off %s: %i', async (_what, _code, options, outcome) => {
+    const { kinds, is_ready } = await deliverTwo(options);
+    expect(kinds).toEqual(outcome);
+    expect(is_ready).toBe(false);
   });
 
   it.each([

@@ -11,9 +11,11 @@ const LONGEST_REST_MS = 15 * 60_000;
 
 /** A provider's transport with what it may be given now. */
 export interface OpenedTransport {
+  /** Whether it is given anything at present: it is active, and does not rest. */
+  is_ready: boolean;
   /**
-   * How many messages it may be given at once, up to `wanted`: none while it rests, or is at its rate. Where there is a
-   * rate, `countDue` is asked how many there are, because a permit that is taken is gone.
+   * How many messages it may be given at once, up to `wanted`: none while it is at its rate. Where there is a rate,
+   * `countDue` is asked how many there are, because a permit that is taken is gone.
    */
   permits(wanted: number, countDue: (most: number) => Promise<number>): Promise<number>;
   /** Hands messages over; outcomes in their order. Never rejects. */
@@ -60,7 +62,9 @@ export class Transports {
   }
 
   #watched(row: ProviderRow, transport: Transport): OpenedTransport {
+    const rests = (this.#rest_until_ms.get(row.provider_id) ?? 0) > this.#deps.clock.now_ms();
     return {
+      is_ready: row.status === 'active' && !rests,
       permits: (wanted, countDue) => this.#permits(row, transport, wanted, countDue),
       deliver: async (messages) => {
         const outcomes =
@@ -79,9 +83,7 @@ export class Transports {
     wanted: number,
     countDue: (most: number) => Promise<number>,
   ): Promise<number> {
-    const { clock, rateLimiter } = this.#deps;
-    if (row.status !== 'active') return 0;
-    if ((this.#rest_until_ms.get(row.provider_id) ?? 0) > clock.now_ms()) return 0;
+    const { rateLimiter } = this.#deps;
     const at_once = transport.sendMany === undefined ? Math.min(wanted, transport.concurrency) : wanted;
     if (row.rate_per_second === null) return at_once;
     const policy = { name: 'provider', per_second: row.rate_per_second, burst: row.rate_per_second };
@@ -91,9 +93,14 @@ export class Transports {
     return permits;
   }
 
-  /** One that cannot now, or asks for a pause, gets no further messages for a while. */
+  /**
+   * One that cannot now, or asks for a pause, gets no further messages for a while. A recipient who has to wait holds up
+   * nobody else: a few in a hundred of them would hold up all.
+   */
   #restAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
-    const asked = outcomes.flatMap((one) => (one.kind === 'retry' ? [one.retry_after_ms ?? 0] : []));
+    const asked = outcomes.flatMap((one) =>
+      one.kind === 'retry' && one.is_of_recipient !== true ? [one.retry_after_ms ?? 0] : [],
+    );
     if (asked.length === 0) return;
     const rest_ms = Math.min(Math.max(SHORTEST_REST_MS, ...asked), LONGEST_REST_MS);
     this.#rest_until_ms.set(provider_id, this.#deps.clock.now_ms() + rest_ms);
