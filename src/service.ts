@@ -145,42 +145,44 @@ async function startProcessors(
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
   const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
   exposeLag(platform, ages, roles);
-  if (roles.has('scheduler')) {
-    const scheduler = await startScheduler(platform, fx);
-    closers.add('scheduler', () => scheduler.close());
-  }
-  if (roles.has('messenger')) {
-    const { public_url } = config;
-    const settings = { credentials_key: await loadCredentialsKey(config), public_url };
-    const messenger = await startMessenger(platform, notifications, settings);
-    closers.add('messenger', () => messenger.close());
-  }
-  if (roles.has('segment-refresh')) {
-    const segments = await startSegmentRefresh(platform, notifications);
-    closers.add('segment-refresh', () => segments.close());
-  }
-  if (roles.has('event-rewriter')) {
-    const rewriter = startEventRewriter(platform);
-    closers.add('event-rewriter', () => rewriter.close());
-  }
-  if (roles.has('fx-restater')) {
-    const restater = await startFxRestater(platform, notifications);
-    closers.add('fx-restater', () => restater.close());
-  }
-  if (roles.has('player-mirror')) {
-    const mirror = startPlayerMirror(platform);
-    closers.add('player-mirror', () => mirror.close());
-    const sends = startSendMirror(platform);
-    closers.add('send-mirror', () => sends.close());
-  }
-  if (roles.has('analytics-sink')) {
-    const sink = await startAnalyticsSink(watched);
-    closers.add('analytics-sink', () => sink.close());
-  }
-  if (roles.has('player-fold')) {
-    const fold = await startPlayerFold(watched);
-    closers.add('player-fold', () => fold.close());
-  }
+  // In the order in which data flows, so that they are closed against it.
+  const processors: [Role, name: string, start: () => Running | Promise<Running>][] = [
+    ['scheduler', 'scheduler', () => startScheduler(platform, fx)],
+    ['messenger', 'messenger', () => startMessengerOf(config, platform, notifications)],
+    ['segment-refresh', 'segment-refresh', () => startSegmentRefresh(platform, notifications)],
+    ['event-rewriter', 'event-rewriter', () => startEventRewriter(platform)],
+    ['fx-restater', 'fx-restater', () => startFxRestater(platform, notifications)],
+    ['player-mirror', 'player-mirror', () => startPlayerMirror(platform)],
+    ['player-mirror', 'send-mirror', () => startSendMirror(platform)],
+    ['analytics-sink', 'analytics-sink', () => startAnalyticsSink(watched)],
+    ['player-fold', 'player-fold', () => startPlayerFold(watched)],
+  ];
+  const wanted = processors.filter(([role]) => roles.has(role));
+  // All at once: each waits for the log to let it in.
+  const outcomes = await Promise.allSettled(wanted.map(async ([, , start]) => start()));
+  closers.addAll(
+    wanted.flatMap(([, name], i) => {
+      const outcome = outcomes[i];
+      return outcome?.status === 'fulfilled' ? [{ name, close: () => outcome.value.close() }] : [];
+    }),
+  );
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** A processor at work. */
+interface Running {
+  close(): Promise<void>;
+}
+
+async function startMessengerOf(
+  config: Config,
+  platform: Platform,
+  notifications: Notifications,
+): Promise<Running> {
+  const { public_url } = config;
+  const settings = { credentials_key: await loadCredentialsKey(config), public_url };
+  return startMessenger(platform, notifications, settings);
 }
 
 function exposeLag(

@@ -14,7 +14,12 @@ export class Closers {
 
   /** Remembers what was just opened; throws after that when everything is to stop. */
   add(name: string, close: () => Promise<void>): void {
-    this.#closers.push({ name, close });
+    this.addAll([{ name, close }]);
+  }
+
+  /** The same of several that were opened at the same time. */
+  addAll(opened: readonly { name: string; close: () => Promise<void> }[]): void {
+    this.#closers.push(...opened);
     this.#stopping?.throwIfAborted();
   }
 
