@@ -12,7 +12,7 @@ import {
 } from 'liquidjs';
 
 /**
- * Work that one field's rendering may cost: one unit per character that is put out or goes through a filter, and
+ * Work that rendering one message may cost: one unit per character that is put out or goes through a filter, and
  * `STEP_COST` per tag or output. Counted, so that a template fails always or never, and not on a busy machine alone.
  */
 const MAX_WORK = 2_000_000;

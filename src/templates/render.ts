@@ -1,4 +1,4 @@
-import { LiquidError, TypeGuards, Variable, type Liquid, type Template } from 'liquidjs';
+import { Context, LiquidError, TypeGuards, Variable, type Liquid, type Template } from 'liquidjs';
 import { ApiError, type Issue } from '../errors.ts';
 import type { Channel } from '../messaging/channels.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
@@ -106,15 +106,25 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
   return { channel: source.channel, subject, preheader, body, data, reads };
 }
 
-/** What the scope makes of the template. Throws {@link RenderFailed}: limits are exceeded, or a filter got nonsense. */
+/**
+ * What the scope makes of the template. Throws {@link RenderFailed}: limits are exceeded, or a filter got nonsense. All
+ * fields together may cost what one message may.
+ */
 export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
   const { subject, preheader, body, data, reads } = template;
   const missing = reads.filter(({ path }) => isMissing(scope, path)).map(({ name }) => name);
+  let limits: Pick<Context, 'memoryLimit' | 'renderLimit'> | undefined;
+  const made = (field: Field, kind: 'line' | 'text') => {
+    const { engine } = field;
+    const context = new Context(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
+    limits ??= context;
+    return render(field, context, kind);
+  };
   return {
-    subject: subject && render(subject, scope, 'line'),
-    preheader: preheader && render(preheader, scope, 'line'),
-    body: render(body, scope, 'text'),
-    data: Object.fromEntries(data.map(([name, field]) => [name, render(field, scope, 'text')])),
+    subject: subject && made(subject, 'line'),
+    preheader: preheader && made(preheader, 'line'),
+    body: made(body, 'text'),
+    data: Object.fromEntries(data.map(([name, field]) => [name, made(field, 'text')])),
     missing_variables: missing,
   };
 }
@@ -133,14 +143,10 @@ export function templateInvalid(issues: TemplateIssue[]): ApiError {
   return new ApiError('TEMPLATE_INVALID', message, { details: { issues } });
 }
 
-function render(
-  { engine, templates, path }: Field,
-  scope: Record<string, unknown>,
-  kind: 'line' | 'text',
-): string {
+function render({ engine, templates, path }: Field, context: Context, kind: 'line' | 'text'): string {
   let text: unknown;
   try {
-    text = engine.renderSync(templates, scope);
+    text = engine.renderSync(templates, context);
   } catch (error) {
     throw new RenderFailed(issueOf(path, error));
   }

@@ -223,6 +223,16 @@ describe('limits', () => {
     expect(performance.now() - before_ms).toBeLessThan(5_000);
   });
 
+  it('the fields of a message may not each cost what a whole one may', () => {
+    const costly = '{% for i in (1..15000) %}{{ i }}{{ i }}{% endfor %}';
+    const data = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`field_${i}`, costly]));
+    const push = (rest: Partial<Source>) => email('short', { channel: 'push', subject: null, ...rest });
+    expect(render(push({ data: { field_0: costly } })).data).toHaveProperty('field_0');
+    const error = thrownBy(() => render(push({ data }))) as RenderFailed;
+    expect(error).toBeInstanceOf(RenderFailed);
+    expect(error.issue.message).toBe('takes more work than one message may cost');
+  });
+
   it.each([
     '{% if a %}'.repeat(4_000) + '{% endif %}'.repeat(900),
     '{{a}}'.repeat(5_001),
