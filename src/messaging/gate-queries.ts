@@ -62,14 +62,16 @@ function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
     day: new Date(now.getTime() - 86_400_000),
     week: new Date(now.getTime() - 604_800_000),
   };
-  return tx`when (
+  // By player alone: a planner without statistics takes the primary key, which begins with the tenant, for as good.
+  const recent = tx`select * from message_sends m
+    where m.player_id = p.player_id and m.counted_at > ${per_week === null ? day : week}`;
+  const fewest = Math.min(...[per_day, per_week].filter((cap) => cap !== null));
+  if (fewest === 0) return tx`when true then 'SKIPPED_FREQUENCY_CAP'`;
+  // Most have had fewer than any cap; whether that is so costs half of counting.
+  return tx`when exists (${recent} offset ${fewest - 1}) and (
       select count(*) filter (where s.counted_at > ${day}) >= coalesce(${per_day}::bigint, ${NO_CAP})
         or count(*) >= coalesce(${per_week}::bigint, ${NO_CAP})
-      -- By player first: a planner without statistics takes the primary key, which begins with the tenant, for as good.
-      from (
-        select * from message_sends m
-        where m.player_id = p.player_id and m.counted_at > ${per_week === null ? day : week} offset 0
-      ) s
+      from (${recent} offset 0) s
       where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.channel = ${channel}
     ) then 'SKIPPED_FREQUENCY_CAP'`;
 }
