@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/engines/longest-first.ts';
 import { NO_PROVIDERS } from './test/engines/no-providers.ts';
 
 const shared = {
@@ -19,6 +20,7 @@ export default defineConfig({
   test: {
     // Each file starts a Postgres and a ClickHouse; more than two at once starve each other.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
