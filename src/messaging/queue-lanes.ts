@@ -116,7 +116,7 @@ export class QueueLanes {
     if (before?.failed === true && before.until_ms > performance.now()) return;
     if (served === 'worked') this.#rests.delete(campaign_id);
     else if (served === 'elsewhere' || before === undefined) this.#rest(campaign_id, FIRST_REST_MS, false);
-    // QueueLanes that find nothing at the same time are one such time.
+    // Lanes that find nothing at the same time are one such time.
     else if (before.until_ms <= performance.now())
       this.#rest(campaign_id, Math.min(before.length_ms * 2, LONGEST_REST_MS), false);
   }
