@@ -93,9 +93,9 @@ export async function countDifference(
       where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
         and segment_id in ({all:Array(UUID)})
       group by player_id
-      having countIf(segment_id in ({any_of:Array(UUID)})) > 0 and countIf(segment_id in ({none_of:Array(UUID)})) = 0
+      having groupBitOr(if(segment_id in ({none_of:Array(UUID)}), 2, 1)) = 1
     )`,
-    { ...place, all: [...any_of, ...none_of], any_of, none_of },
+    { ...place, all: [...any_of, ...none_of], none_of },
   );
   return Number(row?.size ?? 0);
 }
