@@ -258,11 +258,16 @@ export async function recordResults(
   await Promise.all([locked, written]);
 }
 
-/** This messenger lives for another while. By the database's clock, which all of them share. */
-export async function showAlive(sql: Tx, messenger_id: string, for_ms: number): Promise<void> {
+/**
+ * Others need not care for what this messenger is sending, for a while. Where they know that already, nothing is written:
+ * the claims of one messenger do not wait for each other.
+ */
+export async function showAlive(sql: Tx, messenger_id: string): Promise<void> {
   await sql`
     insert into messengers (messenger_id, alive_until)
-    values (${messenger_id}, now() + ${for_ms}::bigint * interval '1 millisecond')
+    select ${messenger_id}, now() + interval '20 seconds'
+    where not exists (
+      select from messengers where messenger_id = ${messenger_id} and alive_until > now() + interval '15 seconds')
     on conflict (messenger_id) do update set alive_until = excluded.alive_until`;
 }
 

@@ -57,13 +57,13 @@ const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
 /** Longer than the fold is ever behind; while it stands still, nothing is sent. */
 const FENCE_WAIT_MS = 10_000;
-const ALIVE_MS = 20_000;
 const SHOW_ALIVE_EVERY_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
 
 /**
  * Under whose name batches are claimed. Where one fails, the next are claimed under another name; once the last batch of
- * the former has ended, whatever is still being sent under it is lost.
+ * the former has ended, whatever is still being sent under it is lost. A claim shows in its own transaction that its
+ * name lives.
  */
 interface Hands {
   messenger_id: string;
@@ -148,7 +148,7 @@ export class Messenger {
       if (hands !== this.#hands && hands.batches === 0) {
         await retireMessenger(postgres.service, hands.messenger_id);
         this.#former_hands.delete(hands);
-      } else await showAlive(postgres.service, hands.messenger_id, ALIVE_MS);
+      } else await showAlive(postgres.service, hands.messenger_id);
     }
     this.#shown_alive_ms = clock.now_ms();
     const orphans = await failOrphans(postgres.service);
@@ -165,11 +165,11 @@ export class Messenger {
     try {
       return await this.#serve(hands, queue, stop);
     } catch (error) {
+      // Whoever waits for the fold when the service ends has nothing in hand.
+      if (stop?.aborted === true && error === stop.reason) return 'nothing';
       if (this.#hands === hands) {
         this.#former_hands.add(hands);
         this.#hands = { messenger_id: newId(), batches: 0 };
-        // Nothing is claimed under the new name before others know that it lives.
-        this.#shown_alive_ms = -Infinity;
       }
       throw error;
     } finally {
@@ -228,6 +228,7 @@ export class Messenger {
       const now = new Date(clock.now_ms());
       const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
       const terms = { limit, has_provider: transport !== undefined, messenger_id, fenced_at };
+      await showAlive(tx, messenger_id);
       return claimSends(tx, queue, terms, gate);
     });
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ const SETTINGS = { credentials_key: '00'.repeat(32), public_url: 'http://localho
 
 let service: TestService;
 let client: MessagingClient;
+let tenant: Awaited<ReturnType<TestService['newTenant']>>;
 let messenger: Messenger | undefined;
 /** Providers that take requests and say nothing. */
 let silent: readonly [Server, Server];
@@ -28,7 +30,8 @@ afterAll(async () => {
   await service?.close();
 });
 beforeEach(async () => {
-  client = messagingClient(service, await service.newTenant());
+  tenant = await service.newTenant();
+  client = messagingClient(service, tenant);
 });
 afterEach(async () => {
   for (const server of silent) server.closeAllConnections();
@@ -46,6 +49,12 @@ async function sending(players = 1, provider: Record<string, unknown> = {}) {
   const fanOut = new FanOut(service.platform);
   while (await fanOut.turn());
   return { campaign_id, provider_id };
+}
+
+/** The same of one player, through this provider. */
+function sendingInto(server: Server) {
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return sending(1, { kind: 'sendgrid', config: { base_url, from: 'hi@casino.example', api_key: 'key' } });
 }
 
 /** The platform, but for what `broken` does with statements of the service role. */
@@ -114,13 +123,49 @@ it('what fails before anything has left is sent after all', async () => {
   expect(await client.messages(provider_id)).toHaveLength(3);
 });
 
+it('nothing is claimed under a name of which others do not know that it lives', async () => {
+  const { service: whole } = service.platform.postgres;
+  let [is_begun, is_failed] = [false, false];
+  let fail = (): void => undefined;
+  const to_fail = new Promise<void>((resolve) => (fail = resolve));
+  const alive: boolean[] = [];
+  const begin = (async (work: (tx: Tx) => Promise<unknown>) => {
+    if (!is_failed) {
+      is_begun = true;
+      await to_fail;
+      is_failed = true;
+      throw new Error('the connection was lost');
+    }
+    const done = await whole.begin(work);
+    const rows = await whole<{ is_alive: boolean }[]>`
+      select exists (select from messengers a where a.messenger_id = s.messenger_id and a.alive_until > now()) as is_alive
+      from message_sends s where s.status = 'sending' and s.tenant_id = ${tenant.tenant_id}`;
+    alive.push(...rows.map(({ is_alive }) => is_alive));
+    return done;
+  }) as Db['begin'];
+  const failing = new Proxy(whole, {
+    get: (target, name) => (name === 'begin' ? begin : (Reflect.get(target, name) as unknown)),
+    apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+      const ask = () => Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
+      // Queues are asked for when the messenger has shown that it lives, and before it claims.
+      if (!is_begun || is_failed || !String(args[0]).includes('with recursive hop')) return ask();
+      fail();
+      return eventually('a batch failed', () => Promise.resolve(is_failed ? true : undefined)).then(ask);
+    },
+  });
+  await sending();
+  const { platform } = service;
+  messenger = new Messenger({ ...platform, postgres: { ...platform.postgres, service: failing } }, SETTINGS);
+  await turnsUntil('a batch is claimed', () => Promise.resolve(is_begun));
+  await sendingInto(silent[0]);
+  const is_on_its_way = once(silent[0], 'request');
+  await messenger.turn();
+  await is_on_its_way;
+  expect(new Set(alive)).toEqual(new Set([true]));
+});
+
 it('what was claimed by a commit nobody heard of is given up, though something is always in hand', async () => {
   const [first, second] = silent;
-  const sendingInto = (server: Server) => {
-    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const config = { base_url, from: 'hi@casino.example', api_key: 'key' };
-    return sending(1, { kind: 'sendgrid', config });
-  };
   let is_broken = false;
   const { service: whole } = service.platform.postgres;
   const begin = (async (work: (tx: Tx) => Promise<unknown>) => {
