@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unsafeText } from '../events/text-safety.ts';
 import { CHANNELS, type Channel } from '../messaging/channels.ts';
+import { MESSAGE_STATUSES, type MessageStatus } from '../messaging/send-row.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
 import { OPERATOR_ALIASES, OPERATORS, type Comparison } from './operators.ts';
 import { spanSchema, windowSchema, type Window } from './span.ts';
@@ -24,18 +25,6 @@ export const AGGREGATES = [
   'last_seen',
 ] as const;
 export type Aggregate = (typeof AGGREGATES)[number];
-
-/** How far a message has come: who clicked has opened, and so on; `failed` and `capped` are what was never sent. */
-export const MESSAGE_STATUSES = [
-  'sent',
-  'delivered',
-  'opened',
-  'clicked',
-  'bounced',
-  'failed',
-  'capped',
-] as const;
-export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 const op = z.enum([...OPERATORS, ...Object.keys(OPERATOR_ALIASES)], {
   error: `must be one of ${[...OPERATORS, ...Object.keys(OPERATOR_ALIASES)].join(', ')}`,

@@ -1,4 +1,5 @@
-import { conditionsOf, type Condition, type Group, type MessageStatus } from './conditions.ts';
+import type { MessageStatus } from '../messaging/send-row.ts';
+import { conditionsOf, type Condition, type Group } from './conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './fields.ts';
 import { eventSetsOf } from './sql/compile.ts';
 

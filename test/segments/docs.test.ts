@@ -5,11 +5,11 @@ import { expect, it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../src/events/catalogue.ts';
 import { CHANNELS } from '../../src/messaging/channels.ts';
+import { MESSAGE_STATUSES } from '../../src/messaging/send-row.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import {
   AGGREGATES,
   CONDITION_SCHEMAS,
-  MESSAGE_STATUSES,
   type Aggregate,
   type ConditionType,
 } from '../../src/segments/conditions.ts';

@@ -1,4 +1,5 @@
-import type { MessageCondition, MessageStatus } from '../conditions.ts';
+import type { MessageStatus } from '../../messaging/send-row.ts';
+import type { MessageCondition } from '../conditions.ts';
 import type { Window } from '../span.ts';
 import type { Bindings } from './bindings.ts';
 import { before, moment, NOW } from './comparison-sql.ts';
