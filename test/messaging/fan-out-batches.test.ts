@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FanOut } from '../../src/campaigns/fan-out.ts';
 import { deleteBatches, takeFirstBatch, takeNextBatch } from '../../src/campaigns/fan-out-queries.ts';
+import type { CampaignRef } from '../../src/campaigns/queries.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
+import type { Db, Tx } from '../../src/platform/postgres/port.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 
 let postgres: Awaited<ReturnType<typeof openTestPostgres>>;
@@ -45,4 +49,64 @@ it('one range is taken at a time, whichever way the planner joins', async () => 
   await sql.begin((tx) => deleteBatches(tx, ref));
   expect(await left()).toBe(0);
   expect(await sql.begin((tx) => takeNextBatch(tx, undefined, []))).toBeUndefined();
+});
+
+async function insertBatches(ref: CampaignRef, many: number): Promise<void> {
+  for (let n = 0; n < many; n++) {
+    await sql`
+      insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
+      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${randomUUID()})`;
+  }
+}
+const newRefs = (many: number) =>
+  Array.from({ length: many }, () => ({
+    tenant_id: randomUUID(),
+    project_id: randomUUID(),
+    campaign_id: randomUUID(),
+  })).sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
+
+it('campaigns take turns, one range each, but for those that rest', async () => {
+  const refs = newRefs(3);
+  for (const ref of refs) await insertBatches(ref, 3);
+  const [first, second, third] = refs.map(({ campaign_id }) => campaign_id);
+  const taken: (string | undefined)[] = [];
+  let last: CampaignRef | undefined;
+  for (let n = 0; n < 8; n++) {
+    last = await sql.begin((tx) => takeNextBatch(tx, last, n < 5 ? [second ?? ''] : []));
+    taken.push(last?.campaign_id);
+  }
+  expect(taken).toEqual([first, third, first, third, first, second, third, second]);
+  await sql`delete from campaign_batches`;
+});
+
+it('a campaign whose ranges fail holds up no other, and keeps them', async () => {
+  const refs = newRefs(3);
+  for (const ref of refs) await insertBatches(ref, 2);
+  const failing_id = refs[0]?.campaign_id;
+  const asked: unknown[] = [];
+  const failingFor = (tx: Tx) =>
+    new Proxy(tx, {
+      apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+        const id = args.find((arg) => arg === failing_id);
+        if (id !== undefined && String(args[0]).includes('campaign_id =')) {
+          asked.push(id);
+          throw new Error('a row of it cannot be written');
+        }
+        return Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
+      },
+    });
+  const service = {
+    begin: (work: (tx: Tx) => Promise<unknown>) => sql.begin((tx) => work(failingFor(tx))),
+  } as unknown as Db;
+  const warnings: unknown[] = [];
+  const logger = { warn: (fields: unknown) => warnings.push(fields) };
+  const fanOut = new FanOut({ postgres: { service }, clock: systemClock, logger } as never);
+  let turns = 0;
+  while (await fanOut.turn()) turns += 1;
+  // Of campaigns that are not there, all ranges go with the first; the one that fails is asked for once.
+  expect(turns).toBe(3);
+  expect(asked).toEqual([failing_id]);
+  expect(warnings).toMatchObject([{ campaign_id: failing_id }]);
+  const left = await sql<{ campaign_id: string }[]>`select campaign_id from campaign_batches`;
+  expect(left.map(({ campaign_id }) => campaign_id)).toEqual([failing_id, failing_id]);
 });
