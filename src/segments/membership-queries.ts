@@ -39,6 +39,22 @@ export async function shareMemberships(
   return new Set(rows.filter(({ is_shared }) => is_shared).map(({ segment_id }) => segment_id));
 }
 
+/**
+ * Of these segments those that are not deleted. To be asked once they are shared: whoever takes the members out of a
+ * deleted one comes after whoever shares it, or was there before.
+ */
+export async function selectLive(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  segment_ids: Iterable<string>,
+): Promise<Set<string>> {
+  const rows = await tx<{ segment_id: string }[]>`
+    select segment_id from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      and segment_id = any(${plainArray([...segment_ids])}::text::uuid[])`;
+  return new Set(rows.map(({ segment_id }) => segment_id));
+}
+
 /** Lets one at a time look at single players of the project; false when another one does and `wait` is not asked for. */
 export async function lockProjectPasses(
   tx: Tx,
@@ -248,15 +264,17 @@ export async function readChanges(
     from segment_changes ${which} order by change_id limit ${limit}`;
 }
 
-/** Whether something of a segment is still to be told. */
-export async function hasChanges(
-  sql: Tx,
-  { tenant_id, project_id, segment_id }: SegmentRef,
-): Promise<boolean> {
-  const rows = await sql`
-    select from segment_changes
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id} limit 1`;
-  return rows.length > 0;
+/** The segments of these changes that are deleted. */
+export async function selectDeleted(sql: Tx, changes: readonly MembershipWord[]): Promise<SegmentRef[]> {
+  return sql<SegmentRef[]>`
+    select distinct s.tenant_id, s.project_id, s.segment_id
+    from unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],
+      ${plainArray(changes.map((c) => c.project_id))}::text::uuid[],
+      ${plainArray(changes.map((c) => c.segment_id))}::text::uuid[]) as r (tenant_id, project_id, segment_id)
+    cross join lateral (
+      select * from segments s
+      where s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.segment_id = r.segment_id
+        and s.deleted_at is not null offset 0) s`;
 }
 
 /** What was told is forgotten. */

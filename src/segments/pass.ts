@@ -8,6 +8,7 @@ import { matchPlayers, type Players } from './evaluation-queries.ts';
 import {
   changeMemberships,
   lockProjectPasses,
+  selectLive,
   selectMemberships,
   shareMemberships,
   type Membership,
@@ -78,7 +79,8 @@ export async function passOverTouches(deps: PassDeps, place: Place): Promise<boo
         .map(({ segment_id, reads }) => ({ ...place, reads, segment_id, player_ids: players.player_ids })),
       now,
     );
-    const candidates = segments.filter(({ segment_id }) => free.has(segment_id)).map(candidateOf);
+    const live = await selectLive(tx, place, free);
+    const candidates = segments.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
     await evaluate(deps, tx, place, players, candidates, now);
     await deleteTouches(
       tx,

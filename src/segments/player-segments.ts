@@ -2,7 +2,7 @@ import { requirePlayer } from '../players/read.ts';
 import type { PlayerRef } from '../players/queries.ts';
 import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
-import { lockProjectPasses, shareMemberships } from './membership-queries.ts';
+import { lockProjectPasses, selectLive, shareMemberships } from './membership-queries.ts';
 import { candidateOf, evaluate, type PassDeps, type Verdict } from './pass.ts';
 import type { Place } from '../tenants/place.ts';
 import { selectFollowedSegments } from './touch-queries.ts';
@@ -66,7 +66,13 @@ async function evaluateNext(
     await shareMemberships(tx, refs, true);
     await lockProjectPasses(tx, place, true);
     const now = new Date(clock.now_ms());
-    const verdict = await evaluate(deps, tx, place, players, next.map(candidateOf), now);
+    const live = await selectLive(
+      tx,
+      place,
+      next.map(({ segment_id }) => segment_id),
+    );
+    const candidates = next.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
+    const verdict = await evaluate(deps, tx, place, players, candidates, now);
     for (const { segment_id } of next) done.add(segment_id);
     return { ...verdict, evaluated: next.length };
   });

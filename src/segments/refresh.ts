@@ -1,5 +1,4 @@
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../errors.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { readDefinition } from './definition.ts';
@@ -7,7 +6,6 @@ import { dependenciesOf } from './dependencies.ts';
 import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';
 import {
   changeStagedMembership,
-  hasChanges,
   lockMembership,
   openStage,
   purgeMembers,
@@ -32,9 +30,6 @@ export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | '
 /** Lines copied at once. */
 const COPY_LINES = 20_000;
 const MAX_PURGED = 10_000;
-/** segment-refresh tells changes within a second, unless it is down. */
-const TELLING_MS = 10_000;
-const TELLING_POLL_MS = 100;
 
 /** What a refresh did (spec part 4); `matched` is the number of members after it. */
 export interface RefreshResult extends MembershipChange {
@@ -155,12 +150,9 @@ async function noteFailure(
   );
 }
 
-/**
- * Removes the stored members of a deleted segment, in parts, after whoever is refreshing it. Repeatable. Rejects when
- * segment-refresh does not tell its last changes in time.
- */
+/** Removes the stored members of a deleted segment, in parts, after whoever is looking at it. Repeatable. */
 export async function purgeSegment(
-  { postgres, clickhouse, clock }: RefreshDeps,
+  { postgres, clickhouse }: Pick<RefreshDeps, 'postgres' | 'clickhouse'>,
   ref: SegmentRef,
 ): Promise<void> {
   for (let purged = MAX_PURGED; purged === MAX_PURGED;) {
@@ -169,11 +161,6 @@ export async function purgeSegment(
       return purgeMembers(tx, ref, MAX_PURGED);
     });
   }
-  // Told later, they would bring members back that nobody removes any more.
-  const deadline_ms = clock.now_ms() + TELLING_MS;
-  while (await hasChanges(postgres.service, ref)) {
-    if (clock.now_ms() > deadline_ms) throw new Error('changes of the deleted segment are still to be told');
-    await sleep(TELLING_POLL_MS);
-  }
+  // What is still to be told is dropped by who tells it.
   await dropMembers(clickhouse, ref);
 }

@@ -1,8 +1,8 @@
 import { playerKey } from '../events/envelope.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { copyChanges } from './evaluation-queries.ts';
-import { deleteChanges, readChanges } from './membership-queries.ts';
+import { copyChanges, dropMembers } from './evaluation-queries.ts';
+import { deleteChanges, readChanges, selectDeleted, type MembershipWord } from './membership-queries.ts';
 import type { Place } from '../tenants/place.ts';
 
 export type TellDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
@@ -19,10 +19,22 @@ export async function copyPendingChanges(
 ): Promise<void> {
   for (let after = 0n; ;) {
     const changes = await readChanges(postgres.service, MAX_CHANGES, { of, after });
-    await copyChanges(clickhouse, changes);
+    await copy({ postgres, clickhouse }, changes);
     if (changes.length < MAX_CHANGES) return;
     after = changes.at(-1)?.change_id ?? after;
   }
+}
+
+/**
+ * Copies changes. Of a segment that is deleted no member stays: who took them out may have done so before. Dying before
+ * that leaves what nobody asks for.
+ */
+async function copy(
+  { postgres, clickhouse }: Pick<TellDeps, 'postgres' | 'clickhouse'>,
+  changes: readonly MembershipWord[],
+): Promise<void> {
+  await copyChanges(clickhouse, changes);
+  for (const ref of await selectDeleted(postgres.service, changes)) await dropMembers(clickhouse, ref);
 }
 
 /** A player entered or left a segment: a record of the topic `segment-changes`. */
@@ -45,7 +57,7 @@ export interface SegmentChange {
 export async function tellChanges({ postgres, clickhouse, eventLog, metrics }: TellDeps): Promise<boolean> {
   const changes = await readChanges(postgres.service, MAX_CHANGES);
   if (changes.length === 0) return false;
-  await copyChanges(clickhouse, changes);
+  await copy({ postgres, clickhouse }, changes);
   for (const {
     tenant_id,
     project_id,

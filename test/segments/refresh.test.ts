@@ -5,9 +5,12 @@ import { passOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
+import { lockMembership } from '../../src/segments/membership-queries.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
+import { runPurgeJob } from '../../src/segments/refresh-job.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
+import { copyPendingChanges, tellChanges } from '../../src/segments/tell-changes.ts';
 import { insertTouches } from '../../src/segments/touch-queries.ts';
 import { touchesOf } from '../../src/segments/touch.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -220,6 +223,58 @@ it('whoever waits for a refresh takes no connection that processors need', async
   resume();
   await Promise.all([done, ...waiting]);
   expect(await members(segment_id)).toHaveLength(PLAYERS);
+});
+
+it('nobody enters a segment that is deleted while one waits to look at it', async () => {
+  const [one] = await populate(9);
+  const segment_id = await client.make([everybody]);
+  const { service: sql } = platform.postgres;
+  let looking: Promise<{ status: number }> | undefined;
+  await sql.begin(async (tx) => {
+    // As who removes its members does.
+    await lockMembership(tx, ref(segment_id));
+    looking = client.api('POST', `/v1/players/${one?.player_id ?? ''}/refresh-segments`);
+    await eventually('it waits', async () => {
+      const waiting = await sql`select from pg_locks where locktype = 'advisory' and not granted`;
+      return waiting.length > 0 ? true : undefined;
+    });
+    await client.api('DELETE', `/v1/segments/${segment_id}`);
+  });
+  expect((await looking)?.status).toBe(200);
+  expect(await members(segment_id)).toEqual([]);
+});
+
+it('what is copied late brings back no member of a segment that is deleted', async () => {
+  await populate(10);
+  const segment_id = await client.make([everybody]);
+  const other_id = await client.make([everybody]);
+  for (const id of [segment_id, other_id]) await refreshSegment(platform, ref(id));
+  let resume: () => void = () => undefined;
+  const paused = new Promise<void>((resolve) => (resume = resolve));
+  let copying: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => (copying = resolve));
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    async insertLines(table, lines, token) {
+      copying();
+      await paused;
+      // Another batch than the one that was told meanwhile: it is no repetition to the engine.
+      await platform.clickhouse.insertLines(table, lines, `${token}.late`);
+    },
+  };
+  const late = copyPendingChanges({ ...platform, clickhouse }, place);
+  await begun;
+  while (await tellChanges(platform));
+  await client.api('DELETE', `/v1/segments/${segment_id}`);
+  await runPurgeJob(platform, ref(segment_id));
+  resume();
+  await late;
+  const copied = await platform.clickhouse.query<{ segment_id: string; members: string }>(
+    `select segment_id, count() as members from segment_members final
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} group by segment_id`,
+    { ...place },
+  );
+  expect(copied).toEqual([{ segment_id: other_id, members: String(PLAYERS) }]);
 });
 
 it('a project whose questions fail stops no other', async () => {
