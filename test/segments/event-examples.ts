@@ -39,6 +39,20 @@ export const EVENT_EXAMPLES: readonly Example[] = [
     out: { 'long ago': { events: [deposit(90 * DAY, 1)] }, 'ahead of now': { events: [deposit(-HOUR, 1)] } },
   },
   {
+    title: 'count: at all, lately',
+    definition: and(count('bet_placed', 'gt', 0, { window: lastHours(24) })),
+    in: { several: { events: [bet(0), bet(HOUR), bet(2 * HOUR)] } },
+    out: { 'one just passed': { events: [bet(DAY)] }, 'one ahead of now': { events: [bet(-1)] }, none: {} },
+  },
+  {
+    title: 'count: not at all lately, with a property',
+    definition: and(
+      count('bet_placed', 'lt', 1, { window: lastHours(24), where: [where('game_category', 'eq', 'slots')] }),
+    ),
+    in: { 'another kind': { events: [bet(HOUR, { game_category: 'live' })] }, none: {} },
+    out: { several: { events: [bet(0), bet(HOUR, { game_category: 'slots' })] } },
+  },
+  {
     title: 'count: from a moment until before another',
     definition: and(
       count('login', 'between', [1, 2], {

@@ -9,6 +9,7 @@ import {
 import { Bindings } from './bindings.ts';
 import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';
+import { isOfPresence } from './interval.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
 
 /**
@@ -59,8 +60,20 @@ export function compileExplanation(
 /** What the conditions of a statement share. */
 export function contextOf(definitions: readonly Group[], of_players: boolean): ConditionContext {
   const bindings = new Bindings();
-  const sets = definitions.flatMap((definition) => [...conditionsOf(definition)].flatMap(eventSetsOf));
-  return { bindings, scan: new EventScan(sets, bindings), columns: new Set(), of_players };
+  const conditions = definitions.flatMap((definition) => [...conditionsOf(definition)]);
+  const of_presence = conditions.every(
+    (condition) => eventSetsOf(condition).length === 0 || asksPresence(condition),
+  );
+  const scan = new EventScan(conditions.flatMap(eventSetsOf), bindings, {
+    of_players,
+    of_presence,
+  });
+  return { bindings, scan, columns: new Set(), of_players };
+}
+
+function asksPresence(condition: Condition): boolean {
+  const { type } = condition;
+  return type === 'event' && condition.aggregate === 'count' && isOfPresence(condition.comparison.positive);
 }
 
 /** The events that a condition reads. */
@@ -94,9 +107,21 @@ export function playersSql({ columns, of_players }: ConditionContext): string {
 function eventsOfAll(scan: EventScan): string {
   return (
     `  select ${[OWNER, ...scan.columns].join(', ')}\n  from events final\n` +
-    `  where ${SCOPE} and ${scan.filter}\n  group by owner`
+    `  where ${SCOPE} and ${scan.filter}${scan.grouping}`
   );
 }
+
+/** What aggregates read. */
+const EVENT_COLUMNS = [
+  'tenant_id',
+  'project_id',
+  'player_id',
+  'event',
+  'occurred_at',
+  'base_amount',
+  'base_payout',
+  'properties',
+];
 
 /**
  * `columns` over the events of some players, from the table in their order, which a merge does not change at once: each
@@ -113,7 +138,7 @@ export function eventsOfPlayersSql(
   const once = are_merged ? '\n    order by revision desc limit 1 by ingestion_id, event_index' : '';
   return (
     `  select ${[are_merged ? OWNER : 'player_id as owner', ...columns].join(',\n    ')}\n  from (\n` +
-    `    select ${['*', ...derived].join(', ')} from events_by_player final\n` +
+    `    select ${[...EVENT_COLUMNS, ...derived].join(', ')}\n    from events_by_player final\n` +
     `    where ${SCOPE} and player_id in ${ids} and ${scan.filter}${once}\n  )\n  group by owner`
   );
 }

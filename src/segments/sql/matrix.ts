@@ -8,10 +8,10 @@ import {
   type TraitCondition,
 } from '../conditions.ts';
 import { isTraitField, traitField, type TraitFieldName } from '../fields.ts';
-import type { PositiveComparison } from '../operators.ts';
 import type { Window } from '../span.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
+import { intervalOf, type Interval } from './interval.ts';
 
 /** A statement about some players and any number of segments, and how its rows are read. */
 export interface CompiledMatrix extends CompiledQuery {
@@ -21,9 +21,9 @@ export interface CompiledMatrix extends CompiledQuery {
 
 /**
  * Which of some players match which segments. Each condition that occurs is asked once, however many segments have it;
- * what makes up most of them (how often, how much, whole-numbered fields) is asked for by lists of values in one
- * expression each, because the engine takes a millisecond and more to understand an expression: a hundred segments as a
- * hundred columns took 300 ms to analyse and 10 ms to run. AND, OR and NOT are all that is left to the reader of a row.
+ * what makes up most of them (how often, how much) is asked for by lists of values in one expression, because the engine
+ * takes a millisecond and more to understand an expression: a hundred segments as a hundred columns took 300 ms to analyse
+ * and 10 ms to run. Comparing whole numbers, and AND, OR and NOT, are left to the reader of a row.
  * `are_merged`: there are `former` ids.
  */
 export function compileMatrix(
@@ -51,25 +51,17 @@ export function compileMatrix(
   };
 }
 
-/** Where the answer to a condition stands in a row. */
+/** Where the answer to a condition stands in a row: 0 or 1, or a whole number that is to lie in an interval. */
 interface Place {
   column: string;
-  /** In a column that is a list. */
+  /** In a column that is a list; empty for players without events, of whom all totals are 0. */
   index?: number;
+  within?: Interval;
   negated: boolean;
 }
 
-/** Both ends included. */
-interface Interval {
-  low: bigint;
-  high: bigint;
-}
-
-/** Beyond what a total, a count or a field can be. */
-const BOUND = 10n ** 38n - 1n;
-
 /** An aggregate of events that is asked for by a list: the sum of a measure over a name, a time and a place. */
-interface Total extends Interval {
+interface Total {
   event: string;
   after_ms: number;
   until_ms: number;
@@ -79,7 +71,7 @@ interface Total extends Interval {
   where: number;
 }
 
-const MEASURES = ['toInt64(1)', 'ifNull(base_amount, 0)', 'ifNull(base_payout, 0)'];
+const MEASURES = ['1', 'ifNull(base_amount, 0)', 'ifNull(base_payout, 0)'];
 const MEASURE_OF: Readonly<Record<string, number>> = { amount: 2, payout: 3 };
 /** Of DateTime64: an event has its time in between. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
@@ -92,8 +84,9 @@ class Leaves {
   /** By themselves: rows are read by the thousand. */
   readonly #places = new Map<Condition, Place>();
   readonly #totals: Total[] = [];
+  readonly #total_places = new Map<string, number>();
   readonly #wheres: string[] = ['toUInt8(1)'];
-  readonly #fields: (Interval & { field: TraitFieldName })[] = [];
+  readonly #fields = new Set<TraitFieldName>();
   readonly #single: string[] = [];
 
   constructor(context: ConditionContext, now_ms: number) {
@@ -112,33 +105,17 @@ class Leaves {
     const place = this.#places.get(condition);
     if (place === undefined) throw new Error('a condition was not asked for');
     const cell = row[place.column];
-    const value = place.index === undefined ? cell : (cell as unknown[])[place.index];
-    return (Number(value) === 1) !== place.negated;
+    const value = place.index === undefined ? cell : ((cell as unknown[])[place.index] ?? 0);
+    const holds = place.within === undefined ? Number(value) === 1 : isWithin(value, place.within);
+    return holds !== place.negated;
   }
 
   /** What is selected for each player. */
   columns(): string[] {
-    const { bindings } = this.#context;
     const columns = this.#single.map((sql, i) => `${sql} as c${i}`);
-    if (this.#totals.length > 0) {
-      const totals = `arrayResize(e.totals, ${bindings.bind('UInt16', this.#totals.length)}, toInt128(0))`;
-      columns.unshift(`${this.#within(totals, this.#totals)} as totals`);
-    }
-    if (this.#fields.length > 0) {
-      const fields = [...new Set(this.#fields.map(({ field }) => `toInt128(p.${field})`))];
-      const places = this.#fields.map(({ field }) => fields.indexOf(`toInt128(p.${field})`) + 1);
-      const values = `arrayMap(place -> [${fields.join(', ')}][place], ${bindings.bind('Array(UInt16)', places)})`;
-      columns.unshift(`${this.#within(values, this.#fields)} as fields`);
-    }
+    if (this.#totals.length > 0) columns.unshift('e.totals as totals');
+    columns.unshift(...[...this.#fields].map((field) => `p.${field} as f_${field}`));
     return columns;
-  }
-
-  #within(values: string, list: readonly Interval[]): string {
-    // As text: the client has no word for lists of integers beyond 64 bits.
-    const bounds = [list.map(({ low }) => low), list.map(({ high }) => high)].map((ends) =>
-      this.#context.bindings.bind('Array(Int128)', `[${ends.join(',')}]`),
-    );
-    return `arrayMap((value, low, high) -> value >= low and value <= high, ${values}, ${bounds.join(', ')})`;
   }
 
   /** What is asked of the players' events. */
@@ -169,8 +146,8 @@ class Leaves {
       list('UInt16', ({ where }) => where),
     ].join(', ');
     return (
-      'sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> if(event = name and at_ms > after_ms ' +
-      `and at_ms <= until_ms and wheres[place], toInt128(measures[measure]), toInt128(0)), ${lists})) as totals`
+      'sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> toInt128(if(event = name and at_ms > after_ms ' +
+      `and at_ms <= until_ms and wheres[place], measures[measure], 0)), ${lists})) as totals`
     );
   }
 
@@ -191,8 +168,16 @@ class Leaves {
     const interval = intervalOf(comparison.positive);
     if (measure === undefined || interval === undefined) return undefined;
     const where = this.#whereOf(condition);
-    this.#totals.push({ event, ...timeOf(window, this.#now_ms), measure, where, ...interval });
-    return { column: 'totals', index: this.#totals.length - 1, negated: comparison.negated };
+    const index = this.#indexOf({ event, ...timeOf(window, this.#now_ms), measure, where });
+    return { column: 'totals', index, within: interval, negated: comparison.negated };
+  }
+
+  /** A total is asked for once, whatever it is compared with. */
+  #indexOf(total: Total): number {
+    const key = JSON.stringify(total);
+    const index = this.#total_places.get(key) ?? this.#totals.push(total) - 1;
+    this.#total_places.set(key, index);
+    return index;
   }
 
   #whereOf(condition: EventCondition): number {
@@ -206,9 +191,15 @@ class Leaves {
     const interval = intervalOf(comparison.positive);
     if (!isTraitField(field) || !isWhole(field) || interval === undefined) return undefined;
     this.#context.columns.add(field);
-    this.#fields.push({ field, ...interval });
-    return { column: 'fields', index: this.#fields.length - 1, negated: comparison.negated };
+    this.#fields.add(field);
+    return { column: `f_${field}`, within: interval, negated: comparison.negated };
   }
+}
+
+/** `value`: a whole number, as text where it may have more than 53 bits. */
+function isWithin(value: unknown, { low, high }: Interval): boolean {
+  const whole = BigInt(value as string | number);
+  return whole >= low && whole <= high;
 }
 
 function isWhole(name: TraitFieldName): boolean {
@@ -221,47 +212,4 @@ function timeOf(window: Window, now_ms: number): { after_ms: number; until_ms: n
   if (window.kind === 'always') return ALWAYS;
   if (window.kind === 'last') return { after_ms: now_ms - window.last_ms, until_ms: now_ms };
   return { after_ms: window.from_ms - 1, until_ms: window.to_ms - 1 };
-}
-
-/** The whole numbers that satisfy a comparison, if they lie side by side. */
-function intervalOf(positive: PositiveComparison): Interval | undefined {
-  switch (positive.op) {
-    case 'eq':
-      if (typeof positive.value !== 'number') return undefined;
-      return { low: atLeast(positive.value), high: atMost(positive.value) };
-    case 'gt':
-      return { low: atMost(positive.value) + 1n, high: BOUND };
-    case 'gte':
-      return { low: atLeast(positive.value), high: BOUND };
-    case 'lt':
-      return { low: -BOUND, high: atLeast(positive.value) - 1n };
-    case 'lte':
-      return { low: -BOUND, high: atMost(positive.value) };
-    case 'between':
-      if (positive.kind === 'date') return undefined;
-      return { low: atLeast(positive.low), high: atMost(positive.high) };
-    case 'in':
-    case 'contains':
-    case 'starts_with':
-    case 'exists':
-    case 'before':
-    case 'after':
-    case 'within_last':
-      return undefined;
-  }
-}
-
-/** The least whole number that is not below `value`. */
-function atLeast(value: number): bigint {
-  return clamp(BigInt(Math.ceil(value)));
-}
-
-/** The greatest whole number that is not above `value`. */
-function atMost(value: number): bigint {
-  return clamp(BigInt(Math.floor(value)));
-}
-
-function clamp(value: bigint): bigint {
-  if (value > BOUND) return BOUND;
-  return value < -BOUND ? -BOUND : value;
 }

@@ -7,7 +7,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sumIf(toInt128(ifNull(base_amount, 0)), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1, countIf(event = {p9:String} and JSONExtractString(properties, {p10:String}) = {p11:String}) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sumIf(toInt128(ifNull(base_amount, 0)), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1, countIf(event = {p9:String} and JSONExtractString(properties, {p10:String}) = {p11:String}) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p9:String}))
   group by owner
@@ -34,7 +34,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -51,7 +51,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, minOrNull(occurred_at) as a0, count() as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, minOrNull(occurred_at) as a0, count() as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -68,7 +68,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0, maxOrNull(occurred_at) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0, maxOrNull(occurred_at) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -85,7 +85,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, maxOrNull(base_amount) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, maxOrNull(base_amount) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String}
   group by owner
@@ -103,7 +103,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, sumIf(toInt128(ifNull(base_amount, 0)), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, sumIf(toInt128(ifNull(base_amount, 0)), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -122,7 +122,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -151,7 +151,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sumIf(toInt128(ifNull(base_amount, 0)), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, sumIf(toInt128(ifNull(base_amount, 0)), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sumIf(toInt128(ifNull(base_amount, 0)), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, sumIf(toInt128(ifNull(base_amount, 0)), event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -169,7 +169,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -187,7 +187,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and has({p2:Array(String)}, JSONExtractString(properties, {p1:String}))) as a0, countIf(event = {p4:String} and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and has({p2:Array(String)}, JSONExtractString(properties, {p1:String}))) as a0, countIf(event = {p4:String} and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String}) or (event = {p4:String}))
   group by owner
@@ -209,7 +209,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0, sum(toInt128(ifNull(base_amount, 0))) as a1, countIf(base_amount is not null) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0, sum(toInt128(ifNull(base_amount, 0))) as a1, countIf(base_amount is not null) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -228,7 +228,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')) as a0, maxOrNullIf(occurred_at, event = {p0:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')) as a0, maxOrNullIf(occurred_at, event = {p0:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p0:String}
   group by owner
@@ -246,7 +246,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p5:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p5:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p5:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -277,7 +277,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String}))
   group by owner
@@ -296,7 +296,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -313,7 +313,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, maxOrNullIf(base_payout, event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and ifNull(base_payout >= {p2:Int64}, 0)) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, maxOrNullIf(base_payout, event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and ifNull(base_payout >= {p2:Int64}, 0)) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -332,7 +332,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and ifNull(base_payout > {p2:Int64}, 0)) as a0, maxOrNullIf(occurred_at, event = {p4:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and ifNull(base_payout > {p2:Int64}, 0)) as a0, maxOrNullIf(occurred_at, event = {p4:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p4:String}))
   group by owner
@@ -363,7 +363,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')) as a0, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p2:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')) as a0, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p2:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')
   group by owner
@@ -383,7 +383,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -402,7 +402,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -422,7 +422,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p3:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -461,7 +461,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, uniqExactIf(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String})), event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p3:String}) = {p4:String}) as a0, countIf(event = {p1:String} and JSONExtractString(properties, {p0:String}) = {p6:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExactIf(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String})), event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p3:String}) = {p4:String}) as a0, countIf(event = {p1:String} and JSONExtractString(properties, {p0:String}) = {p6:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
   group by owner
@@ -483,7 +483,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p5:String}) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p5:String}) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p5:String}))
   group by owner
@@ -503,7 +503,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1, countIf(event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -523,17 +523,17 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(JSONExtractString(properties, {p2:String}) = {p3:String}) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p6:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p4:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p6:String}) = {p7:String}
   group by owner
 ) as e on e.owner = p.player_id
-where ((halfMD5(concat({p0:String}, ':', toString(p.player_id))) % 1000000 < {p1:UInt32}) and (e.a0 >= {p4:Int64}) and (p.status = {p5:String}))
+where ((halfMD5(concat({p0:String}, ':', toString(p.player_id))) % 1000000 < {p1:UInt32}) and (e.a0 >= {p2:Int64}) and (p.status = {p3:String}))
 -- p0 = "may-reload"
 -- p1 = 200000
--- p2 = "game_category"
--- p3 = "slots"
--- p4 = 1
--- p5 = "active"
--- p6 = "bet_placed"
--- p7 = 604800000
+-- p2 = 1
+-- p3 = "active"
+-- p4 = "bet_placed"
+-- p5 = 604800000
+-- p6 = "game_category"
+-- p7 = "slots"

@@ -280,7 +280,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -297,7 +297,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
   group by owner
@@ -306,6 +306,40 @@ where (e.a0 = {p0:Int64})
 -- p0 = 0
 -- p1 = "deposit_confirmed"
 
+-- count: at all, lately
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+any left join (
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, toUInt64(1) as a0
+  from events final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
+) as e on e.owner = p.player_id
+where (e.a0 > {p0:Int64})
+-- p0 = 0
+-- p1 = "bet_placed"
+-- p2 = 86400000
+
+-- count: not at all lately, with a property
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+any left join (
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, toUInt64(1) as a0
+  from events final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p3:String}) = {p4:String}
+) as e on e.owner = p.player_id
+where (e.a0 < {p0:Int64})
+-- p0 = 1
+-- p1 = "bet_placed"
+-- p2 = 86400000
+-- p3 = "game_category"
+-- p4 = "slots"
+
 -- count: from a moment until before another
 select p.player_id as player_id
 from (
@@ -313,7 +347,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, count() as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String} and occurred_at >= fromUnixTimestamp64Milli({p3:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')
   group by owner
@@ -332,16 +366,16 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(has({p1:Array(String)}, JSONExtractString(properties, {p0:String}))) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String}
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and has({p3:Array(String)}, JSONExtractString(properties, {p2:String}))
   group by owner
 ) as e on e.owner = p.player_id
-where (e.a0 >= {p2:Int64})
--- p0 = "game_category"
--- p1 = ["slots","live"]
--- p2 = 1
--- p3 = "bet_placed"
+where (e.a0 >= {p0:Int64})
+-- p0 = 1
+-- p1 = "bet_placed"
+-- p2 = "game_category"
+-- p3 = ["slots","live"]
 
 -- count: only events over an amount, in the base currency
 select p.player_id as player_id
@@ -350,17 +384,17 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(ifNull(base_amount > {p0:Int64}, 0) and not (JSONExtractString(properties, {p1:String}) = {p2:String})) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p4:String}
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and ifNull(base_amount > {p2:Int64}, 0) and not (JSONExtractString(properties, {p3:String}) = {p4:String})
   group by owner
 ) as e on e.owner = p.player_id
-where (e.a0 >= {p3:Int64})
--- p0 = 10000
--- p1 = "payment_method"
--- p2 = "card"
--- p3 = 1
--- p4 = "deposit_confirmed"
+where (e.a0 >= {p0:Int64})
+-- p0 = 1
+-- p1 = "deposit_confirmed"
+-- p2 = 10000
+-- p3 = "payment_method"
+-- p4 = "card"
 
 -- sum of money; of nothing it is 0
 select p.player_id as player_id
@@ -369,7 +403,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sum(toInt128(ifNull(base_amount, 0))) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(toInt128(ifNull(base_amount, 0))) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -386,7 +420,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -403,7 +437,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sum(toInt128(ifNull(base_amount, 0))) as a0, countIf(base_amount is not null) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(toInt128(ifNull(base_amount, 0))) as a0, countIf(base_amount is not null) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
   group by owner
@@ -419,7 +453,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0, countIf(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0, countIf(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
@@ -436,7 +470,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, minOrNullIf(base_amount, event = {p0:String}) as a0, maxOrNullIf(if(JSONType(properties, {p2:String}) in ('Int64', 'UInt64', 'Double'), JSONExtractFloat(properties, {p2:String}), null), event = {p3:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, minOrNullIf(base_amount, event = {p0:String}) as a0, maxOrNullIf(if(JSONType(properties, {p2:String}) in ('Int64', 'UInt64', 'Double'), JSONExtractFloat(properties, {p2:String}), null), event = {p3:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String}) or (event = {p3:String}))
   group by owner
@@ -455,7 +489,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, uniqExact(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String}))) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExact(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String}))) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p3:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -473,7 +507,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, minOrNull(occurred_at) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, minOrNull(occurred_at) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
   group by owner
@@ -489,7 +523,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, maxOrNull(occurred_at) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, maxOrNull(occurred_at) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
   group by owner
@@ -505,7 +539,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, minOrNull(occurred_at) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, minOrNull(occurred_at) as a0
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
@@ -521,7 +555,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p3:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')) as a1, sumIf(toInt128(ifNull(base_amount, 0)), event = {p6:String}) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, countIf(event = {p0:String} and occurred_at >= fromUnixTimestamp64Milli({p3:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')) as a1, sumIf(toInt128(ifNull(base_amount, 0)), event = {p6:String}) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and ((occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (occurred_at >= fromUnixTimestamp64Milli({p3:Int64}, 'UTC') and occurred_at < fromUnixTimestamp64Milli({p4:Int64}, 'UTC')))) or (event = {p6:String}))
   group by owner
@@ -542,7 +576,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
   group by owner
@@ -559,7 +593,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String}) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p1:String}) as a1, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and ifNull(base_amount >= {p3:Int64}, 0)) as a2
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p0:String}) as a0, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p1:String}) as a1, groupArrayIf(toUnixTimestamp64Milli(occurred_at), event = {p2:String} and ifNull(base_amount >= {p3:Int64}, 0)) as a2
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String}) or (event = {p1:String}) or (event = {p2:String}))
   group by owner
@@ -606,7 +640,7 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at is not null))
+where (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at is not null))
 -- p0 = "email"
 
 -- message: opened, of one campaign, in the last days
@@ -615,7 +649,7 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and campaign_id = {p1:UUID} and coalesce(opened_at, clicked_at) > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and coalesce(opened_at, clicked_at) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
+where (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and campaign_id = {p1:UUID} and coalesce(opened_at, clicked_at) > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and coalesce(opened_at, clicked_at) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
 -- p0 = "email"
 -- p1 = "00000000-0000-4000-8000-00000000005a"
 -- p2 = 604800000
@@ -626,7 +660,7 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and coalesce(delivered_at, opened_at, clicked_at) >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and coalesce(delivered_at, opened_at, clicked_at) < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')))
+where (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and coalesce(delivered_at, opened_at, clicked_at) >= fromUnixTimestamp64Milli({p1:Int64}, 'UTC') and coalesce(delivered_at, opened_at, clicked_at) < fromUnixTimestamp64Milli({p2:Int64}, 'UTC')))
 -- p0 = "sms"
 -- p1 = 1777593600000
 -- p2 = 1778241600000
@@ -637,7 +671,7 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and bounced_at is not null))
+where (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and bounced_at is not null))
 -- p0 = "email"
 
 -- message: failed today, by the time it was queued
@@ -646,7 +680,7 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and if(status = 'failed', enqueued_at, null) > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and if(status = 'failed', enqueued_at, null) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
+where (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and if(status = 'failed', enqueued_at, null) > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and if(status = 'failed', enqueued_at, null) <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))
 -- p0 = "email"
 -- p1 = 86400000
 
@@ -656,6 +690,6 @@ from (
   select player_id from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where ((p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and sent_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'))) and (not (p.player_id in (select if((select count() from (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID})) = 0, player_id, if(player_id in (select player_id from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}), dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and clicked_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and clicked_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))))
+where ((p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and sent_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and sent_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'))) and (not (p.player_id in (select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner from message_sends final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and channel = {p0:String} and clicked_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and clicked_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')))))
 -- p0 = "email"
 -- p1 = 2592000000

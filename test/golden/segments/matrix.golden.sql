@@ -4,7 +4,7 @@
 -- Registered in the last 3 days and has not deposited yet
 -- Made the first deposit this week, and no second one
 select p.player_id as player_id,
-  arrayMap((value, low, high) -> value >= low and value <= high, arrayResize(e.totals, {p8:UInt16}, toInt128(0)), {p9:Array(Int128)}, {p10:Array(Int128)}) as totals,
+  e.totals as totals,
   (not (ifNull(p.current_tier_code = {p2:String}, 0))) as c0,
   (p.created_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and p.created_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as c1,
   (ifNull(e.a0 > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and e.a0 <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'), 0)) as c2
@@ -14,11 +14,12 @@ from (
 ) as p
 any left join (
   select player_id as owner,
-    sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> if(event = name and at_ms > after_ms and at_ms <= until_ms and wheres[place], toInt128(measures[measure]), toInt128(0)), {p11:Array(String)}, {p12:Array(Int64)}, {p13:Array(Int64)}, {p14:Array(UInt8)}, {p15:Array(UInt16)})) as totals,
+    sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> toInt128(if(event = name and at_ms > after_ms and at_ms <= until_ms and wheres[place], measures[measure], 0)), {p8:Array(String)}, {p9:Array(Int64)}, {p10:Array(Int64)}, {p11:Array(UInt8)}, {p12:Array(UInt16)})) as totals,
     minOrNullIf(occurred_at, event = {p6:String}) as a0
   from (
-    select *, toUnixTimestamp64Milli(occurred_at) as at_ms, [toInt64(1), ifNull(base_amount, 0), ifNull(base_payout, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres from events_by_player final
-    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and ((event = {p6:String}) or (event = {p16:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) or (event = {p17:String}))
+    select tenant_id, project_id, player_id, event, occurred_at, base_amount, base_payout, properties, toUnixTimestamp64Milli(occurred_at) as at_ms, [1, ifNull(base_amount, 0), ifNull(base_payout, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres
+    from events_by_player final
+    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and event in {p13:Array(String)}
   )
   group by owner
 ) as e on e.owner = p.player_id
@@ -30,13 +31,9 @@ any left join (
 -- p5 = 259200000
 -- p6 = "deposit_confirmed"
 -- p7 = 604800000
--- p8 = 5
--- p9 = "[50001,3,0,0,1]"
--- p10 = "[99999999999999999999999999999999999999,99999999999999999999999999999999999999,0,0,1]"
--- p11 = ["deposit_confirmed","bet_placed","bonus_claimed","deposit_confirmed","deposit_confirmed"]
--- p12 = [1776254400000,1778241600000,-1000000000000000,-1000000000000000,-1000000000000000]
--- p13 = [1778846400000,1778846400000,1000000000000000,1000000000000000,1000000000000000]
--- p14 = [2,1,1,1,1]
--- p15 = [1,2,3,1,1]
--- p16 = "bet_placed"
--- p17 = "bonus_claimed"
+-- p8 = ["deposit_confirmed","bet_placed","bonus_claimed","deposit_confirmed"]
+-- p9 = [1776254400000,1778241600000,-1000000000000000,-1000000000000000]
+-- p10 = [1778846400000,1778846400000,1000000000000000,1000000000000000]
+-- p11 = [2,1,1,1]
+-- p12 = [1,2,3,1]
+-- p13 = ["deposit_confirmed","bet_placed","bonus_claimed"]

@@ -1,0 +1,61 @@
+import type { PositiveComparison } from '../operators.ts';
+
+/** Whole numbers that lie side by side; both ends included. */
+export interface Interval {
+  low: bigint;
+  high: bigint;
+}
+
+/** Beyond what a total, a count or a field can be. */
+const BOUND = 10n ** 38n - 1n;
+
+/** The whole numbers that satisfy a comparison; undefined where they do not lie side by side. */
+export function intervalOf(positive: PositiveComparison): Interval | undefined {
+  switch (positive.op) {
+    case 'eq':
+      if (typeof positive.value !== 'number') return undefined;
+      return { low: atLeast(positive.value), high: atMost(positive.value) };
+    case 'gt':
+      return { low: atMost(positive.value) + 1n, high: BOUND };
+    case 'gte':
+      return { low: atLeast(positive.value), high: BOUND };
+    case 'lt':
+      return { low: -BOUND, high: atLeast(positive.value) - 1n };
+    case 'lte':
+      return { low: -BOUND, high: atMost(positive.value) };
+    case 'between':
+      if (positive.kind === 'date') return undefined;
+      return { low: atLeast(positive.low), high: atMost(positive.high) };
+    case 'in':
+    case 'contains':
+    case 'starts_with':
+    case 'exists':
+    case 'before':
+    case 'after':
+    case 'within_last':
+      return undefined;
+  }
+}
+
+/** The least whole number that is not below `value`. */
+function atLeast(value: number): bigint {
+  return clamp(BigInt(Math.ceil(value)));
+}
+
+/** The greatest whole number that is not above `value`. */
+function atMost(value: number): bigint {
+  return clamp(BigInt(Math.floor(value)));
+}
+
+function clamp(value: bigint): bigint {
+  if (value > BOUND) return BOUND;
+  return value < -BOUND ? -BOUND : value;
+}
+
+/** Whether some count of at least one decides a comparison as every other such count does. */
+export function isOfPresence(positive: PositiveComparison): boolean {
+  const interval = intervalOf(positive);
+  if (interval === undefined) return false;
+  const { low, high } = interval;
+  return (low === 1n && high === BOUND) || (low <= 0n && high === 0n);
+}
