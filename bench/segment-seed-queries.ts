@@ -1,3 +1,4 @@
+import { plainArray } from '../src/platform/postgres/arrays.ts';
 import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 
@@ -123,17 +124,21 @@ export async function somePlayer(sql: Db, place: Place): Promise<string> {
   return row?.player_id ?? '';
 }
 
-/** Whether the player of an anonymous id is in the segment. */
-export async function isMember(
+/** Of these anonymous ids those whose players are in the segment. */
+export async function selectMembersNamed(
   sql: Db,
   { tenant_id, project_id }: Place,
   segment_id: string,
-  anonymous_id: string,
-): Promise<boolean> {
-  const rows = await sql`
-    select from player_identities i
-    join segment_members m on m.tenant_id = i.tenant_id and m.project_id = i.project_id and m.player_id = i.player_id
-    where i.tenant_id = ${tenant_id} and i.project_id = ${project_id} and i.anonymous_id = ${anonymous_id}
-      and m.segment_id = ${segment_id}`;
-  return rows.length === 1;
+  anonymous_ids: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<{ anonymous_id: string }[]>`
+    select n.anonymous_id from unnest(${plainArray(anonymous_ids)}::text::text[]) as n (anonymous_id)
+    cross join lateral (
+      select i.player_id from player_identities i
+      where i.tenant_id = ${tenant_id} and i.project_id = ${project_id} and i.anonymous_id = n.anonymous_id offset 0) i
+    cross join lateral (
+      select from segment_members m
+      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.player_id = i.player_id
+        and m.segment_id = ${segment_id} offset 0) m`;
+  return rows.map(({ anonymous_id }) => anonymous_id);
 }
