@@ -94,7 +94,7 @@ export async function countDifference(
       where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
         and segment_id in ({all:Array(UUID)})
       group by player_id
-      having groupBitOr(if(segment_id in ({none_of:Array(UUID)}), 2, 1)) = 1
+      having max(segment_id in ({none_of:Array(UUID)})) = 0
     )`,
     { ...place, all: [...any_of, ...none_of], none_of },
   );

@@ -21,7 +21,7 @@ import { insertPlayers } from './seed-queries.ts';
 
 const PLAYERS = Number(process.env['BENCH_SEGMENT_PLAYERS'] ?? 1_000_000);
 const EVENTS = Number(process.env['BENCH_SEGMENT_EVENTS'] ?? 20_000_000);
-const ROUNDS = 5;
+const ROUNDS = 11;
 const STORED = 50;
 const SEGMENTS_OF_ONE = 20;
 
