@@ -34,7 +34,7 @@ export async function sendSteadily(
   return { sent, elapsed_ms: performance.now() - started_ms };
 }
 
-/** Kept open: `fetch` took more time of the two processors than what is measured. */
+/** Plain connections that stay: `fetch` took twice as much of the processors that the service needs. */
 const agent = new Agent({ keepAlive: true, maxSockets: MAX_RUNNING });
 
 /** Sends one event to intake. Rejects on anything but a 202: a benchmark of errors is none. */

@@ -72,8 +72,8 @@ export function contextOf(definitions: readonly Group[], of_players: boolean): C
 }
 
 function asksPresence(condition: Condition): boolean {
-  const { type } = condition;
-  return type === 'event' && condition.aggregate === 'count' && isOfPresence(condition.comparison.positive);
+  if (condition.type !== 'event') return false;
+  return condition.aggregate === 'count' && isOfPresence(condition.comparison.positive);
 }
 
 /** The events that a condition reads. */
