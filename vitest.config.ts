@@ -38,9 +38,22 @@ export default defineConfig({
           include: [
             'test/**/*.distributed.test.ts',
             'test/http/**/*.test.ts',
+            'test/auth/{sessions,token-attacks}.test.ts',
+            'test/engage/campaigns/{campaign-stats,campaigns}.test.ts',
+            'test/engage/messaging/{messaging-callbacks,template-test-addressees,twilio-callbacks,unsubscribe}.test.ts',
+            'test/engage/providers/messaging-providers.test.ts',
+            'test/engage/templates/templates.test.ts',
+            'test/ingest/{dead-letters,intake}.test.ts',
+            'test/ledger/fx/currencies.test.ts',
+            'test/ledger/reconcile/reconcile.test.ts',
+            'test/players/history/player-history.test.ts',
+            'test/players/identity/{identify,merge,merge-history,merge-messages,merge-money,merge-profile}.test.ts',
+            'test/players/profile/players.test.ts',
+            'test/segments/{segment-members,segment-rules,segment-tenancy,segments}.test.ts',
+            'test/tenants/{api-keys,tenancy-matrix,tenant-capability,tenant-config,tenants}.test.ts',
             'test/oracle/**/*.test.ts',
             // Of this folder the other file computes and needs no engine.
-            'test/fold/fold-batch.test.ts',
+            'test/ledger/fold/fold-batch.test.ts',
           ],
           env: { ...shared.env, TEST_WIRING: 'distributed', ...FEWER_RUNS },
           // The files share one set of servers, and some of them kill a server.

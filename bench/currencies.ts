@@ -1,4 +1,4 @@
-import type { EventBody } from '../src/events/validate.ts';
+import type { EventBody } from '../src/ingest/events/validate.ts';
 import type { TestService } from '../test/engines/embedded.ts';
 import { mixedEvents } from './events.ts';
 import { foldEndToEnd } from './fold.ts';

@@ -1,5 +1,5 @@
-import { encodeAccepted, identityKey } from '../src/events/envelope.ts';
-import type { EventBody } from '../src/events/validate.ts';
+import { encodeAccepted, identityKey } from '../src/ingest/events/envelope.ts';
+import type { EventBody } from '../src/ingest/events/validate.ts';
 import type { NewRecord } from '../src/platform/event-log/port.ts';
 import { newId } from '../src/platform/ids.ts';
 

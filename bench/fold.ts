@@ -1,10 +1,10 @@
 import { startPlayerFold } from '../processors/player-fold/index.ts';
-import type { EventBody } from '../src/events/validate.ts';
-import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/fold/fold-event.ts';
-import { decide } from '../src/fold/decide.ts';
-import { requestFor } from '../src/fold/snapshot.ts';
-import { readPosition, readSnapshot } from '../src/fold/read-queries.ts';
-import { writeEffects } from '../src/fold/write-queries.ts';
+import type { EventBody } from '../src/ingest/events/validate.ts';
+import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/ledger/fold/fold-event.ts';
+import { decide } from '../src/ledger/fold/decide.ts';
+import { requestFor } from '../src/ledger/fold/snapshot.ts';
+import { readPosition, readSnapshot } from '../src/ledger/fold/read-queries.ts';
+import { writeEffects } from '../src/ledger/fold/write-queries.ts';
 import { newId } from '../src/platform/ids.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
 import type { LogRecord } from '../src/platform/event-log/port.ts';

@@ -1,13 +1,13 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FanOut } from '../src/campaigns/fan-out.ts';
-import { startCampaign } from '../src/campaigns/send.ts';
-import { Messenger } from '../src/messaging/messenger.ts';
+import { FanOut } from '../src/engage/campaigns/fan-out.ts';
+import { startCampaign } from '../src/engage/campaigns/send.ts';
+import { Messenger } from '../src/engage/messaging/messenger.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import type { TestService } from '../test/engines/embedded.ts';
-import { messagingClient, type MessagingClient } from '../test/messaging/messaging-client.ts';
+import { messagingClient, type MessagingClient } from '../test/engage/messaging/messaging-client.ts';
 import { alternate, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
 import {
   copyRows,

@@ -1,5 +1,5 @@
 import { startAnalyticsSink } from '../processors/analytics-sink/index.ts';
-import { encodePlayerEvent, playerKey } from '../src/events/envelope.ts';
+import { encodePlayerEvent, playerKey } from '../src/ingest/events/envelope.ts';
 import type { NewRecord } from '../src/platform/event-log/port.ts';
 import { newId } from '../src/platform/ids.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';

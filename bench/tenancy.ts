@@ -2,7 +2,7 @@ import { newId } from '../src/platform/ids.ts';
 import { migratePostgres } from '../src/platform/postgres/migrate.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db, Tx } from '../src/platform/postgres/port.ts';
-import { listPlayers, selectPlayer } from '../src/players/queries.ts';
+import { listPlayers, selectPlayer } from '../src/players/profile/queries.ts';
 import { openTestPostgres } from '../test/engines/wiring.ts';
 import { alternate, median, ratios, result, timed, type Result, type Sample } from './measure.ts';
 import { seedPlayers } from './seed-queries.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { LetterResource, ReplayReport } from '../src/dead-letters/schema.ts';
+import type { LetterResource, ReplayReport } from '../src/ingest/dead-letters/schema.ts';
 import { callInternal, findInternalApi, type InternalApi } from './service-api.ts';
 
 const USAGE = `usage: npm run dlq -- <list|replay> [flags]

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { FetchReport } from '../src/fx/schema.ts';
+import type { FetchReport } from '../src/ledger/fx/schema.ts';
 import { callInternal, findInternalApi } from './service-api.ts';
 
 const USAGE = `usage: npm run --silent fx-fetch -- [--kind fiat|crypto] [--tenant-id <uuid>]

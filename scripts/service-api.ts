@@ -3,7 +3,7 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
-import type { DevCredentials } from '../src/greeting.ts';
+import type { DevCredentials } from '../src/app/greeting.ts';
 
 /** Where the internal API of a running service is, and the secret it asks for. */
 export interface InternalApi {

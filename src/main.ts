@@ -1,8 +1,8 @@
 import { readConfig, ConfigError, type Config } from './config.ts';
-import { greet } from './greeting.ts';
+import { greet } from './app/greeting.ts';
 import { DataFolderInUse } from './platform/postgres/embedded-server.ts';
 import { FolderUnreachable } from './platform/postgres/server-user.ts';
-import { startService, type Service } from './service.ts';
+import { startService, type Service } from './app/service.ts';
 import { openDistributedPlatform } from './wiring/distributed.ts';
 import { openEmbeddedPlatform } from './wiring/embedded.ts';
 import type { Platform } from './wiring/platform.ts';

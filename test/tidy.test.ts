@@ -64,7 +64,8 @@ const isIn = (...folders: string[]) => {
 };
 const isService = isIn('src', 'processors');
 const isPlatform = isIn('src/platform');
-const isHttp = (file: SourceFile) => isIn('src/http')(file) || file.path.endsWith('/routes.ts');
+const isHttp = (file: SourceFile) =>
+  isIn('src/http')(file) || file.path.endsWith('/routes.ts') || /^src\/app\/[a-z]+-app\.ts$/.test(file.path);
 const isQueries = ({ path }: SourceFile) => /(^|\/|-)queries\.ts$/.test(path);
 
 /** The paths of the files that break a rule. */
@@ -80,7 +81,7 @@ function importing(pattern: RegExp, { types = true } = {}) {
 describe('the tree', () => {
   it('is read at all', () => {
     expect(files.length).toBeGreaterThan(100);
-    expect(files.map(({ path }) => path)).toContain('src/fold/decide.ts');
+    expect(files.map(({ path }) => path)).toContain('src/ledger/fold/decide.ts');
     const pool = files.find(({ path }) => path === 'src/platform/postgres/pool.ts');
     expect(pool?.imports).toContainEqual({ from: 'postgres', types_only: false });
     const port = files.find(({ path }) => path === 'src/platform/postgres/port.ts');
@@ -152,19 +153,19 @@ describe('what code may know', () => {
     expect(offenders(isQueries, importing(driver, { types: false }))).toEqual([]);
   });
 
-  it('the web framework: routes and http only; the service names the type of what it starts', () => {
+  it('the web framework: routes, http and the apps that mount them only; the service names the type of what it starts', () => {
     const rest = (file: SourceFile) => isService(file) && !isHttp(file);
     expect(offenders(rest, importing(/^@?fastify/, { types: false }))).toEqual([]);
-    expect(offenders(rest, importing(/^@?fastify/))).toEqual(['src/service.ts']);
+    expect(offenders(rest, importing(/^@?fastify/))).toEqual(['src/app/service.ts']);
   });
 
   it('the processors: only the service that starts them; what they share lies below both', () => {
-    expect(offenders(isIn('src'), importing(/\/processors\//))).toEqual(['src/service.ts']);
+    expect(offenders(isIn('src'), importing(/\/processors\//))).toEqual(['src/app/service.ts']);
   });
 
   it('files, sockets and processes: platform, http and wiring, and those that keep what one start hands the next', () => {
     const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
-    const keepers = ['src/auth/secret-file.ts', 'src/greeting.ts', 'src/package-root.ts'];
+    const keepers = ['src/auth/secret-file.ts', 'src/app/greeting.ts', 'src/package-root.ts'];
     const rest = (file: SourceFile) =>
       isService(file) && !isPlatform(file) && !isIn('src/http', 'src/wiring', ...keepers)(file);
     expect(offenders(rest, importing(io))).toEqual([]);
@@ -205,7 +206,7 @@ describe('what code may know', () => {
 
   it('nothing of the outside, where money and events are decided', () => {
     const pure = (file: SourceFile) =>
-      isIn('src/money', 'src/events')(file) ||
+      isIn('src/ledger/money', 'src/ingest/events')(file) ||
       /(\/decide|fold\/(replay|rejections|snapshot|effects)|\/status-events)\.ts$/.test(file.path);
     const outside = ({ imports }: SourceFile) =>
       imports.some(
@@ -243,8 +244,8 @@ describe('what code may know', () => {
 
   it('other slices through their read functions, schemas and domain, never through their routes', () => {
     const borrows = ({ path, imports }: SourceFile) =>
-      path !== 'src/http/api-app.ts' &&
-      path !== 'src/http/intake-app.ts' &&
+      path !== 'src/app/api-app.ts' &&
+      path !== 'src/app/intake-app.ts' &&
       imports.some(({ from }) => from.endsWith('/routes.ts'));
     expect(offenders(isService, borrows)).toEqual([]);
   });
@@ -272,7 +273,7 @@ describe('what is never written', () => {
   it('output of the service to the console, but what a person at a terminal is to see', () => {
     const prints = ({ code }: SourceFile) => /\bconsole\.\w+\(/.test(code);
     expect(
-      offenders(isService, prints).filter((path) => !['src/main.ts', 'src/greeting.ts'].includes(path)),
+      offenders(isService, prints).filter((path) => !['src/main.ts', 'src/app/greeting.ts'].includes(path)),
     ).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isPast, readRateChanges } from '../../src/fx/restate-queries.ts';
-import { applyRateChange } from '../../src/fx/restate.ts';
+import { isPast, readRateChanges } from '../../src/ledger/fx/restate-queries.ts';
+import { applyRateChange } from '../../src/ledger/fx/restate.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';

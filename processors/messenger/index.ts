@@ -1,9 +1,13 @@
-import { FanOut } from '../../src/campaigns/fan-out.ts';
-import { Schedule } from '../../src/campaigns/send.ts';
-import { fireCampaigns } from '../../src/campaigns/trigger.ts';
-import { MESSAGES_CHANNEL } from '../../src/campaigns/send-queries.ts';
-import { Messenger, type MessengerDeps, type MessengerSettings } from '../../src/messaging/messenger.ts';
-import { applyPushFeedback } from '../../src/messaging/push-feedback.ts';
+import { FanOut } from '../../src/engage/campaigns/fan-out.ts';
+import { Schedule } from '../../src/engage/campaigns/send.ts';
+import { fireCampaigns } from '../../src/engage/campaigns/trigger.ts';
+import { MESSAGES_CHANNEL } from '../../src/engage/campaigns/send-queries.ts';
+import {
+  Messenger,
+  type MessengerDeps,
+  type MessengerSettings,
+} from '../../src/engage/messaging/messenger.ts';
+import { applyPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';

@@ -1,6 +1,6 @@
-import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/events/envelope.ts';
-import type { Emission } from '../../src/fold/effects.ts';
-import { foldBatch, type FoldContext } from '../../src/fold/fold-batch.ts';
+import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/ingest/events/envelope.ts';
+import type { Emission } from '../../src/ledger/fold/effects.ts';
+import { foldBatch, type FoldContext } from '../../src/ledger/fold/fold-batch.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';

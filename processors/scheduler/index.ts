@@ -1,6 +1,6 @@
 import type { FxUrls } from '../../src/config.ts';
-import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/fx/fetch-job.ts';
-import { PROVIDER_DEFAULTS } from '../../src/fx/rate-provider.ts';
+import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/ledger/fx/fetch-job.ts';
+import { PROVIDER_DEFAULTS } from '../../src/ledger/fx/rate-provider.ts';
 import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
 import type { JobWorker } from '../../src/platform/jobs/port.ts';
 import {

@@ -1,7 +1,7 @@
 import { moveMirrorPosition, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
 import { readChangedSends, SENDS_MIRROR, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
-import { encodePlayerEvent, playerKey } from '../../src/events/envelope.ts';
-import { feedbackEventsOf } from '../../src/messaging/feedback-events.ts';
+import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
+import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { MESSAGES } from '../../src/segments/dependencies.ts';

@@ -1,4 +1,4 @@
-import type { ToldSend } from '../messaging/feedback-events.ts';
+import type { ToldSend } from '../engage/messaging/feedback-events.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 

@@ -1,7 +1,7 @@
 import type { Issue } from '../errors.ts';
 import { ApiError } from '../errors.ts';
-import { CUSTOM_PREFIX } from '../events/catalogue.ts';
-import { isEventName } from '../events/validate.ts';
+import { CUSTOM_PREFIX } from '../ingest/events/catalogue.ts';
+import { isEventName } from '../ingest/events/validate.ts';
 import { issuesOf } from '../http/error-handler.ts';
 import { readComparison, type Operand } from './comparison.ts';
 import {

@@ -1,4 +1,4 @@
-import type { MessageStatus } from '../messaging/send-row.ts';
+import type { MessageStatus } from '../engage/messaging/send-row.ts';
 import { conditionsOf, type Condition, type Group } from './conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './fields.ts';
 import { eventSetsOf } from './sql/compile.ts';

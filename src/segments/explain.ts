@@ -1,5 +1,5 @@
 import type { Platform } from '../wiring/platform.ts';
-import { playerNotFound, requirePlayer } from '../players/read.ts';
+import { playerNotFound, requirePlayer } from '../players/profile/read.ts';
 import { readDefinition } from './definition.ts';
 import { explainPlayer } from './evaluation-queries.ts';
 import { selectMemberships } from './membership-queries.ts';

@@ -1,4 +1,4 @@
-import { playerKey } from '../events/envelope.ts';
+import { playerKey } from '../ingest/events/envelope.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { copyChanges, dropMembers } from './evaluation-queries.ts';

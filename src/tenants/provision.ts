@@ -1,6 +1,6 @@
 import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
 import { ApiError } from '../errors.ts';
-import { firstFetch } from '../fx/fetch-job.ts';
+import { firstFetch } from '../ledger/fx/fetch-job.ts';
 import { newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeAccepted, encodePlayerEvent, type DeadLetter } from '../../src/events/envelope.ts';
-import { AppendBatcher } from '../../src/intake/append-batcher.ts';
+import { encodeAccepted, encodePlayerEvent, type DeadLetter } from '../../src/ingest/events/envelope.ts';
+import { AppendBatcher } from '../../src/ingest/intake/append-batcher.ts';
 import {
   MAX_RECORD_BYTES,
   RecordTooLarge,

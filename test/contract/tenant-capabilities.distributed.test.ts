@@ -3,7 +3,7 @@ import type { Config } from '../../src/config.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { startTestService } from '../engines/embedded.ts';
 import { newInstallation } from '../engines/installation.ts';
-import { send } from '../http/intake-client.ts';
+import { send } from '../ingest/intake-client.ts';
 
 test('a configuration saved through one service holds in the other before its cache would have ended', async () => {
   const servers = await newInstallation(inject('servers'));

@@ -5,8 +5,8 @@ import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { openNotifications, type Notifications } from '../../src/platform/postgres/notifications.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
-import { changeTenantConfig } from '../../src/tenant-config/change.ts';
-import type { PatchTenantConfigBody } from '../../src/tenant-config/schema.ts';
+import { changeTenantConfig } from '../../src/tenants/config/change.ts';
+import type { PatchTenantConfigBody } from '../../src/tenants/config/schema.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../../src/tenants/capability-cache.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApiKey } from '../../src/api-keys/create.ts';
+import { createApiKey } from '../../src/tenants/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
-import { startService, type Service } from '../../src/service.ts';
+import { startService, type Service } from '../../src/app/service.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from './no-providers.ts';

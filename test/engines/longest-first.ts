@@ -2,14 +2,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes half a minute on two cores. A fresh clone knows no durations, and would leave some of them to the end. */
 const LONG = [
-  'identity/interleavings.test.ts',
+  'players/identity/interleavings.test.ts',
   'crash/service-kill.test.ts',
-  'start/npm-start.test.ts',
+  'app/npm-start.test.ts',
   'segments/compile.property.test.ts',
   'crash/fan-out-kill.test.ts',
-  'identity/interleavings.model.test.ts',
+  'players/identity/interleavings.model.test.ts',
   'contract/event-log.embedded.test.ts',
-  'http/merge-history.test.ts',
+  'players/identity/merge-history.test.ts',
   'oracle/totals.test.ts',
   'oracle/currencies.test.ts',
   'segments/refresh.test.ts',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { apiEndpoints } from '../../src/http/api-app.ts';
+import { apiEndpoints } from '../../src/app/api-app.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
 /** Bodies that are not JSON. */

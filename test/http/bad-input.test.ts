@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../engines/embedded.ts';
-import { acceptedSoFar, expectError, send } from './intake-client.ts';
-import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from './sound-events.ts';
+import { acceptedSoFar, expectError, send } from '../ingest/intake-client.ts';
+import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from '../ingest/sound-events.ts';
 
 let service: TestService;
 beforeAll(async () => {

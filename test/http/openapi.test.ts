@@ -1,12 +1,12 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/errors.ts';
-import { EVENTS } from '../../src/events/catalogue.ts';
-import { findEventProblem } from '../../src/events/validate.ts';
-import { apiEndpoints } from '../../src/http/api-app.ts';
+import { EVENTS } from '../../src/ingest/events/catalogue.ts';
+import { findEventProblem } from '../../src/ingest/events/validate.ts';
+import { apiEndpoints } from '../../src/app/api-app.ts';
 import type { AnyEndpoint } from '../../src/http/endpoint.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
-import { custom, login, propertiesOf } from './sound-events.ts';
+import { custom, login, propertiesOf } from '../ingest/sound-events.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

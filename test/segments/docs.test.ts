@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
-import { CUSTOM_PREFIX, EVENTS } from '../../src/events/catalogue.ts';
-import { CHANNELS } from '../../src/messaging/channels.ts';
-import { MESSAGE_STATUSES } from '../../src/messaging/send-row.ts';
+import { CUSTOM_PREFIX, EVENTS } from '../../src/ingest/events/catalogue.ts';
+import { CHANNELS } from '../../src/tenants/config/channels.ts';
+import { MESSAGE_STATUSES } from '../../src/engage/messaging/send-row.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import {
   AGGREGATES,

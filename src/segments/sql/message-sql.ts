@@ -1,4 +1,4 @@
-import type { MessageStatus } from '../../messaging/send-row.ts';
+import type { MessageStatus } from '../../engage/messaging/send-row.ts';
 import type { MessageCondition } from '../conditions.ts';
 import type { Window } from '../span.ts';
 import type { Bindings } from './bindings.ts';

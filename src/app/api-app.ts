@@ -1,0 +1,106 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { apiKeyEndpoints } from '../tenants/api-keys/routes.ts';
+import type { Authenticators } from '../auth/authenticators.ts';
+import { campaignEndpoints } from '../engage/campaigns/routes.ts';
+import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
+import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
+import type { Config } from '../config.ts';
+import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
+import { fxEndpoints } from '../ledger/fx/routes.ts';
+import { identityEndpoints } from '../players/identity/routes.ts';
+import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
+import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
+import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
+import { messagingProviderEndpoints } from '../engage/providers/routes.ts';
+import { playerHistoryEndpoints } from '../players/history/routes.ts';
+import { playerEndpoints } from '../players/profile/routes.ts';
+import { reconcileEndpoints } from '../ledger/reconcile/routes.ts';
+import { segmentEndpoints } from '../segments/routes.ts';
+import { templateEndpoints } from '../engage/templates/routes.ts';
+import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
+import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
+import { tenantEndpoints } from '../tenants/routes.ts';
+import type { Platform } from '../wiring/platform.ts';
+import type { Notifications } from '../platform/postgres/notifications.ts';
+import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
+import { installErrorHandling } from '../http/error-handler.ts';
+import { serverOptions } from '../http/server-options.ts';
+import { healthEndpoints } from '../http/health.ts';
+import { INGESTION_DOCS } from './ingestion-docs.ts';
+import { installJsonBody } from '../http/json-body.ts';
+import { openApiDocument } from '../http/openapi.ts';
+import { registerEndpoints } from '../http/register.ts';
+
+/** What the API host needs beside the platform. */
+export interface ApiDeps {
+  auth: Authenticators;
+  notifications: Notifications;
+  capabilities: TenantCapabilityCache;
+  /** With which the credentials of messaging providers are encrypted. */
+  credentials_key: string;
+  /** Whether the process has finished starting: `/readyz` says so. */
+  isStarted: () => boolean;
+}
+
+/** Every endpoint of the API host, for the app itself, its documentation and its tests. */
+export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
+  const { auth, notifications, capabilities, credentials_key } = deps;
+  const messaging = { ...platform, credentials_key, public_url: config.public_url };
+  const endpoints = [
+    ...healthEndpoints(platform, deps.isStarted),
+    ...tenantEndpoints({ ...platform, notifications, auth }),
+    ...tenantConfigEndpoints({ ...platform, notifications, capabilities }),
+    ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
+    ...identityEndpoints(platform),
+    ...playerEndpoints(platform),
+    ...playerHistoryEndpoints(platform),
+    ...segmentEndpoints(platform),
+    ...campaignEndpoints(platform),
+    ...campaignSendEndpoints(platform),
+    ...campaignStatsEndpoints(platform),
+    ...playerMessageEndpoints(platform),
+    ...templateEndpoints(messaging),
+    ...messagingProviderEndpoints(messaging),
+    ...callbackEndpoints(messaging),
+    ...unsubscribeEndpoints(messaging),
+    ...fxEndpoints(platform, config.fx),
+    ...reconcileEndpoints(platform),
+    ...deadLetterEndpoints(platform),
+  ];
+  let text = '';
+  const all = [...endpoints, documentEndpoint(() => text)];
+  text = JSON.stringify(
+    openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
+  );
+  return all;
+}
+
+function documentEndpoint(text: () => string): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    summary: 'This document',
+    access: { mode: 'public' },
+    status: 200,
+    response: z.record(z.string(), z.unknown()),
+    shape: 'raw',
+    errors: [],
+    handle: text,
+  });
+}
+
+/** The API host: every endpoint but event intake, which is answered 404 here (spec part 4). */
+export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
+  const { logger } = platform;
+  const app = fastify(serverOptions(logger));
+  installErrorHandling(app, logger);
+  installJsonBody(app);
+  registerEndpoints(app, apiEndpoints(platform, config, deps), {
+    auth: deps.auth,
+    rate_limiter: platform.rateLimiter,
+    rates: config.rates,
+    idempotency: platform,
+  });
+  return app;
+}

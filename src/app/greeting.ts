@@ -1,0 +1,113 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { createApiKey } from '../tenants/api-keys/create.ts';
+import type { Config } from '../config.ts';
+import { newId } from '../platform/ids.ts';
+import type { Service } from './service.ts';
+import { createTenant } from '../tenants/provision.ts';
+import type { Platform } from '../wiring/platform.ts';
+
+/** What the first start makes, kept in DATA_DIR/dev-credentials.json. */
+export interface DevCredentials {
+  base_url: string;
+  ingest_url: string;
+  tenant_id: string;
+  project_id: string;
+  api_key: string;
+  session_token: string;
+  internal_secret: string;
+  /** Whose session it is. */
+  user_id: string;
+}
+
+const FILE = 'dev-credentials.json';
+/** What every demo's user was before each demo had its own. */
+const FORMER_USER = 'demo-admin';
+
+/**
+ * Says how to use the service that just started. While the development issuer exists, the first start also
+ * makes a demo tenant with a key and a session; later starts keep them and refresh session and addresses.
+ */
+export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
+  const { base_url, ingest_url, auth } = service;
+  if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
+  const file = join(config.data_dir, FILE);
+  const kept = await readKept(file);
+  const demo = kept ?? (await makeDemo(config, platform, service));
+  const credentials: DevCredentials = {
+    ...demo,
+    base_url,
+    ingest_url,
+    session_token: await auth.dev_issuer.issueSession(demo.user_id),
+    internal_secret: auth.internal_secret,
+  };
+  // Put in place at once: a process killed while writing must not lose the demo's key.
+  await writeFile(`${file}.new`, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
+  await rename(`${file}.new`, file);
+  process.stdout.write(instructions(credentials, file));
+}
+
+const demoSchema = z.object({
+  tenant_id: z.string(),
+  project_id: z.string(),
+  api_key: z.string(),
+  user_id: z.string().default(FORMER_USER),
+});
+type Demo = z.infer<typeof demoSchema>;
+
+/** The demo of an earlier start; undefined when its file is lost or unusable. */
+async function readKept(file: string): Promise<Demo | undefined> {
+  try {
+    return demoSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+async function makeDemo(config: Config, platform: Platform, service: Service): Promise<Demo> {
+  const { notifications } = service;
+  const { jobs, postgres } = platform;
+  // A user of its own: one who also belongs to a demo whose file was lost would have to name the tenant each time.
+  const user_id = `demo-admin-${newId().slice(-8)}`;
+  const { tenant_id, project_id } = await createTenant(
+    postgres.service,
+    { notifications, jobs },
+    {
+      name: 'Demo operator',
+      base_currency: 'EUR',
+      project_name: 'Demo casino',
+      admin_user_id: user_id,
+    },
+  );
+  const { key } = await createApiKey(platform, {
+    tenant_id,
+    project_id,
+    name: 'demo',
+    environment: config.service_env,
+  });
+  return { tenant_id, project_id, api_key: key, user_id };
+}
+
+function instructions(c: DevCredentials, file: string): string {
+  const event = {
+    event: 'deposit_confirmed',
+    anonymous_id: 'device-1',
+    properties: { amount: 2500, currency: 'EUR', transaction_id: 'tx-1', payment_method: 'card' },
+  };
+  return `
+The service is running.
+  base API       ${c.base_url}   (OpenAPI: ${c.base_url}/openapi.json)
+  ingestion API  ${c.ingest_url}
+  credentials    ${file}
+
+Send a deposit of 25.00 EUR, then read the player's exact totals:
+
+  curl -s ${c.ingest_url}/v1/events -H 'Authorization: Bearer ${c.api_key}' \\
+    -H 'Content-Type: application/json' -d '${JSON.stringify(event)}'
+
+  curl -s ${c.base_url}/v1/players -H 'Authorization: Bearer ${c.session_token}'
+
+Ctrl-C stops it; the data stays in place.
+`;
+}

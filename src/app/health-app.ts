@@ -1,0 +1,15 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Platform } from '../wiring/platform.ts';
+import { installErrorHandling } from '../http/error-handler.ts';
+import { serverOptions } from '../http/server-options.ts';
+import { healthEndpoints } from '../http/health.ts';
+import { registerPublicEndpoints } from '../http/register.ts';
+
+/** What a process without the API host serves on its port: whether it is well, and its metrics. */
+export function buildHealthApp(platform: Platform, isStarted: () => boolean): FastifyInstance {
+  const { logger } = platform;
+  const app = fastify(serverOptions(logger));
+  installErrorHandling(app, logger);
+  registerPublicEndpoints(app, healthEndpoints(platform, isStarted));
+  return app;
+}

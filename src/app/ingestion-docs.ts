@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { MAX_BATCH_EVENTS } from '../ingest/events/catalogue.ts';
+import { eventSchema } from '../ingest/events/event-schema.ts';
+import type { DocumentedEndpoint } from '../http/openapi.ts';
+
+/** As it is checked (src/ingest/events/validate.ts), which is not by zod. */
+const event = z.unknown().meta(eventSchema());
+
+const shared = {
+  method: 'POST',
+  access: { mode: 'api_key', rate: 'none' },
+  server: 'ingestion',
+  status: 202,
+} as const;
+
+const errors = ['RATE_LIMITED', 'INGESTION_UNAVAILABLE'] as const;
+
+/** The endpoints of the ingestion host, which the API host documents and does not serve. */
+export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
+  {
+    ...shared,
+    path: '/v1/events',
+    summary: 'Ingests one event; 202 once it is durably queued',
+    body: event,
+    response: z.object({
+      ingestion_id: z.uuid(),
+      accepted: z.literal(true),
+      tenant_id: z.uuid(),
+      project_id: z.uuid(),
+    }),
+    errors: [...errors, 'IDENTITY_REQUIRED', 'PROPERTIES_INVALID'],
+  },
+  {
+    ...shared,
+    path: '/v1/events/batch',
+    summary: 'Ingests up to 100 events; the valid ones of a batch are accepted',
+    body: z.strictObject({ events: z.array(event).min(1).max(MAX_BATCH_EVENTS) }),
+    response: z.object({
+      ingestion_id: z.uuid(),
+      accepted: z.int(),
+      rejected: z.array(z.object({ index: z.int(), code: z.string(), reason: z.string() })),
+    }),
+    errors,
+  },
+];

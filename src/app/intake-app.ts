@@ -1,0 +1,32 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import type { ApiKeyPrincipal } from '../auth/api-key.ts';
+import { parseJsonBody } from '../ingest/intake/body.ts';
+import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
+import type { Logger } from '../platform/logger.ts';
+import { installErrorHandling } from '../http/error-handler.ts';
+import { serverOptions } from '../http/server-options.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who sends events; set before the body is read. */
+    apiKey: ApiKeyPrincipal | undefined;
+  }
+}
+
+/** The ingestion host: event intake only (spec part 4). */
+export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstance {
+  const app = fastify(serverOptions(logger));
+  installErrorHandling(app, logger);
+  app.decorateRequest('apiKey', undefined);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, raw, done) => {
+    try {
+      done(null, parseJsonBody(raw as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  app.get('/healthz', () => ({ data: { status: 'ok' } }));
+  registerIntake(app, deps);
+  return app;
+}

@@ -1,0 +1,174 @@
+import { ApiError, validationError, type Issue } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isUuid, newId } from '../../platform/ids.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import {
+  insertCampaign,
+  lockCampaign,
+  selectCampaign,
+  selectNamed,
+  softDeleteCampaign,
+  updateCampaign,
+  type CampaignPlan,
+  type CampaignRef,
+  type CampaignRow,
+} from './queries.ts';
+import type { Place } from '../../tenants/place.ts';
+import { campaignNotFound } from './read.ts';
+import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
+import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
+
+const DEFAULT_ATTRIBUTION_DAYS = 7;
+const DEFAULT_WEIGHT = 100;
+/** While it is in one of these, nothing was sent: everything may be changed. */
+const CHANGEABLE: readonly CampaignStatus[] = ['draft', 'scheduled'];
+
+export interface ChangeDeps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/**
+ * Makes a campaign (spec part 4), with its default variant. A draft, or `scheduled` when `schedule_at` is ahead. Rejects
+ * with VALIDATION_ERROR.
+ */
+export async function createCampaign(
+  { postgres, clock }: ChangeDeps,
+  place: Place,
+  body: CreateCampaignBody,
+): Promise<CampaignRow> {
+  const ref = { ...place, campaign_id: newId() };
+  const now = new Date(clock.now_ms());
+  const plan = planOf(NOTHING, body, now);
+  return postgres.asTenant(place.tenant_id, async (tx) => {
+    await checkNamed(tx, ref, plan, body);
+    await insertCampaign(tx, ref, plan, now);
+    const variant = { name: 'default', label: 'default', template_id: null, weight: DEFAULT_WEIGHT };
+    const variant_ref = { ...ref, variant_id: newId() };
+    await insertVariant(tx, variant_ref, { ...variant, sort_order: 0, is_default: true }, now);
+    return reread(tx, ref);
+  });
+}
+
+/**
+ * Changes a campaign that was not sent. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ */
+export async function changeCampaign(
+  { postgres, clock }: ChangeDeps,
+  ref: CampaignRef,
+  patch: PatchCampaignBody,
+): Promise<CampaignRow> {
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const row = await lockExisting(tx, ref);
+    requireChangeable(row, 'changed');
+    const plan = planOf(row, patch, now);
+    await checkNamed(tx, ref, plan, patch);
+    if (plan.channel !== row.channel) await checkVariants(tx, ref, plan);
+    await updateCampaign(tx, ref, plan, now);
+    return reread(tx, ref);
+  });
+}
+
+/**
+ * Soft delete. Repeating it answers the same. Rejects with CAMPAIGN_NOT_FOUND, or with CAMPAIGN_INVALID_STATUS once it
+ * was sent or cancelled.
+ */
+export async function deleteCampaign(
+  { postgres, clock }: ChangeDeps,
+  ref: CampaignRef,
+): Promise<CampaignRow> {
+  if (!isUuid(ref.campaign_id)) throw campaignNotFound(ref.campaign_id);
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const live = await lockCampaign(tx, ref);
+    if (live !== undefined) {
+      requireChangeable(live, 'deleted');
+      await softDeleteCampaign(tx, ref, now);
+    }
+    return reread(tx, ref);
+  });
+}
+
+/** The campaign, if it is not deleted, locked. Rejects with CAMPAIGN_NOT_FOUND. */
+export async function lockExisting(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
+  const row = isUuid(ref.campaign_id) ? await lockCampaign(tx, ref) : undefined;
+  if (row === undefined) throw campaignNotFound(ref.campaign_id);
+  return row;
+}
+
+/** Throws CAMPAIGN_INVALID_STATUS unless the campaign is draft or scheduled. */
+export function requireChangeable({ status }: CampaignRow, what: string): void {
+  if (CHANGEABLE.includes(status)) return;
+  const message = `the campaign is ${status}: it can be ${what} while it is draft or scheduled`;
+  throw new ApiError('CAMPAIGN_INVALID_STATUS', message);
+}
+
+async function reread(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
+  const [row] = await selectCampaign(tx, ref);
+  if (row === undefined) throw campaignNotFound(ref.campaign_id);
+  return row;
+}
+
+/** What a campaign is before anything is said of it. */
+const NOTHING: Omit<CampaignPlan, 'name' | 'channel'> & Partial<CampaignPlan> = {
+  type: 'broadcast',
+  segment_id: null,
+  template_id: null,
+  provider_id: null,
+  schedule_at: null,
+  trigger_event: null,
+  goal_event: null,
+  goal_attribution_days: null,
+  goal_value_property: null,
+  status: 'draft',
+};
+
+/** What the campaign becomes. A type that nothing fires forgets its event, unless the patch names one: that is refused. */
+function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date): CampaignPlan {
+  const { schedule_at, ...given } = patch;
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  // A row or a whole body has every field between them.
+  const plan = { ...row, ...set } as CampaignPlan;
+  if (plan.type !== 'triggered') {
+    if (typeof given.trigger_event === 'string') {
+      throw validationError([{ path: 'trigger_event', message: 'belongs to campaigns of type triggered' }]);
+    }
+    plan.trigger_event = null;
+  }
+  if (plan.goal_event !== null) plan.goal_attribution_days ??= DEFAULT_ATTRIBUTION_DAYS;
+  if (schedule_at === undefined) return plan;
+  if (schedule_at === null) return { ...plan, schedule_at: null, status: 'draft' };
+  const at = new Date(schedule_at);
+  if (!(at > now))
+    throw validationError([{ path: 'schedule_at', message: 'must be in the future, or null' }]);
+  return { ...plan, schedule_at: at, status: 'scheduled' };
+}
+
+/** What `given` names is there and of the plan's channel; what was named before is not asked for again. */
+async function checkNamed(tx: Tx, place: Place, plan: CampaignPlan, given: PatchCampaignBody): Promise<void> {
+  const { channel, segment_id, template_id, provider_id } = plan;
+  const named = await selectNamed(tx, place, { segment_id, template_id, provider_id });
+  const issues: Issue[] = [];
+  const check = (path: 'template_id' | 'provider_id', found: string | null, what: string) => {
+    if ((given[path] ?? given.channel) === undefined || plan[path] === null) return;
+    if (found === null) issues.push({ path, message: `must be ${what}` });
+    else if (found !== channel) {
+      issues.push({ path, message: `is for ${found}, the campaign's channel is ${channel}` });
+    }
+  };
+  if (typeof given.segment_id === 'string' && !named.segment_exists) {
+    issues.push({ path: 'segment_id', message: 'must be a segment of this project' });
+  }
+  check('template_id', named.template_channel, 'a template of this project');
+  check('provider_id', named.provider_channel, 'a messaging provider of this tenant');
+  if (issues.length > 0) throw validationError(issues);
+}
+
+async function checkVariants(tx: Tx, ref: CampaignRef, { channel }: CampaignPlan): Promise<void> {
+  const mismatched = await selectMismatchedVariants(tx, ref, channel);
+  if (mismatched.length === 0) return;
+  const ids = mismatched.slice(0, 5).map(({ variant_id }) => variant_id);
+  const message = `the templates of variants are of another channel: change or delete ${ids.join(', ')} first`;
+  throw validationError([{ path: 'channel', message }]);
+}

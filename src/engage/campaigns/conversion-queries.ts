@@ -1,0 +1,97 @@
+import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import { isMoneyProperty, MONEY_PROPERTIES } from '../../segments/fields.ts';
+import { Bindings } from '../../segments/sql/bindings.ts';
+import { DECIMAL_SCALE } from '../../segments/sql/comparison-sql.ts';
+import { jsonDecimal } from '../../segments/sql/json-sql.ts';
+import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
+import type { CampaignRef } from './queries.ts';
+
+const LIMITS = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
+
+/** What a campaign is sent for. */
+export interface Goal {
+  event: string;
+  window_ms: number;
+  value_property: string | null;
+}
+
+/** `value` is a number in plain digits: the sum over what was counted, where the goal has a property. */
+export interface VariantConversions {
+  variant_id: string;
+  recipients: string;
+  conversions: string;
+  value: string;
+}
+
+/** The messages of the campaign that went out. */
+const SENDS =
+  `select assumeNotNull(variant_id) as variant, assumeNotNull(sent_at) as at, ${OWNER} from campaign_sends final ` +
+  `where ${SCOPE} and assumeNotNull(campaign_id) = {campaign_id:UUID} and variant_id is not null and sent_at is not null`;
+
+/** How many messages of each variant went out. */
+export async function countRecipients(
+  clickhouse: ClickHouse,
+  ref: CampaignRef,
+): Promise<VariantConversions[]> {
+  return clickhouse.query<VariantConversions>(
+    `select variant as variant_id, toString(count()) as recipients, '0' as conversions, '0' as value
+    from (${SENDS}) group by variant ${LIMITS}`,
+    { ...ref },
+  );
+}
+
+const NO_ID = `toUUID('00000000-0000-0000-0000-000000000000')`;
+
+/**
+ * For each message that went out the first goal event of its player that is not before it, if it lies in the window;
+ * of several at the same moment the first by id. Only events of the time that any window covers are read. Messages and
+ * goals are gone through together from the latest back, so that a player with thousands of both costs no more than as
+ * many players.
+ *
+ * Rejected: `asof join` over goals of distinct times, which took 2.5 times as long (200,000 messages, 800,000 goals);
+ * lists of goals filtered for each message, as fast, but quadratic in one player's.
+ */
+export async function countConversions(
+  clickhouse: ClickHouse,
+  ref: CampaignRef,
+  { event, window_ms, value_property }: Goal,
+): Promise<VariantConversions[]> {
+  const bindings = new Bindings();
+  const name = bindings.bind('String', event);
+  const { worth, nothing } = worthOf(value_property, bindings);
+  return clickhouse.query<VariantConversions>(
+    `with sends as (${SENDS})
+    select variant as variant_id, toString(count()) as recipients, toString(countIf(is_conversion)) as conversions,
+      toString(sumIf(goal_worth, is_conversion)) as value
+    from (
+      select variant, is_send, anyLastIf(worth, not is_send) over later as goal_worth,
+        countIf(not is_send) over later > 0
+          and anyLastIf(at, not is_send) over later < at + toIntervalMillisecond({window_ms:Int64}) as is_conversion
+      from (
+        select owner, at, toUInt8(1) as is_send, variant, ${NO_ID} as id, toUInt16(0) as place, ${nothing} as worth
+        from sends
+        union all
+        select ${OWNER}, occurred_at, toUInt8(0), ${NO_ID}, ingestion_id, event_index, ${worth}
+        from events final
+        where ${SCOPE} and event = ${name} and occurred_at >= (select min(at) from sends)
+          and occurred_at < (select max(at) from sends) + toIntervalMillisecond({window_ms:Int64})
+      )
+      window later as (partition by owner order by at desc, is_send, id desc, place desc
+        rows between unbounded preceding and current row)
+    )
+    where is_send
+    group by variant ${LIMITS}`,
+    { ...bindings.params, ...ref, window_ms },
+  );
+}
+
+/** Money in the base currency at event time, other numbers as they were sent; what is missing or no number is 0. */
+function worthOf(property: string | null, bindings: Bindings): { worth: string; nothing: string } {
+  const none = 'toInt128(0)';
+  if (property === null) return { worth: none, nothing: none };
+  if (isMoneyProperty(property)) {
+    return { worth: `toInt128(ifNull(${MONEY_PROPERTIES[property]}, 0))`, nothing: none };
+  }
+  const worth = jsonDecimal({ column: 'properties', key: property }, bindings);
+  return { worth, nothing: `toDecimal256(0, ${DECIMAL_SCALE})` };
+}

@@ -1,0 +1,48 @@
+import type { Platform } from '../../wiring/platform.ts';
+import { countConversions, countRecipients } from './conversion-queries.ts';
+import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+import { compareVariants } from './significance.ts';
+import { rate } from './stats.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+type Deps = Pick<Platform, 'postgres' | 'clickhouse'>;
+
+/**
+ * What the variants of a campaign came to (spec part 4), as JSON text: values are exact, whatever their digits. Without
+ * a goal nobody has converted, and nothing has won.
+ */
+export async function conversionStatsOf(
+  deps: Deps,
+  ref: CampaignRef,
+  campaign: CampaignRow,
+): Promise<string> {
+  const { campaign_id, goal_event, goal_attribution_days, goal_value_property } = campaign;
+  const window_ms = (goal_attribution_days ?? 0) * DAY_MS;
+  const [variants, counted] = await Promise.all([
+    deps.postgres.readAsTenant(ref.tenant_id, (tx) => selectLiveVariants(tx, ref)),
+    goal_event === null
+      ? countRecipients(deps.clickhouse, ref)
+      : countConversions(deps.clickhouse, ref, {
+          event: goal_event,
+          window_ms,
+          value_property: goal_value_property,
+        }),
+  ]);
+  const by_id = new Map(counted.map((row) => [row.variant_id, row]));
+  const outcomes = variants.map(({ variant_id, name, label, weight }) => {
+    const row = by_id.get(variant_id);
+    const [recipients, conversions] = [Number(row?.recipients ?? 0), Number(row?.conversions ?? 0)];
+    const value = goal_value_property === null ? 'null' : (row?.value ?? '0');
+    return { variant_id, name, label, weight, recipients, conversions, value };
+  });
+  const texts = outcomes.map(({ value, ...one }) => {
+    const fields = { ...one, conversion_rate: rate(one.conversions, one.recipients) };
+    return `${JSON.stringify(fields).slice(0, -1)},"conversion_value":${value}}`;
+  });
+  const { winner_variant_id, significance } =
+    goal_event === null ? { winner_variant_id: null, significance: null } : compareVariants(outcomes);
+  const head = JSON.stringify({ campaign_id, goal_event, goal_attribution_days }).slice(0, -1);
+  const tail = JSON.stringify({ winner_variant_id, significance }).slice(1);
+  return `${head},"variants":[${texts.join(',')}],${tail}`;
+}

@@ -1,0 +1,254 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Channel } from '../../tenants/config/channels.ts';
+import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { CampaignRef } from './queries.ts';
+
+/** Members of one fan-out batch (spec part 8). */
+export const FAN_OUT_BATCH = 1_000;
+
+/** Who a campaign is for. */
+export interface Audience extends CampaignRef {
+  /** Null: nobody. */
+  segment_id: string | null;
+  channel: Channel;
+}
+
+/** Members from one player id (included) to another (not included); null: to the end. */
+export interface MemberRange {
+  from_player_id: string;
+  until_player_id: string | null;
+}
+
+/** A range that waits to become rows. */
+export type FanOutBatch = CampaignRef & MemberRange;
+
+/** What a variant gives to a row. */
+export interface RowVariant {
+  variant_id: string;
+  template_id: string | null;
+}
+
+const EVERYBODY: MemberRange = {
+  from_player_id: '00000000-0000-0000-0000-000000000000',
+  until_player_id: null,
+};
+
+/**
+ * The members `m` of a range with their players `p`: nobody when the segment was deleted, and never a deleted player. Each
+ * player is looked up by its key, whatever the statistics say of tables that have just been filled. `as_sets` joins
+ * both tables as wholes, a fifth of the work for each of very many.
+ */
+function membersSql(
+  tx: Tx,
+  audience: Audience,
+  range: MemberRange,
+  { as_sets }: { as_sets: boolean },
+): PendingQuery<Row[]> {
+  const { tenant_id, project_id, segment_id } = audience;
+  const until = range.until_player_id === null ? tx`` : tx`and m.player_id < ${range.until_player_id}::uuid`;
+  return tx`
+    from segment_members m
+    ${
+      as_sets
+        ? tx`join players p using (tenant_id, project_id, player_id)`
+        : tx`cross join lateral (
+            select * from players p
+            where p.tenant_id = m.tenant_id and p.project_id = m.project_id and p.player_id = m.player_id offset 0) p`
+    }
+    where p.deleted_at is null
+      and m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}::uuid
+      and m.player_id >= ${range.from_player_id}::uuid ${until}
+      and exists (
+        select from segments s
+        where s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
+          and s.deleted_at is null)`;
+}
+
+/**
+ * The commit of the transaction is not waited for: a range that is lost with its rows waits again, and rows of which some
+ * are claimed are not lost, as the commit of the claim, which is waited for, comes after theirs.
+ */
+export function commitLater(tx: Tx): void {
+  void tx`set local synchronous_commit = off`.execute();
+}
+
+/** A member of a segment, with its zone if it has one. */
+export interface Member {
+  player_id: string;
+  timezone: string | null;
+}
+
+/** The members of a range. */
+export async function selectMembers(tx: Tx, audience: Audience, range: MemberRange): Promise<Member[]> {
+  return tx<Member[]>`select p.player_id, p.timezone ${membersSql(tx, audience, range, { as_sets: false })}`;
+}
+
+/** The zones of all members; null: players without one. */
+export async function selectMemberZones(tx: Tx, audience: Audience): Promise<(string | null)[]> {
+  const rows = await askOfAll(
+    tx,
+    audience,
+    (everybody) => tx<Pick<Member, 'timezone'>[]>`select distinct p.timezone ${everybody}`,
+  );
+  return rows.map(({ timezone }) => timezone);
+}
+
+/** How many members there are, how many the gate would let through, and how many have no address. */
+export async function countAudience(
+  tx: Tx,
+  audience: Audience,
+  gate: Gate,
+): Promise<{ recipients_total: number; enqueued: number; no_recipient: number }> {
+  const recipient = recipientSql(tx, audience.channel);
+  const [row] = await askOfAll(
+    tx,
+    audience,
+    (everybody) => tx<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]>`
+      select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
+        count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
+      from (select ${verdictSql(tx, gate, recipient)} as verdict ${everybody} offset 0) j`,
+  );
+  return {
+    recipients_total: Number(row?.recipients_total ?? 0n),
+    enqueued: Number(row?.enqueued ?? 0n),
+    no_recipient: Number(row?.no_recipient ?? 0n),
+  };
+}
+
+/** From so many members on, tables are joined as wholes. */
+const MANY_MEMBERS = 50_000;
+/** Until the transaction ends; for a million of them, instead of files. */
+const MANY_MEMBERS_MEMORY = '128MB';
+
+/** Asks about all members. Where they are many, a planner without statistics would join row by row, by whichever index. */
+async function askOfAll<T extends Row>(
+  tx: Tx,
+  audience: Audience,
+  question: (everybody: PendingQuery<Row[]>) => PendingQuery<T[]>,
+): Promise<readonly T[]> {
+  const as_sets = await hasManyMembers(tx, audience);
+  const asked = () => question(membersSql(tx, audience, EVERYBODY, { as_sets }));
+  if (!as_sets) return asked();
+  const [, rows] = await Promise.all([
+    tx`select set_config('enable_nestloop', 'off', true), set_config('work_mem', ${MANY_MEMBERS_MEMORY}, true)`,
+    asked(),
+    tx`select set_config('enable_nestloop', 'on', true)`,
+  ]);
+  return rows;
+}
+
+async function hasManyMembers(tx: Tx, { tenant_id, project_id, segment_id }: Audience): Promise<boolean> {
+  const rows = await tx`
+    select from segment_members
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
+    offset ${MANY_MEMBERS} limit 1`;
+  return rows.length > 0;
+}
+
+/** Cuts the segment's members into ranges of {@link FAN_OUT_BATCH}. */
+export async function insertBatches(tx: Tx, audience: Audience): Promise<void> {
+  const { tenant_id, project_id, campaign_id, segment_id } = audience;
+  await tx`
+    insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id)
+    select ${tenant_id}, ${project_id}, ${campaign_id}, player_id, lead(player_id) over (order by player_id)
+    from (
+      select player_id, row_number() over (order by player_id) as place
+      from segment_members
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
+    ) m
+    where place % ${FAN_OUT_BATCH} = 1`;
+}
+
+/** Takes a range of the campaign that nobody else works on. It is gone once the transaction commits. */
+export async function takeFirstBatch(tx: Tx, ref: CampaignRef): Promise<FanOutBatch | undefined> {
+  const { tenant_id, project_id, campaign_id } = ref;
+  return takeBatch(
+    tx,
+    tx`tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`,
+  );
+}
+
+/** The same of any campaign but these: of the next one after `last`, so that each has its turn. */
+export async function takeNextBatch(
+  tx: Tx,
+  last: CampaignRef | undefined,
+  but_of: readonly string[],
+): Promise<FanOutBatch | undefined> {
+  const others = tx`campaign_id <> all(${plainArray(but_of)}::text::uuid[])`;
+  if (last === undefined) return takeBatch(tx, others);
+  const { tenant_id, project_id, campaign_id } = last;
+  const after = tx`(tenant_id, project_id, campaign_id) >
+    (${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid)`;
+  return (await takeBatch(tx, tx`${after} and ${others}`)) ?? takeBatch(tx, others);
+}
+
+// Chosen once, and only then joined: as a subquery the planner may have it choose again for every row it looks at, and
+// then all ranges go for one.
+async function takeBatch(tx: Tx, which: PendingQuery<Row[]>): Promise<FanOutBatch | undefined> {
+  const [batch] = await tx<FanOutBatch[]>`
+    with one as materialized (
+      select ctid from campaign_batches where ${which}
+      order by tenant_id, project_id, campaign_id, from_player_id limit 1 for update skip locked
+    )
+    delete from campaign_batches b using one where b.ctid = one.ctid
+    returning b.tenant_id, b.project_id, b.campaign_id, b.from_player_id, b.until_player_id`;
+  return batch;
+}
+
+/** Nobody further of this campaign becomes a row, but for ranges that somebody works on: that one sees it, too. */
+export async function deleteBatches(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: CampaignRef,
+): Promise<void> {
+  await tx`
+    with free as materialized (
+      select ctid from campaign_batches
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
+      for update skip locked
+    )
+    delete from campaign_batches b using free where b.ctid = free.ctid`;
+}
+
+/** What the rows of a batch have in common, and who gets which variant. */
+export interface NewRows {
+  audience: Audience;
+  provider_id: string | null;
+  /** By player. */
+  choices: ReadonlyMap<string, RowVariant>;
+}
+
+/** Makes rows for players: queued, or with the reason why not. A row that is there already stays. */
+export async function insertRows(
+  tx: Tx,
+  { audience, provider_id, choices }: NewRows,
+  gate: Gate,
+): Promise<void> {
+  const { tenant_id, project_id, campaign_id, channel } = audience;
+  const recipient = recipientSql(tx, channel);
+  const variants = [...new Set(choices.values())];
+  const places = new Map(variants.map((variant, i) => [variant, i + 1]));
+  // Each player is looked up by its key, whatever the statistics say.
+  await tx`
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
+      provider_id, recipient, status, error_code, enqueued_at)
+    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel},
+      (${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[])[j.variant],
+      (${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[])[j.variant],
+      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
+    from (
+      select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient} as recipient,
+        ${verdictSql(tx, gate, recipient)} as verdict
+      from unnest(
+        ${plainArray([...choices.keys()])}::text::uuid[],
+        ${plainArray([...choices.values()].map((variant) => places.get(variant) ?? null))}::text::integer[]
+      ) as c (player_id, variant)
+      cross join lateral (
+        select * from players p
+        where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = c.player_id offset 0) p
+      where p.deleted_at is null
+      offset 0
+    ) j
+    on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
+}

@@ -1,0 +1,73 @@
+import { tenantGateAt } from '../messaging/gate-at.ts';
+import { variantChooser } from '../messaging/variant-choice.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { Rests } from '../../platform/rests.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import {
+  commitLater,
+  deleteBatches,
+  insertRows,
+  selectMembers,
+  takeNextBatch,
+  type FanOutBatch,
+} from './fan-out-queries.ts';
+import { notifyMessengers } from './send-queries.ts';
+import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+
+/** Turns waiting ranges of members into rows (spec part 4), of one campaign after the other. */
+export class FanOut {
+  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #rests = new Rests();
+  #last: CampaignRef | undefined;
+
+  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+    this.#platform = platform;
+  }
+
+  /**
+   * One range; false when none waits. Range and rows change places in one transaction: whoever dies within it leaves the
+   * range to the next. A cancelled campaign gets no further rows, and one whose range fails rests: it holds up no other.
+   */
+  async turn(): Promise<boolean> {
+    const { postgres, clock, logger } = this.#platform;
+    let taken: FanOutBatch | undefined;
+    try {
+      return await postgres.service.begin(async (tx) => {
+        commitLater(tx);
+        taken = await takeNextBatch(tx, this.#last, this.#rests.ids());
+        if (taken === undefined) return false;
+        this.#last = taken;
+        const campaign = await selectLiveCampaign(tx, taken);
+        if (campaign?.status === 'sending') await fanOutBatch(tx, campaign, taken, new Date(clock.now_ms()));
+        else await deleteBatches(tx, taken);
+        return true;
+      });
+    } catch (error) {
+      if (taken === undefined) throw error;
+      const { campaign_id } = taken;
+      this.#rests.begin(campaign_id);
+      logger.warn({ err: error, campaign_id }, 'a range of members failed; the campaign rests');
+      return true;
+    }
+  }
+}
+
+/** Makes the rows of one range of members. */
+export async function fanOutBatch(
+  tx: Tx,
+  campaign: CampaignRow,
+  batch: FanOutBatch,
+  now: Date,
+): Promise<void> {
+  const { tenant_id, project_id, campaign_id, ...range } = batch;
+  const { segment_id, channel, provider_id } = campaign;
+  const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
+  const members = await selectMembers(tx, audience, range);
+  if (members.length === 0) return;
+  const gate = await tenantGateAt(tx, audience, now, () => members.map(({ timezone }) => timezone));
+  const variants = await selectLiveVariants(tx, audience);
+  const variantOf = variantChooser(campaign_id, variants);
+  const choices = new Map(members.map(({ player_id }) => [player_id, variantOf(player_id)]));
+  await insertRows(tx, { audience, provider_id, choices }, gate);
+  await notifyMessengers(tx, audience);
+}

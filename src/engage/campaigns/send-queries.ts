@@ -1,0 +1,73 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { CampaignRef } from './queries.ts';
+
+/** NOTIFY channel: of the campaign in the payload there are messages to be sent, or members to be walked. */
+export const MESSAGES_CHANNEL = 'messages';
+
+/** Tells the messengers that there is something to do, once the transaction commits. */
+export async function notifyMessengers(tx: Tx, { campaign_id }: { campaign_id: string }): Promise<void> {
+  await tx`select pg_notify(${MESSAGES_CHANNEL}, ${campaign_id})`;
+}
+
+/** Templates of these ids that exist, with whether they may be sent. */
+export async function selectTemplateStates(
+  tx: Tx,
+  { tenant_id, project_id }: Pick<CampaignRef, 'tenant_id' | 'project_id'>,
+  template_ids: readonly string[],
+): Promise<{ template_id: string; name: string; is_active: boolean }[]> {
+  return tx<{ template_id: string; name: string; is_active: boolean }[]>`
+    select template_id, name, status = 'active' as is_active from templates
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      and template_id in ${tx(template_ids)}`;
+}
+
+/** The campaign goes out, through this provider. */
+export async function markSending(tx: Tx, ref: CampaignRef, provider_id: string, now: Date): Promise<void> {
+  await tx`
+    update campaigns
+    set status = 'sending', provider_id = ${provider_id}, started_at = ${now}, last_error = null, updated_at = ${now}
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
+}
+
+export async function markCancelled(tx: Tx, ref: CampaignRef, now: Date): Promise<void> {
+  await tx`
+    update campaigns set status = 'cancelled', finished_at = ${now}, updated_at = ${now}
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
+}
+
+/** A scheduled campaign that could not be sent waits as a draft for somebody to look. */
+export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, now: Date): Promise<void> {
+  await tx`
+    update campaigns set status = 'draft', schedule_at = null, last_error = ${message}, updated_at = ${now}
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}
+      and status = 'scheduled' and schedule_at <= ${now}`;
+}
+
+/** Scheduled campaigns that are due, without these, the longest waiting first. */
+export async function selectDueCampaigns(
+  sql: Tx,
+  now: Date,
+  but_not: readonly string[],
+  limit: number,
+): Promise<CampaignRef[]> {
+  return sql<CampaignRef[]>`
+    select tenant_id, project_id, campaign_id from campaigns
+    where status = 'scheduled' and deleted_at is null and schedule_at <= ${now}
+      and campaign_id <> all(${plainArray(but_not)}::text::uuid[])
+    order by schedule_at limit ${limit}`;
+}
+
+/** Campaigns without anything left to make or to send are sent. Triggered ones go on until they are cancelled. */
+export async function finishCampaigns(sql: Tx, now: Date): Promise<void> {
+  await sql`
+    update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}
+    where c.status = 'sending' and c.type <> 'triggered'
+      and not exists (
+        select from campaign_batches b
+        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
+      and not exists (
+        select from message_sends s
+        where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.campaign_id = c.campaign_id
+          and s.status in ('queued', 'sending'))`;
+}

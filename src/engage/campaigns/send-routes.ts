@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { campaignResourceOf } from './campaign-json.ts';
+import { campaignNotFound, requireCampaign } from './read.ts';
+import { campaignResource } from './schema.ts';
+import { cancelCampaign, startCampaign } from './send.ts';
+
+const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+
+const sendResult = z.object({
+  campaign_id: z.uuid(),
+  recipients_total: z.int(),
+  enqueued: z.int(),
+  no_recipient: z.int(),
+  enqueued_at: z.iso.datetime(),
+});
+
+/** Sending and cancelling campaigns (spec part 4). */
+export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/send',
+      summary:
+        'Sends the campaign to the members of its segment; the rest of a large one follows in the background',
+      access: write,
+      status: 200,
+      response: sendResult,
+      idempotent: true,
+      errors: [
+        'CAMPAIGN_NOT_FOUND',
+        'CAMPAIGN_INVALID_STATUS',
+        'TEMPLATE_NOT_ACTIVE',
+        'PROVIDER_NOT_CONFIGURED',
+        'VALIDATION_ERROR',
+      ],
+      handle: ({ caller: { tenant_id, project_id }, params, once }) => {
+        const { id: campaign_id = '' } = params;
+        if (!isUuid(campaign_id)) throw campaignNotFound(campaign_id);
+        const ref = { tenant_id, project_id, campaign_id };
+        const now = new Date(deps.clock.now_ms());
+        return once(tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now)));
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/cancel',
+      summary: 'Cancels the campaign: what a provider already has goes out, nothing else does',
+      access: write,
+      status: 200,
+      response: campaignResource,
+      errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
+      handle: async ({ caller: { tenant_id, project_id }, params }) => {
+        const { id: campaign_id = '' } = params;
+        if (!isUuid(campaign_id)) throw campaignNotFound(campaign_id);
+        const ref = { tenant_id, project_id, campaign_id };
+        await cancelCampaign(deps, ref);
+        return envelope(campaignResourceOf(ref, await requireCampaign(deps.postgres, ref)));
+      },
+    }),
+  ];
+}

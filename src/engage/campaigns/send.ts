@@ -1,0 +1,191 @@
+import { ApiError, validationError } from '../../errors.ts';
+import { tenantGateAt } from '../messaging/gate-at.ts';
+import { selectProviderFor } from '../providers/queries.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { Rests } from '../../platform/rests.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import {
+  countAudience,
+  insertBatches,
+  selectMemberZones,
+  takeFirstBatch,
+  type Audience,
+} from './fan-out-queries.ts';
+import { fanOutBatch } from './fan-out.ts';
+import {
+  lockCampaign,
+  selectCampaign,
+  selectLiveVariants,
+  type CampaignRef,
+  type CampaignRow,
+} from './queries.ts';
+import { campaignNotFound } from './read.ts';
+import {
+  finishCampaigns,
+  markCancelled,
+  markSending,
+  markUnsendable,
+  notifyMessengers,
+  selectDueCampaigns,
+  selectTemplateStates,
+} from './send-queries.ts';
+
+/** The answer to sending a campaign (spec part 4): what the gate says of its members at that moment. */
+export interface SendResult {
+  campaign_id: string;
+  recipients_total: number;
+  enqueued: number;
+  no_recipient: number;
+  enqueued_at: string;
+}
+
+/**
+ * Sends a campaign within the caller's transaction: cuts the members into batches and makes the rows of the first. The
+ * others follow one by one. `requireReady` throws unless it may be sent. Rejects with CAMPAIGN_NOT_FOUND,
+ * CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign
+ * has no event.
+ */
+export async function startCampaign(
+  tx: Tx,
+  ref: CampaignRef,
+  now: Date,
+  requireReady = (campaign: CampaignRow) => requireStatus(campaign, ['draft', 'scheduled'], 'sent'),
+): Promise<SendResult> {
+  // Counting takes a while where there are many members. Until something is written or locked, it holds up nobody.
+  const [found] = await selectCampaign(tx, ref);
+  if (found === undefined || found.deleted_at !== null) throw campaignNotFound(ref.campaign_id);
+  requireReady(found);
+  const counts = found.type === 'triggered' ? NOBODY_YET : await count(tx, { ...ref, ...found }, now);
+  const campaign = await lockCampaign(tx, ref);
+  if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
+  requireReady(campaign);
+  requireStartable(campaign);
+  await requireTemplates(tx, ref);
+  const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
+  await markSending(tx, ref, provider_id, now);
+  await notifyMessengers(tx, ref);
+  const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
+  if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
+  return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
+}
+
+/** A triggered campaign finds its players one by one. */
+const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
+
+async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
+  const gate = await tenantGateAt(tx, audience, now, () => selectMemberZones(tx, audience));
+  return countAudience(tx, audience, gate);
+}
+
+async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, now: Date): Promise<void> {
+  await insertBatches(tx, audience);
+  const first = await takeFirstBatch(tx, audience);
+  if (first !== undefined) await fanOutBatch(tx, campaign, first, now);
+}
+
+/**
+ * Cancels a campaign (spec part 3): what a provider has goes its way, what is queued is skipped by the messenger, and no
+ * further rows are made. Rejects with CAMPAIGN_NOT_FOUND or CAMPAIGN_INVALID_STATUS.
+ */
+export async function cancelCampaign(
+  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  ref: CampaignRef,
+): Promise<void> {
+  const now = new Date(clock.now_ms());
+  await postgres.asTenant(ref.tenant_id, async (tx) => {
+    const campaign = await lockCampaign(tx, ref);
+    if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
+    requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
+    await markCancelled(tx, ref, now);
+    await notifyMessengers(tx, ref);
+  });
+}
+
+/** How many due campaigns are started in one turn. */
+const MAX_DUE = 20;
+
+/** Sends campaigns that are due, and ends those that are done. */
+export class Schedule {
+  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #rests = new Rests();
+
+  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+    this.#platform = platform;
+  }
+
+  /** Whether there may be more that is due. A campaign that cannot be sent is a draft again; one that fails rests. */
+  async turn(): Promise<boolean> {
+    const { postgres, clock, logger } = this.#platform;
+    const now = new Date(clock.now_ms());
+    await finishCampaigns(postgres.service, now);
+    const due = await selectDueCampaigns(postgres.service, now, this.#rests.ids(), MAX_DUE);
+    for (const ref of due) {
+      const { campaign_id } = ref;
+      try {
+        await postgres.patient.begin((tx) => startCampaign(tx, ref, now, requireDue(now)));
+      } catch (error) {
+        if (error instanceof NotDue) continue;
+        if (error instanceof ApiError) {
+          await markUnsendable(postgres.service, ref, error.message, now);
+          logger.warn({ err: error, campaign_id }, 'a scheduled campaign could not be sent');
+        } else {
+          this.#rests.begin(campaign_id);
+          logger.warn({ err: error, campaign_id }, 'a scheduled campaign failed; it rests');
+        }
+      }
+    }
+    return due.length === MAX_DUE;
+  }
+}
+
+/** Another one was quicker, or it was put off. */
+class NotDue extends Error {
+  override readonly name = 'NotDue';
+}
+
+function requireDue(now: Date) {
+  return ({ status, schedule_at }: CampaignRow): void => {
+    if (status !== 'scheduled' || schedule_at === null || schedule_at > now) throw new NotDue();
+  };
+}
+
+function requireStatus({ status }: CampaignRow, allowed: readonly string[], done: string): void {
+  if (allowed.includes(status)) return;
+  const message = `a campaign that is ${status} cannot be ${done}: it must be ${allowed.join(' or ')}`;
+  throw new ApiError('CAMPAIGN_INVALID_STATUS', message);
+}
+
+function requireStartable({ type, trigger_event }: CampaignRow): void {
+  if (type === 'journey') {
+    throw validationError([{ path: 'type', message: 'a campaign of type journey is sent by its journey' }]);
+  }
+  if (type === 'triggered' && trigger_event === null) {
+    throw validationError([
+      { path: 'trigger_event', message: 'must name the event that fires the campaign' },
+    ]);
+  }
+}
+
+/** A template that was deleted fails its rows one by one; one that is there must be active. */
+async function requireTemplates(tx: Tx, ref: CampaignRef): Promise<void> {
+  const variants = await selectLiveVariants(tx, ref);
+  const ids = variants.flatMap(({ template_id }) => (template_id === null ? [] : [template_id]));
+  if (ids.length === 0) return;
+  const idle = (await selectTemplateStates(tx, ref, ids)).filter(({ is_active }) => !is_active);
+  if (idle.length === 0) return;
+  const names = idle.map(({ template_id }) => template_id).join(', ');
+  throw new ApiError('TEMPLATE_NOT_ACTIVE', `make these templates active first: ${names}`);
+}
+
+/** The campaign's own provider, or else the oldest active one of its channel. */
+async function chooseProvider(
+  tx: Tx,
+  tenant_id: string,
+  { provider_id, channel }: CampaignRow,
+): Promise<string> {
+  const found = await selectProviderFor(tx, tenant_id, channel, provider_id);
+  if (found === undefined || found.deleted_at !== null || found.status !== 'active') {
+    throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
+  }
+  return found.provider_id;
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
+import { readPage } from '../../http/keyset-page.ts';
+import { sendResource } from '../messaging/schema.ts';
+import { sendResourceOf, type SendRow } from '../messaging/send-row.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { conversionStatsOf } from './conversion-stats.ts';
+import type { CampaignRef } from './queries.ts';
+import { findCampaign } from './read.ts';
+import { countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
+import {
+  campaignStats,
+  conversionStats,
+  filterOf,
+  recipientsQuery,
+  type RecipientsQuery,
+} from './stats-schema.ts';
+import { statsOf } from './stats.ts';
+
+/** What became of campaigns (spec part 4). */
+export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    status: 200,
+    errors: ['CAMPAIGN_NOT_FOUND'],
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/stats',
+      summary: 'How far the messages have come; each counts for every stage it has been through',
+      response: campaignStats,
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        const campaign = await findCampaign(deps.postgres, ref);
+        const [counted] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
+        if (counted === undefined) throw new Error('an aggregate gave no row');
+        return envelope(statsOf(campaign, counted));
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/recipients',
+      summary: 'The messages of a campaign, also those that were skipped, by player',
+      query: recipientsQuery,
+      response: z.array(sendResource),
+      shape: 'list',
+      handle: ({ caller, params, query }) => recipientsPage(deps, refOf(caller, params), query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/conversion-stats',
+      summary: 'Per variant: who was sent a message, and who of them came to the goal in time',
+      response: conversionStats,
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        const campaign = await findCampaign(deps.postgres, ref);
+        return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
+      },
+    }),
+  ];
+}
+
+/** The id in lower case, as Postgres writes it. */
+function refOf(
+  { tenant_id, project_id }: ProjectSession,
+  params: Readonly<Record<string, string>>,
+): CampaignRef {
+  return { tenant_id, project_id, campaign_id: (params['id'] ?? '').toLowerCase() };
+}
+
+async function recipientsPage(
+  { postgres }: Platform,
+  ref: CampaignRef,
+  { cursor, limit, status }: RecipientsQuery,
+): Promise<string> {
+  const { project_id, campaign_id } = ref;
+  await findCampaign(postgres, ref);
+  const { rows, next_cursor } = await readPage<SendRow, RecipientPosition>(
+    {
+      scope: { kind: 'recipients', project_id, filters: { campaign_id, status } },
+      shape: [isUuid, isUuid],
+      positionOf: (row) => [row.player_id, row.send_id],
+      select: (after, count) =>
+        postgres.readAsTenant(ref.tenant_id, (tx) => listRecipients(tx, ref, filterOf(status), after, count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(rows.map(sendResourceOf), { next_cursor });
+}

@@ -1,0 +1,88 @@
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { Place } from '../../tenants/place.ts';
+import type { Audience, RowVariant } from './fan-out-queries.ts';
+import type { CampaignRow } from './queries.ts';
+
+/** A campaign that is fired by events. */
+export type ArmedCampaign = Pick<CampaignRow, 'campaign_id' | 'segment_id' | 'channel' | 'provider_id'> & {
+  tenant_id: string;
+  project_id: string;
+  trigger_event: string;
+  started_at: Date;
+};
+
+/** Every campaign of these projects that waits for its event. */
+export async function selectArmedCampaigns(sql: Tx, places: readonly Place[]): Promise<ArmedCampaign[]> {
+  return sql<ArmedCampaign[]>`
+    select tenant_id, project_id, campaign_id, segment_id, channel, provider_id, trigger_event, started_at
+    from campaigns
+    where (tenant_id, project_id) in (
+        select * from unnest(
+          ${plainArray(places.map(({ tenant_id }) => tenant_id))}::text::uuid[],
+          ${plainArray(places.map(({ project_id }) => project_id))}::text::uuid[]))
+      and status = 'sending' and type = 'triggered' and trigger_event is not null`;
+}
+
+/** An event that fires a campaign for its player, with the variant that the player gets. */
+export interface Firing {
+  player_id: string;
+  /** Names the event. */
+  occasion: string;
+  properties: Record<string, unknown>;
+  variant: RowVariant;
+}
+
+/** The zones of players; null: without one. */
+export async function selectPlayerZones(
+  tx: Tx,
+  { tenant_id, project_id }: Pick<Audience, 'tenant_id' | 'project_id'>,
+  player_ids: readonly string[],
+): Promise<(string | null)[]> {
+  const rows = await tx<{ timezone: string | null }[]>`
+    select distinct timezone from players
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and player_id = any(${plainArray(player_ids)}::text::uuid[])`;
+  return rows.map(({ timezone }) => timezone);
+}
+
+/** Makes rows for those who are in the segment; an event that has fired before fires nothing. Returns how many. */
+export async function insertFirings(
+  tx: Tx,
+  audience: Audience & { provider_id: string | null },
+  firings: readonly Firing[],
+  gate: Gate,
+): Promise<number> {
+  const { tenant_id, project_id, campaign_id, segment_id, channel, provider_id } = audience;
+  const recipient = recipientSql(tx, channel);
+  const { count } = await tx`
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, occasion, player_id, channel, template_id,
+      variant_id, provider_id, recipient, status, error_code, context, enqueued_at)
+    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.occasion, j.player_id, ${channel}, j.template_id,
+      j.variant_id, ${provider_id}, j.recipient,
+      ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
+    from (
+      select p.tenant_id, p.project_id, p.player_id, f.occasion, f.template_id, f.variant_id, f.context::jsonb as context,
+        ${recipient} as recipient, ${verdictSql(tx, gate, recipient)} as verdict
+      from unnest(
+        ${plainArray(firings.map(({ player_id }) => player_id))}::text::uuid[],
+        ${textArray(firings.map(({ occasion }) => occasion))}::text::text[],
+        ${plainArray(firings.map(({ variant }) => variant.variant_id))}::text::uuid[],
+        ${plainArray(firings.map(({ variant }) => variant.template_id))}::text::uuid[],
+        ${textArray(firings.map(({ properties }) => JSON.stringify(properties)))}::text::text[]
+      ) as f (player_id, occasion, variant_id, template_id, context)
+      cross join lateral (
+        select * from players p
+        where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = f.player_id offset 0) p
+      where p.deleted_at is null and exists (
+        select from segment_members m
+        join segments s on s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
+          and s.deleted_at is null
+        where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.segment_id = ${segment_id}::uuid
+          and m.player_id = p.player_id)
+      offset 0
+    ) j
+    on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
+  return count;
+}

@@ -1,0 +1,124 @@
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { tenantGateAt } from '../messaging/gate-at.ts';
+import { variantChooser } from '../messaging/variant-choice.ts';
+import type { LogRecord } from '../../platform/event-log/port.ts';
+import { isDataError } from '../../platform/postgres/retry.ts';
+import type { Place } from '../../tenants/place.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { selectLiveCampaign, selectLiveVariants } from './queries.ts';
+import { notifyMessengers } from './send-queries.ts';
+import {
+  insertFirings,
+  selectArmedCampaigns,
+  selectPlayerZones,
+  type ArmedCampaign,
+} from './trigger-queries.ts';
+
+type TriggerDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+
+/** How long before it is received an event may have happened to fire still: a device may have been without a network. */
+const LONGEST_DELAY_MS = 24 * 3_600_000;
+
+/** How a resolved event begins, up to its name. What stands before the name is of our writing. */
+const BEGINS = /^\{"tenant_id":"([\da-f-]{36})","project_id":"([\da-f-]{36})","event":"(?:[^"\\]|\\.)*",/;
+
+/**
+ * Fires triggered campaigns by resolved events: one row per event, for players who are in the segment at that time. A
+ * repeated event fires once. Where no campaign waits, one question is asked.
+ *
+ * An event fires what was sent before it was received, if it was received within 24 hours of happening. So an event that
+ * a device kept for an hour fires, also one from just before the campaign was sent; a history that is imported does
+ * not, however long the campaign has been waiting.
+ *
+ * Where a campaign's own data is refused, that is logged, and its events of this batch fire nothing: the others' go on.
+ * Rejects with every other error, so that the batch is repeated.
+ */
+export async function fireCampaigns(deps: TriggerDeps, records: readonly LogRecord[]): Promise<void> {
+  const { byBeginning, places } = grouped(records);
+  if (places.length === 0) return;
+  const read = new Map<string, PlayerEvent[]>();
+  for (const campaign of await selectArmedCampaigns(deps.postgres.service, places)) {
+    const beginning = beginningOf(campaign);
+    const values = byBeginning.get(beginning);
+    if (values === undefined) continue;
+    const events = read.get(beginning) ?? values.map((value) => JSON.parse(value) as PlayerEvent);
+    read.set(beginning, events);
+    const firing = events.filter((event) => mayFire(event, campaign));
+    if (firing.length > 0) await fireOrSkip(deps, campaign, firing);
+  }
+}
+
+/** The values of records by how they begin, which says what an event is and whose, and the projects they are of. */
+function grouped(records: readonly LogRecord[]): { byBeginning: Map<string, string[]>; places: Place[] } {
+  const byBeginning = new Map<string, string[]>();
+  const places = new Map<string, Place>();
+  for (const { value } of records) {
+    const [beginning, tenant_id, project_id] = BEGINS.exec(value) ?? [];
+    if (beginning === undefined || tenant_id === undefined || project_id === undefined) continue;
+    const values = byBeginning.get(beginning);
+    if (values === undefined) {
+      byBeginning.set(beginning, [value]);
+      places.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
+    } else values.push(value);
+  }
+  return { byBeginning, places: [...places.values()] };
+}
+
+/** How the events begin that fire the campaign. */
+function beginningOf({ tenant_id, project_id, trigger_event }: ArmedCampaign): string {
+  return `{"tenant_id":"${tenant_id}","project_id":"${project_id}","event":${JSON.stringify(trigger_event)},`;
+}
+
+function mayFire({ occurred_at, received_at }: PlayerEvent, { started_at }: ArmedCampaign): boolean {
+  return received_at >= started_at.getTime() && occurred_at >= received_at - LONGEST_DELAY_MS;
+}
+
+async function fireOrSkip(
+  deps: TriggerDeps,
+  campaign: ArmedCampaign,
+  events: readonly PlayerEvent[],
+): Promise<void> {
+  try {
+    await fire(deps, campaign, events);
+  } catch (error) {
+    const code = refusalOf(error);
+    if (code === undefined) throw error;
+    // Not the error itself: Postgres quotes rows.
+    const { campaign_id } = campaign;
+    deps.logger.error(
+      { campaign_id, code, events: events.length },
+      'a triggered campaign could not be fired',
+    );
+  }
+}
+
+/** What refuses a campaign's data: Postgres, or what computes with it. Undefined for any other error. */
+function refusalOf(error: unknown): string | undefined {
+  if (isDataError(error)) return error.code;
+  return error instanceof RangeError || error instanceof TypeError ? error.name : undefined;
+}
+
+async function fire(
+  { postgres, clock }: TriggerDeps,
+  campaign: ArmedCampaign,
+  events: readonly PlayerEvent[],
+): Promise<void> {
+  const { campaign_id } = campaign;
+  const now = new Date(clock.now_ms());
+  await postgres.service.begin(async (tx) => {
+    // Cancelled meanwhile: it fires no more.
+    const current = await selectLiveCampaign(tx, campaign);
+    if (current?.status !== 'sending') return;
+    const variants = await selectLiveVariants(tx, campaign);
+    const player_ids = [...new Set(events.map(({ player_id }) => player_id))];
+    const gate = await tenantGateAt(tx, campaign, now, () => selectPlayerZones(tx, campaign, player_ids));
+    const variantOf = variantChooser(campaign_id, variants);
+    const firings = events.map(({ player_id, ingestion_id, event_index, properties }) => ({
+      player_id,
+      occasion: `${ingestion_id}:${event_index}`,
+      properties,
+      variant: variantOf(player_id),
+    }));
+    if ((await insertFirings(tx, campaign, firings, gate)) > 0) await notifyMessengers(tx, campaign);
+  });
+}

@@ -1,0 +1,132 @@
+import { ApiError, validationError } from '../../errors.ts';
+import { isUuid, newId } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { lockExisting, requireChangeable, type ChangeDeps } from './change.ts';
+import {
+  selectLiveVariants,
+  selectNamed,
+  type CampaignRef,
+  type CampaignRow,
+  type VariantRow,
+} from './queries.ts';
+import { variantNotFound } from './read.ts';
+import type { CreateVariantBody, PatchVariantBody } from './schema.ts';
+import {
+  insertVariant,
+  setDefaultVariant,
+  softDeleteVariant,
+  updateVariant,
+  type VariantRef,
+} from './variant-queries.ts';
+
+/** Of one campaign. */
+const MAX_VARIANTS = 50;
+
+/**
+ * Adds a variant to a campaign that was not sent; the first one takes the place of the default variant. Rejects with
+ * CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ */
+export async function createVariant(
+  { postgres, clock }: ChangeDeps,
+  campaign: CampaignRef,
+  { name, label = name, template_id, weight, sort_order }: CreateVariantBody,
+): Promise<VariantRow> {
+  const ref = { ...campaign, variant_id: newId() };
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const row = await lockExisting(tx, ref);
+    requireChangeable(row, 'given variants');
+    await checkTemplate(tx, ref, row, template_id);
+    const others = (await selectLiveVariants(tx, ref)).filter((one) => !one.is_default);
+    if (others.length >= MAX_VARIANTS) {
+      throw validationError([{ path: '', message: `a campaign has at most ${MAX_VARIANTS} variants` }]);
+    }
+    if (others.length === 0) await setDefaultVariant(tx, ref, 'given way', now);
+    const last = Math.max(-1, ...others.map((one) => one.sort_order));
+    const plan = { name, label, template_id, weight, sort_order: sort_order ?? last + 1 };
+    await insertVariant(tx, ref, { ...plan, is_default: false }, now);
+    return pick(tx, ref);
+  });
+}
+
+/**
+ * Changes a variant of a campaign that was not sent; the weight also later, for what is sent afterwards (spec part 4).
+ * The default variant has the campaign's template, which is changed there. Rejects with CAMPAIGN_NOT_FOUND,
+ * VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ */
+export async function changeVariant(
+  { postgres, clock }: ChangeDeps,
+  ref: VariantRef,
+  patch: PatchVariantBody,
+): Promise<VariantRow> {
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const campaign = await lockExisting(tx, ref);
+    const row = await pick(tx, ref);
+    if (!isReweighing(patch)) requireChangeable(campaign, 'changed');
+    const { template_id = row.template_id } = patch;
+    if (patch.template_id !== undefined && template_id !== row.template_id) {
+      if (row.is_default) {
+        const message = "the default variant has the campaign's template: change it there, or add a variant";
+        throw validationError([{ path: 'template_id', message }]);
+      }
+      await checkTemplate(tx, ref, campaign, patch.template_id);
+    }
+    const { name = row.name, label = row.label, weight = row.weight, sort_order = row.sort_order } = patch;
+    await updateVariant(tx, ref, { name, label, template_id, weight, sort_order }, now);
+    return pick(tx, ref);
+  });
+}
+
+/**
+ * Soft delete; when it was the last explicit one, the default variant comes back. Resolves with the variant as it was.
+ * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS, or with CONFLICT for the default one.
+ */
+export async function deleteVariant({ postgres, clock }: ChangeDeps, ref: VariantRef): Promise<VariantRow> {
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const campaign = await lockExisting(tx, ref);
+    const row = await pick(tx, ref);
+    requireChangeable(campaign, 'left by variants');
+    if (row.is_default) {
+      throw new ApiError(
+        'CONFLICT',
+        'a campaign has at least one variant: the default one goes when another comes',
+      );
+    }
+    await softDeleteVariant(tx, ref, now);
+    if ((await selectLiveVariants(tx, ref)).length === 0) await setDefaultVariant(tx, ref, 'back', now);
+    return row;
+  });
+}
+
+async function pick(tx: Tx, ref: VariantRef): Promise<VariantRow> {
+  const wanted = isUuid(ref.variant_id) ? ref.variant_id.toLowerCase() : undefined;
+  const row = (await selectLiveVariants(tx, ref)).find(({ variant_id }) => variant_id === wanted);
+  if (row === undefined) throw variantNotFound(ref.variant_id);
+  return row;
+}
+
+/** Whether nothing but the weight changes: it applies to what is sent afterwards, and to nothing that was sent. */
+function isReweighing(patch: PatchVariantBody): boolean {
+  return Object.keys(patch).every((key) => key === 'weight');
+}
+
+async function checkTemplate(
+  tx: Tx,
+  ref: CampaignRef,
+  { channel }: CampaignRow,
+  template_id: string,
+): Promise<void> {
+  const { template_channel } = await selectNamed(tx, ref, {
+    segment_id: null,
+    template_id,
+    provider_id: null,
+  });
+  if (template_channel === channel) return;
+  const message =
+    template_channel === null
+      ? 'must be a template of this project'
+      : `is for ${template_channel}, the campaign's channel is ${channel}`;
+  throw validationError([{ path: 'template_id', message }]);
+}

@@ -1,0 +1,217 @@
+import type { PendingQuery, Row } from 'postgres';
+import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import { SEND_STATUSES } from '../send-row.ts';
+import type { Callback, Receipt } from './callback.ts';
+
+type Fragment = PendingQuery<Row[]>;
+
+/** A provider as far as checking its signature is concerned. */
+export interface CallbackProvider {
+  tenant_id: string;
+  provider_id: string;
+  kind: string;
+  config: Record<string, unknown>;
+  credentials: Buffer | null;
+}
+
+/** The provider, of whichever tenant: its id is what names the tenant, its signature what proves it. */
+export async function findCallbackProvider(
+  sql: Tx,
+  provider_id: string,
+): Promise<CallbackProvider | undefined> {
+  const rows = await sql<CallbackProvider[]>`
+    select tenant_id, provider_id, kind, config, credentials
+    from messaging_providers
+    where provider_id = ${provider_id} and deleted_at is null`;
+  return rows[0];
+}
+
+/**
+ * Writes what a provider told; returns how many messages it changed something about. Of those messages only that were
+ * given to it. Somebody who complains or unsubscribes is suppressed whatever message it was about: each new address of
+ * no message that is known counts too.
+ */
+export async function applyCallbacks(
+  tx: Tx,
+  provider: { tenant_id: string; provider_id: string },
+  callbacks: readonly Callback[],
+  now: Date,
+): Promise<number> {
+  return apply(tx, provider, foundOf(tx, provider, callbacks), now);
+}
+
+/** Writes what players' devices told of pushes that these players got; returns how many messages it changed. */
+export async function applyReceipts(
+  tx: Tx,
+  tenant_id: string,
+  receipts: readonly Receipt[],
+  now: Date,
+): Promise<number> {
+  return apply(tx, { tenant_id, provider_id: null }, receivedOf(tx, tenant_id, receipts), now);
+}
+
+/**
+ * Applies `found`. Everything is the earliest time or the furthest status of what was told, so that neither order nor
+ * repetition matters: who opens it was delivered it. A time from before the message was handed over counts as the moment
+ * it was; where that is not recorded, what is told first stands for it. Of rows that failed only those are changed that
+ * may have gone out after all. What changes nothing leaves the row as it is.
+ */
+async function apply(
+  tx: Tx,
+  { tenant_id, provider_id }: { tenant_id: string; provider_id: string | null },
+  found: Fragment,
+  now: Date,
+): Promise<number> {
+  const mayBeOut = tx`s.status = 'failed' and s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE')`;
+  const rank = tx`case when ${mayBeOut} then ${rankOf(tx, tx`'sending'`)} else ${rankOf(tx, tx`s.status`)} end`;
+  const isFurther = tx`t.rank > ${rank}`;
+  // Every access names all its keys at once. Looking for each alone, which a planner with statistics of a table that
+  // has grown since may think cheap, reads all messages of a project a thousand times.
+  const settled = tx`
+    select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
+  const written = tx<{ applied: number }[]>`
+    with ${found}, ${toldOf(tx)}, changed as (
+      update message_sends s set
+        status = case when ${isFurther} then t.step else s.status end,
+        error_code = case
+          when not ${isFurther} then s.error_code
+          when t.step = 'failed' then 'DELIVERY_FAILED' end,
+        provider_id = coalesce(s.provider_id, ${provider_id}::uuid),
+        provider_message_id = coalesce(s.provider_message_id, t.message_id),
+        counted_at = coalesce(s.counted_at, t.sent_at),
+        sent_at = coalesce(s.sent_at, t.sent_at),
+        delivered_at = least(s.delivered_at, t.delivered_at),
+        opened_at = least(s.opened_at, t.opened_at),
+        clicked_at = least(s.clicked_at, t.clicked_at),
+        bounced_at = least(s.bounced_at, t.bounced_at),
+        messenger_id = null,
+        retry_at = null,
+        changed_xid = pg_current_xact_id()
+      from told t
+      where s.tenant_id = ${tenant_id} and s.project_id = t.project_id and s.send_id = t.send_id
+        and s.project_id = any(array(select project_id from told)) and s.send_id = any(array(select send_id from told))
+        and t.rank is not null
+        and (${isFurther}
+          or (s.sent_at is null and t.sent_at is not null)
+          or least(s.delivered_at, t.delivered_at) is distinct from s.delivered_at
+          or least(s.opened_at, t.opened_at) is distinct from s.opened_at
+          or least(s.clicked_at, t.clicked_at) is distinct from s.clicked_at
+          or least(s.bounced_at, t.bounced_at) is distinct from s.bounced_at)
+      returning s.send_id
+    ), to_suppress as (
+      select send_id, channel, recipient as address, reason from told where reason is not null and recipient is not null
+      union all
+      select null, 'email', lower(address), reason
+      from given
+      where reason in ('complaint', 'unsubscribe') and address like '%_@_%' and n not in (select n from found)
+    ), suppressed as (
+      insert into suppressions (tenant_id, channel, address, reason, created_at)
+      select distinct on (channel, address) ${tenant_id}::uuid, channel, address, reason, ${now}::timestamptz
+      from to_suppress
+      order by channel, address, reason
+      on conflict do nothing
+      returning channel, address
+    )
+    select count(*)::integer as applied from (
+      select send_id::text as what from changed
+      union
+      select coalesce(a.send_id::text, a.address) from to_suppress a join suppressed using (channel, address)
+    ) a`;
+  const [, rows] = await Promise.all([settled, written]);
+  return rows[0]?.applied ?? 0;
+}
+
+/** How far a status is. */
+function rankOf(tx: Tx, status: Fragment): Fragment {
+  return tx`array_position(${plainArray(SEND_STATUSES)}::text::text[], ${status})`;
+}
+
+/** Whether a message `s` may have gone out, so that something can be told of it. */
+function mayBeTold(tx: Tx): Fragment {
+  return tx`(s.status <> 'capped' and (s.error_code is null
+    or s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE', 'DELIVERY_FAILED')))`;
+}
+
+/**
+ * What `found` holds of a message `s`. Nothing happened to it before it was handed over, as far as that is known, nor
+ * before it was there at all, whatever the clock of who told it says.
+ */
+function itsColumns(tx: Tx): Fragment {
+  return tx`s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient,
+        greatest(s.enqueued_at, s.counted_at) as not_before`;
+}
+
+/** `given`: what a provider told, numbered; `found`: the messages it is about. */
+function foundOf(
+  tx: Tx,
+  { tenant_id, provider_id }: { tenant_id: string; provider_id: string },
+  c: readonly Callback[],
+): Fragment {
+  return tx`given as (
+      select n, send_id, message_id, address, step, reason,
+        'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
+      from unnest(
+        ${plainArray(c.map((r) => r.send_id))}::text::uuid[], ${textArray(c.map((r) => r.provider_message_id))}::text::text[],
+        ${textArray(c.map((r) => r.address))}::text::text[], ${plainArray(c.map((r) => r.step))}::text::text[],
+        ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[]
+      ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, n)
+    ), by_our_id as (
+      select g.n, ${itsColumns(tx)}
+      from given g
+      join message_sends s on s.send_id = g.send_id
+      where s.tenant_id = ${tenant_id}
+        and s.project_id = any(array(select project_id from projects where tenant_id = ${tenant_id}))
+        and s.send_id = any(array(select send_id from given where send_id is not null))
+        and (s.provider_id = ${provider_id} or s.provider_id is null) and ${mayBeTold(tx)}
+    ), by_their_id as (
+      select g.n, ${itsColumns(tx)}
+      from given g
+      join message_sends s on s.provider_message_id = g.message_id
+      where s.tenant_id = ${tenant_id} and s.provider_id = ${provider_id}
+        and s.provider_message_id = any(array(select message_id from given where message_id is not null))
+        and g.n not in (select n from by_our_id) and (g.address is null or g.address = lower(s.recipient))
+        and ${mayBeTold(tx)}
+    ), found as (
+      select * from by_our_id union all select * from by_their_id
+    )`;
+}
+
+/** `given`: what devices told, numbered; `found`: the pushes it is about. */
+function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment {
+  return tx`given as (
+      select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
+        null::text as reason, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
+      from unnest(
+        ${plainArray(r.map(({ project_id }) => project_id))}::text::uuid[],
+        ${plainArray(r.map(({ player_id }) => player_id))}::text::uuid[],
+        ${plainArray(r.map(({ send_id }) => send_id))}::text::uuid[],
+        ${plainArray(r.map(({ step }) => step))}::text::text[], ${plainArray(r.map(({ at_ms }) => at_ms))}::text::bigint[]
+      ) with ordinality as g (project_id, player_id, send_id, step, at_ms, n)
+    ), found as (
+      select g.n, ${itsColumns(tx)}
+      from given g
+      join message_sends s on s.project_id = g.project_id and s.send_id = g.send_id and s.player_id = g.player_id
+      where s.tenant_id = ${tenant_id} and s.project_id = any(array(select project_id from given))
+        and s.send_id = any(array(select send_id from given)) and s.channel = 'push' and ${mayBeTold(tx)}
+    )`;
+}
+
+/** `told`: what is told of each message that was found. */
+function toldOf(tx: Tx): Fragment {
+  const rank = rankOf(tx, tx`g.step`);
+  return tx`told as (
+      select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
+        max(${rank}) as rank,
+        (array_agg(g.step order by ${rank} desc nulls last))[1] as step,
+        min(c.at) filter (where g.step <> 'failed') as sent_at,
+        min(c.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
+        min(c.at) filter (where g.step in ('opened', 'clicked')) as opened_at,
+        min(c.at) filter (where g.step = 'clicked') as clicked_at,
+        min(c.at) filter (where g.step = 'bounced') as bounced_at
+      from found m
+      join given g using (n)
+      cross join lateral (select greatest(g.at, m.not_before) as at) c
+      group by m.project_id, m.send_id, m.channel, m.recipient
+    )`;
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { signatureRefused } from '../../../errors.ts';
+import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
+import { envelope } from '../../../http/envelope.ts';
+import { unseal } from '../../providers/credentials.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { isUuid } from '../../../platform/ids.ts';
+import type { Postgres } from '../../../platform/postgres/port.ts';
+import { applyAll } from './apply.ts';
+import { findCallbackProvider, type CallbackProvider } from './callback-queries.ts';
+import { isSignedBySendgrid, readSendgridBody } from './sendgrid.ts';
+import { isSignedByTwilio, readTwilioBody } from './twilio.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+  credentials_key: string;
+  /** Where providers find this service. */
+  public_url: string;
+}
+
+// Unknown ids are refused like bad signatures, so nothing of them is checked before.
+const id = z.string().optional().meta({ format: 'uuid' });
+const provider_id = id.describe('The messaging provider whose callbacks they are');
+
+const response = z.object({
+  received: z.int().describe('Events in the body'),
+  applied: z.int().describe('Messages that they changed something about'),
+});
+
+/** What providers tell of messages (spec part 4). */
+export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
+  return [sendgridEndpoint(deps), twilioEndpoint(deps)];
+}
+
+function sendgridEndpoint({ postgres, clock }: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/messaging-webhooks/sendgrid',
+    summary: "SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints",
+    access: { mode: 'webhook' },
+    raw_types: ['application/json'],
+    query: z.object({ provider_id }),
+    status: 200,
+    response,
+    errors: [],
+    async handle({ caller, query }) {
+      const now_ms = clock.now_ms();
+      const provider = await requireProvider(postgres, query.provider_id, 'sendgrid');
+      if (!isSignedBySendgrid(caller, provider.config['webhook_public_key'], now_ms))
+        throw signatureRefused();
+      const events = readSendgridBody(caller.body, now_ms);
+      const callbacks = events.filter((event) => event !== undefined);
+      const applied = await applyAll(postgres, provider, callbacks, now_ms);
+      return envelope({ received: events.length, applied });
+    },
+  });
+}
+
+function twilioEndpoint({ postgres, clock, credentials_key, public_url }: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/messaging-webhooks/twilio',
+    summary: "Twilio's status callbacks of messages",
+    access: { mode: 'webhook' },
+    raw_types: ['application/x-www-form-urlencoded'],
+    query: z.object({ provider_id, send_id: id.describe('The message') }),
+    status: 200,
+    response,
+    errors: [],
+    async handle({ caller, query }) {
+      const now_ms = clock.now_ms();
+      const provider = await requireProvider(postgres, query.provider_id, 'twilio');
+      const { credentials } = provider;
+      const secrets = credentials === null ? {} : unseal(credentials_key, provider, credentials);
+      if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
+      const callback = readTwilioBody(caller.body, query.send_id, now_ms);
+      const applied = await applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);
+      return envelope({ received: 1, applied });
+    },
+  });
+}
+
+/** Whoever names no provider of the kind is told no more than who signs badly. */
+async function requireProvider(
+  postgres: Postgres,
+  provider_id: string | undefined,
+  kind: string,
+): Promise<CallbackProvider> {
+  const found =
+    provider_id !== undefined && isUuid(provider_id)
+      ? await findCallbackProvider(postgres.service, provider_id)
+      : undefined;
+  if (found?.kind !== kind) throw signatureRefused();
+  return found;
+}

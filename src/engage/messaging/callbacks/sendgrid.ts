@@ -1,0 +1,104 @@
+import { createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { ApiError, validationError } from '../../../errors.ts';
+import type { SignedRequest } from '../../../http/endpoint.ts';
+import { isUuid } from '../../../platform/ids.ts';
+import type { Callback, Step, SuppressionReason } from './callback.ts';
+
+/** How far a signature's time may be from ours, either way (spec part 8). */
+const WINDOW_S = 300;
+const SIGNATURE = 'x-twilio-email-event-webhook-signature';
+const TIMESTAMP = 'x-twilio-email-event-webhook-timestamp';
+
+/** Other events (processed, deferred, …) change nothing. */
+const STEPS: ReadonlyMap<string, Step> = new Map([
+  ['delivered', 'delivered'],
+  ['open', 'opened'],
+  ['click', 'clicked'],
+  ['bounce', 'bounced'],
+  ['dropped', 'failed'],
+]);
+const SUPPRESSIONS: ReadonlyMap<string, SuppressionReason> = new Map([
+  ['spamreport', 'complaint'],
+  ['unsubscribe', 'unsubscribe'],
+  ['group_unsubscribe', 'unsubscribe'],
+]);
+
+/**
+ * Whether SendGrid signed the request with the key pair whose public half (`webhook_public_key`: SPKI as base64, or as
+ * PEM) is configured, and not long ago: ECDSA over P-256 and SHA-256 of timestamp and body.
+ */
+export function isSignedBySendgrid(
+  { headers, body }: SignedRequest,
+  public_key: unknown,
+  now_ms: number,
+): boolean {
+  const [signature, timestamp] = [headers[SIGNATURE], headers[TIMESTAMP]];
+  if (typeof signature !== 'string' || typeof timestamp !== 'string') return false;
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now_ms - Number(timestamp) * 1000) > WINDOW_S * 1000)
+    return false;
+  const key = typeof public_key === 'string' ? readKey(public_key) : undefined;
+  if (key === undefined) return false;
+  const signed = Buffer.concat([Buffer.from(timestamp), body]);
+  return verify('sha256', signed, key, Buffer.from(signature, 'base64'));
+}
+
+function readKey(text: string): KeyObject | undefined {
+  const der = Buffer.from(text.replace(/-----[A-Z ]+-----/g, ''), 'base64');
+  try {
+    const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What a signed body tells, event by event; one that cannot be read tells nothing, since the whole batch would come
+ * again and again. Throws BODY_MALFORMED (no JSON) or VALIDATION_ERROR (no list).
+ */
+export function readSendgridBody(body: Buffer, now_ms: number): (Callback | undefined)[] {
+  const events = parse(body);
+  if (!Array.isArray(events)) throw validationError([{ path: '', message: 'must be a list of events' }]);
+  return events.map((event) => readEvent(event, now_ms));
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch (cause) {
+    throw new ApiError('BODY_MALFORMED', 'the body is not valid JSON', { cause });
+  }
+}
+
+function readEvent(event: unknown, now_ms: number): Callback | undefined {
+  if (typeof event !== 'object' || event === null) return undefined;
+  const { event: name, type, send_id, sg_message_id, email, timestamp } = event as Record<string, unknown>;
+  if (typeof name !== 'string') return undefined;
+  const step = STEPS.get(name);
+  const suppression = name === 'bounce' ? bounceReason(type) : SUPPRESSIONS.get(name);
+  if (step === undefined && suppression === undefined) return undefined;
+  // What stands before the first dot is the id that was answered when the message was handed over.
+  const [provider_message_id = ''] = storable(sg_message_id)?.split('.', 1) ?? [];
+  return {
+    send_id: typeof send_id === 'string' && isUuid(send_id) ? send_id : null,
+    provider_message_id: provider_message_id === '' ? null : provider_message_id,
+    // Messages handed over together share their id.
+    address: storable(email)?.toLowerCase() ?? null,
+    step: step ?? null,
+    suppression: suppression ?? null,
+    at_ms: isPast(timestamp, now_ms) ? timestamp * 1000 : now_ms,
+  };
+}
+
+/** A blocked message may get through another day; any other bounce is for good. */
+function bounceReason(type: unknown): SuppressionReason | undefined {
+  return type === 'blocked' ? undefined : 'bounce';
+}
+
+function storable(text: unknown): string | undefined {
+  return typeof text === 'string' && text.length <= 512 && !text.includes('\0') ? text : undefined;
+}
+
+function isPast(seconds: unknown, now_ms: number): seconds is number {
+  return Number.isInteger(seconds) && (seconds as number) > 0 && (seconds as number) * 1000 <= now_ms;
+}

@@ -1,0 +1,79 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { ApiError } from '../../../errors.ts';
+import type { SignedRequest } from '../../../http/endpoint.ts';
+import { isUuid } from '../../../platform/ids.ts';
+import type { Callback, Step } from './callback.ts';
+
+/** Many times what a status callback needs; what is larger is not looked at. */
+const MAX_BODY_BYTES = 65_536;
+
+/** Other statuses (accepted, queued, sending, …) change nothing. */
+const STEPS: ReadonlyMap<string, Step> = new Map([
+  ['sent', 'sent'],
+  ['delivered', 'delivered'],
+  ['read', 'opened'],
+  ['undelivered', 'bounced'],
+  ['failed', 'failed'],
+  ['canceled', 'failed'],
+]);
+
+/**
+ * Whether Twilio signed the request with the account's `auth_token`: HMAC-SHA1 over the URL that it called and the
+ * form's parameters in order of name. `public_url` is where it finds us. The signature has no time, so a request can be
+ * sent again for ever; that is harmless, because what it tells is applied once however often it comes.
+ * Throws PAYLOAD_TOO_LARGE.
+ */
+export function isSignedByTwilio(
+  { url, headers, body }: SignedRequest,
+  auth_token: unknown,
+  public_url: string,
+): boolean {
+  const signature = headers['x-twilio-signature'];
+  if (body.length > MAX_BODY_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', 'the body is over 64 KiB');
+  if (typeof signature !== 'string' || typeof auth_token !== 'string' || auth_token === '') return false;
+  const parameters = signedText(new URLSearchParams(body.toString()));
+  const given = Buffer.from(signature, 'base64');
+  return spellingsOf(public_url).some((origin) => {
+    const wanted = createHmac('sha1', auth_token).update(`${origin}${url}${parameters}`).digest();
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  });
+}
+
+/** Each name with its different values, all in order. */
+function signedText(parameters: URLSearchParams): string {
+  const byName = new Map<string, Set<string>>();
+  for (const [name, value] of parameters) byName.set(name, (byName.get(name) ?? new Set()).add(value));
+  return [...byName.keys()]
+    .sort()
+    .flatMap((name) => [...(byName.get(name) ?? [])].sort().map((value) => name + value))
+    .join('');
+}
+
+/** Some of Twilio's systems sign the URL with its port, some without, whichever it was called by. */
+function spellingsOf(public_url: string): string[] {
+  const { protocol, hostname, port, pathname } = new URL(public_url);
+  const path = pathname.replace(/\/+$/, '');
+  const usual = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+  return [public_url, `${protocol}//${hostname}${path}`, `${protocol}//${hostname}:${usual}${path}`];
+}
+
+/** What a signed status callback tells; undefined: nothing. It carries no time of its own. */
+export function readTwilioBody(
+  body: Buffer,
+  send_id: string | undefined,
+  now_ms: number,
+): Callback | undefined {
+  const parameters = new URLSearchParams(body.toString());
+  const status = parameters.get('MessageStatus') ?? parameters.get('SmsStatus') ?? '';
+  const step = STEPS.get(status);
+  if (step === undefined) return undefined;
+  const sid = parameters.get('MessageSid') ?? parameters.get('SmsSid');
+  return {
+    send_id: send_id !== undefined && isUuid(send_id) ? send_id : null,
+    provider_message_id: sid !== null && /^\w{1,64}$/.test(sid) ? sid : null,
+    address: null,
+    step,
+    suppression: null,
+    at_ms: now_ms,
+  };
+}

@@ -1,0 +1,97 @@
+import type { PendingQuery, Row } from 'postgres';
+import { textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
+import type { GateRules } from './gate.ts';
+
+// The gate decides for many players at once, next to their rows: one expression for counting, fan-out, sending and tests.
+
+type Fragment = PendingQuery<Row[]>;
+
+/** The rules at a moment, with the zones in which it is quiet then. */
+export interface Gate extends GateRules {
+  now: Date;
+  quiet_zones: readonly string[];
+  /** Those that were asked about; of others nothing is known. */
+  known_zones: readonly string[];
+}
+
+/** Where the player `p` is reached; null where it cannot be. */
+export function recipientSql(tx: Tx, channel: Channel): Fragment {
+  if (channel === 'email') return tx`nullif(p.email, '')`;
+  if (channel === 'sms') return tx`nullif(p.phone, '')`;
+  return tx`nullif(case when jsonb_typeof(p.custom_attributes -> 'push_token') = 'string'
+    then p.custom_attributes ->> 'push_token' end, '')`;
+}
+
+/**
+ * Why a message to the player `p` at `recipient` must not go out; null: it may. Who asked for no messages at all comes
+ * before what the tenant's rules say. A recipient that is nowhere kept as allowed is not: it fails closed.
+ */
+export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment): Fragment {
+  return tx`case
+    when p.player_id is null or p.deleted_at is not null then 'SKIPPED_NO_RECIPIENT'
+    when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'
+    when p.status = 'banned' then 'SKIPPED_BANNED'
+    when p.cooldown_until > ${gate.now} then 'SKIPPED_COOLDOWN'
+    when ${recipient} is null then 'SKIPPED_NO_RECIPIENT'
+    when exists (
+      select from suppressions x
+      where x.tenant_id = p.tenant_id and x.channel = ${gate.channel} and x.address = lower(${recipient})
+    ) then 'SKIPPED_SUPPRESSED'
+    when not ${consentSql(tx, gate)} then 'SKIPPED_NO_CONSENT'
+    ${capSql(tx, gate)}
+    ${quietSql(tx, gate)}
+  end`;
+}
+
+/** The status of a row by the `verdict` of `j`: `may_go` where there is none. */
+export function statusSql(tx: Tx, may_go: 'queued' | 'sending'): Fragment {
+  return tx`case when j.verdict is null then ${may_go} when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped'
+    else 'failed' end`;
+}
+
+function consentSql(tx: Tx, { channel, consent_required }: Gate): Fragment {
+  return tx`coalesce(consent_to(p.custom_attributes, ${channel}), ${!consent_required})`;
+}
+
+/** Rows that may have gone out in the last 24 hours and 7 days, this moment included. */
+function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
+  if (per_day === null && per_week === null) return tx``;
+  const { day, week } = {
+    day: new Date(now.getTime() - 86_400_000),
+    week: new Date(now.getTime() - 604_800_000),
+  };
+  // By player alone: a planner without statistics takes the primary key, which begins with the tenant, for as good.
+  const recent = tx`select * from message_sends m
+    where m.player_id = p.player_id and m.counted_at > ${per_week === null ? day : week}`;
+  const fewest = Math.min(...[per_day, per_week].filter((cap) => cap !== null));
+  if (fewest === 0) return tx`when true then 'SKIPPED_FREQUENCY_CAP'`;
+  // Most have had fewer than any cap; whether that is so costs half of counting.
+  return tx`when exists (${recent} offset ${fewest - 1}) and (
+      select count(*) filter (where s.counted_at > ${day}) >= coalesce(${per_day}::bigint, ${NO_CAP})
+        or count(*) >= coalesce(${per_week}::bigint, ${NO_CAP})
+      from (${recent} offset 0) s
+      where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.channel = ${channel}
+    ) then 'SKIPPED_FREQUENCY_CAP'`;
+}
+
+/** More messages than anybody has. */
+const NO_CAP = 2n ** 62n;
+
+/** Whether it is known of the player `p` if it is quiet there: somebody may have come since zones were asked about. */
+export function isZoneKnownSql(tx: Tx, { quiet_hours, known_zones }: Gate): Fragment {
+  if (quiet_hours === null) return tx`true`;
+  return tx`coalesce(coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, known_zones)}, true)`;
+}
+
+function quietSql(tx: Tx, { quiet_hours, quiet_zones }: Gate): Fragment {
+  if (quiet_hours === null || quiet_zones.length === 0) return tx``;
+  return tx`when coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, quiet_zones)}
+    then 'SKIPPED_QUIET_HOURS'`;
+}
+
+/** As a subquery the list is read once, not for every player. */
+function anyOf(tx: Tx, texts: readonly string[]): Fragment {
+  return tx`any((select ${textArray(texts)}::text::text[])::text[])`;
+}

@@ -1,0 +1,297 @@
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
+import { isZoneKnownSql, recipientSql, statusSql, verdictSql, type Gate } from './gate-queries.ts';
+
+/** The messages of one campaign that wait to be sent. */
+export interface SendQueue {
+  tenant_id: string;
+  project_id: string;
+  campaign_id: string;
+  channel: Channel;
+  provider_id: string;
+  /** Nothing more goes out, so it needs no provider. */
+  is_cancelled: boolean;
+}
+
+/** Queues that are looked at in one turn. */
+export const MAX_QUEUES = 200;
+
+/**
+ * The campaigns that have messages to send, after this one, found by hopping from one to the next in the index of open
+ * messages.
+ */
+export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueue[]> {
+  const beyond =
+    after === undefined
+      ? sql``
+      : sql`and (s.tenant_id, s.project_id, s.campaign_id) >
+          (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.campaign_id}::uuid)`;
+  const next = sql`select s.tenant_id, s.project_id, s.campaign_id from message_sends s
+    where s.status in ('queued', 'sending') and s.campaign_id is not null`;
+  return sql<SendQueue[]>`
+    with recursive hop as (
+      (${next} ${beyond} order by s.tenant_id, s.project_id, s.campaign_id limit 1)
+      union all
+      select n.* from hop cross join lateral (
+        ${next} and (s.tenant_id, s.project_id, s.campaign_id) > (hop.tenant_id, hop.project_id, hop.campaign_id)
+        order by s.tenant_id, s.project_id, s.campaign_id limit 1) n
+    )
+    select c.tenant_id, c.project_id, c.campaign_id, c.channel, c.provider_id, c.status = 'cancelled' as is_cancelled
+    from (select * from hop limit ${MAX_QUEUES}) h
+    join campaigns c using (tenant_id, project_id, campaign_id)
+    where c.provider_id is not null
+    order by c.tenant_id, c.project_id, c.campaign_id`;
+}
+
+/** Lets one at a time decide who of the project gets what, so that no cap is exceeded by two that do not see each other. */
+export async function tryLockMessages(tx: Tx, { tenant_id, project_id }: SendQueue): Promise<boolean> {
+  const key = `messages ${tenant_id} ${project_id}`;
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${key}, 0)) as locked`;
+  return row?.locked ?? false;
+}
+
+/** How many messages of the queue are due, up to `limit`. */
+export async function countDue(sql: Tx, queue: SendQueue, now: Date, limit: number): Promise<number> {
+  const [row] = await sql<{ due: number }[]>`
+    select count(*)::integer as due from (${dueSql(sql, queue, now, limit)}) d`;
+  return row?.due ?? 0;
+}
+
+/** The zones of the players whose messages come next. */
+export async function selectQueuedZones(
+  tx: Tx,
+  queue: SendQueue,
+  now: Date,
+  limit: number,
+): Promise<(string | null)[]> {
+  const rows = await tx<{ timezone: string | null }[]>`
+    select distinct p.timezone
+    from (${dueSql(tx, queue, now, limit)}) d
+    cross join lateral (
+      select timezone from players p
+      where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0) p`;
+  return rows.map(({ timezone }) => timezone);
+}
+
+function dueSql(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id, is_cancelled }: SendQueue,
+  now: Date,
+  limit: number,
+) {
+  // What goes out no more need not wait for it.
+  const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
+  return tx`
+    select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
+    from message_sends s
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+      and s.status = 'queued' ${is_due}
+    order by s.send_id limit ${limit}`;
+}
+
+/** A row of a queue after the gate: to be sent by us, or skipped. */
+export interface ClaimedSend {
+  send_id: string;
+  status: 'sending' | 'failed' | 'capped';
+  player_id: string;
+  template_id: string | null;
+  recipient: string;
+  attempts: number;
+  context: unknown;
+  external_id: string | null;
+  email: string | null;
+  phone: string | null;
+  timezone: string | null;
+  default_currency_code: string;
+  current_tier_code: string | null;
+  custom_attributes: Record<string, unknown>;
+}
+
+/** Who claims, and on which terms. */
+export interface ClaimTerms {
+  messenger_id: string;
+  limit: number;
+  /** Without a provider, messages fail. */
+  has_provider: boolean;
+  /** What was accepted before this moment is folded. */
+  fenced_at: Date;
+}
+
+/**
+ * Passes the oldest due messages of a queue through the gate: those that may go out are `sending` by `messenger_id` and
+ * count for the caps from now on, before anything leaves. Of a player's several messages one is taken at a time, and none of a
+ * player whose zone `gate` does not know yet. Returns what it has written.
+ */
+export async function claimSends(
+  tx: Tx,
+  queue: SendQueue,
+  { messenger_id, limit, has_provider, fenced_at }: ClaimTerms,
+  gate: Gate,
+): Promise<ClaimedSend[]> {
+  const recipient = recipientSql(tx, queue.channel);
+  return tx<ClaimedSend[]>`
+    with due as (
+      ${dueSql(tx, queue, gate.now, limit)} for update of s skip locked
+    ), judged as (
+      select d.ctid, ${recipient} as recipient,
+        row_number() over (partition by d.player_id order by d.send_id) as turn,
+        case
+          when c.status = 'cancelled' then 'SKIPPED_CANCELLED'
+          when t.template_id is null then 'SKIPPED_TEMPLATE_MISSING'
+          when not ${has_provider} then 'PROVIDER_NOT_CONFIGURED'
+          else ${verdictSql(tx, gate, recipient)}
+        end as verdict,
+        ${isZoneKnownSql(tx, gate)} as is_zone_known
+      from due d
+      join lateral (
+        select status from campaigns c
+        where c.tenant_id = d.tenant_id and c.project_id = d.project_id and c.campaign_id = ${queue.campaign_id} offset 0
+      ) c on true
+      left join lateral (
+        select * from players p
+        where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0
+      ) p on true
+      left join lateral (
+        select template_id from templates t
+        where t.tenant_id = d.tenant_id and t.project_id = d.project_id and t.template_id = d.template_id
+          and t.deleted_at is null and t.status = 'active' offset 0
+      ) t on true
+      offset 0
+    ), written as (
+      update message_sends m set
+        status = ${statusSql(tx, 'sending')},
+        error_code = j.verdict,
+        recipient = coalesce(j.recipient, m.recipient),
+        messenger_id = case when j.verdict is null then ${messenger_id}::uuid end,
+        counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
+        attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
+      from judged j
+      -- By the place of the row that was locked: no index is asked twice, nor the wrong one.
+      where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
+      returning m.*
+    )
+    select w.send_id, w.status, w.player_id, w.template_id, w.recipient, w.attempts, w.context,
+      p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code, p.custom_attributes
+    from written w
+    left join lateral (
+      select * from players p
+      where p.tenant_id = w.tenant_id and p.project_id = w.project_id and p.player_id = w.player_id offset 0
+    ) p on w.status = 'sending'`;
+}
+
+/** A template as messages are made from it. */
+export interface SourceTemplate {
+  template_id: string;
+  channel: Channel;
+  subject: string | null;
+  preheader: string | null;
+  body: string;
+  data: Record<string, string>;
+  updated_at: Date;
+}
+
+export async function selectSources(
+  sql: Tx,
+  { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
+  template_ids: readonly string[],
+): Promise<SourceTemplate[]> {
+  return sql<SourceTemplate[]>`
+    select template_id, channel, subject, preheader, body, data, updated_at from templates
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and template_id = any(${plainArray(template_ids)}::text::uuid[])`;
+}
+
+/** What became of a message that was being sent. */
+export interface SendResultRow {
+  send_id: string;
+  status: 'sent' | 'queued' | 'failed';
+  error_code: string | null;
+  provider_message_id: string | null;
+  retry_at: Date | null;
+  /** Whether it may have gone out. */
+  counts: boolean;
+}
+
+/**
+ * Writes what became of messages. A callback may have been quicker, and says more: its status stays. One of which the
+ * outcome was given up as unknown is known now.
+ */
+export async function recordResults(
+  tx: Tx,
+  { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
+  results: readonly SendResultRow[],
+  now: Date,
+): Promise<void> {
+  if (results.length === 0) return;
+  const given = tx`unnest(
+      ${plainArray(results.map((r) => r.send_id))}::text::uuid[], ${plainArray(results.map((r) => r.status))}::text::text[],
+      ${plainArray(results.map((r) => r.error_code))}::text::text[],
+      ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
+      ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
+      ${plainArray(results.map((r) => r.counts))}::text::boolean[]
+    ) as g (send_id, status, error_code, provider_message_id, retry_ms, counts)`;
+  const found = tx`
+    select o.ctid, o.status, o.error_code from message_sends o
+    where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
+  // Locked first, in the order in which everybody locks them: the next statement sees them as others left them, and
+  // finds them by their place, which stays.
+  const locked = tx`
+    select from (select * from ${given} order by g.send_id) g cross join lateral (${found} for update) o`;
+  const written = tx`
+    update message_sends m set
+      status = case when is_open then r.status else m.status end,
+      error_code = case when is_open then r.error_code else m.error_code end,
+      provider_message_id = coalesce(r.provider_message_id, m.provider_message_id),
+      sent_at = case when r.status = 'sent' then coalesce(m.sent_at, ${now}) else m.sent_at end,
+      counted_at = case when r.counts or not is_open then m.counted_at end,
+      retry_at = case when is_open then r.retry_at end,
+      messenger_id = null, changed_xid = pg_current_xact_id()
+    from (
+      select g.status, g.error_code, g.provider_message_id, g.counts, o.ctid,
+        'epoch'::timestamptz + g.retry_ms * interval '1 millisecond' as retry_at,
+        o.status = 'sending' or (o.status = 'failed' and o.error_code = 'OUTCOME_UNKNOWN') as is_open
+      from ${given} cross join lateral (${found}) o
+    ) r
+    where m.ctid = r.ctid`;
+  await Promise.all([locked, written]);
+}
+
+/**
+ * Others need not care for what this messenger is sending, for a while. Where they know that already, nothing is written:
+ * the claims of one messenger do not wait for each other.
+ */
+export async function showAlive(sql: Tx, messenger_id: string): Promise<void> {
+  await sql`
+    insert into messengers (messenger_id, alive_until)
+    select ${messenger_id}, now() + interval '20 seconds'
+    where not exists (
+      select from messengers where messenger_id = ${messenger_id} and alive_until > now() + interval '15 seconds')
+    on conflict (messenger_id) do update set alive_until = excluded.alive_until`;
+}
+
+/** This messenger ends, with nothing in hand. */
+export async function retireMessenger(sql: Tx, messenger_id: string): Promise<void> {
+  await sql`delete from messengers where messenger_id = ${messenger_id}`;
+}
+
+/**
+ * Gives up messages that a messenger was sending when it died: they may have gone out, so they are never sent again, and
+ * count for the caps. Returns how many.
+ */
+export async function failOrphans(sql: Tx): Promise<number> {
+  const { count } = await sql`
+    with lost as materialized (
+      select o.ctid from message_sends o
+      where o.status = 'sending' and not exists (
+        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now())
+      for update skip locked
+    )
+    update message_sends m
+    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', messenger_id = null, changed_xid = pg_current_xact_id()
+    from lost
+    where m.ctid = lost.ctid`;
+  await sql`delete from messengers where alive_until < now() - interval '1 hour'`;
+  return count;
+}

@@ -1,0 +1,366 @@
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { waitUntilFolded } from '../../analytics/caught-up.ts';
+import { unseal } from '../providers/credentials.ts';
+import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
+import { newId } from '../../platform/ids.ts';
+import { retryLostRaces } from '../../platform/postgres/retry.ts';
+import { playerScope } from '../templates/player-scope.ts';
+import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { resultOf, unrendered, untouched } from './delivery.ts';
+import { tenantGateAt } from './gate-at.ts';
+import { QueueLanes, type Served } from './queue-lanes.ts';
+import type { Message, Outcome } from './message.ts';
+import {
+  claimSends,
+  countDue,
+  failOrphans,
+  MAX_QUEUES,
+  recordResults,
+  retireMessenger,
+  selectQueuedZones,
+  selectQueues,
+  selectSources,
+  showAlive,
+  tryLockMessages,
+  type ClaimedSend,
+  type SendQueue,
+  type SendResultRow,
+  type SourceTemplate,
+} from './messenger-queries.ts';
+import { Transports, type OpenedTransport } from './transports/transports.ts';
+import { unsubscribeHeaders } from './unsubscribe-link.ts';
+
+/** What messages are made with, beside the platform. */
+export interface MessengerSettings {
+  /** 32 bytes in hexadecimal. */
+  credentials_key: string;
+  public_url: string;
+}
+
+/** What a messenger works with. */
+export type MessengerDeps = Pick<
+  Platform,
+  'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'rateLimiter'
+>;
+
+/** Where a transport takes many at once. */
+const MAX_BATCH = 1_000;
+/** Pages of queues looked at in one turn, while none of a page has anything to do. */
+const MAX_PAGES = 10;
+/** How long messages are rendered before others get their turn in this process. */
+const RENDERING_MS = 20;
+/** What became of messages is written again and again, with pauses that double, before it is given up. */
+const RECORD_TRIES = 20;
+const FIRST_RECORD_PAUSE_MS = 100;
+const LONGEST_RECORD_PAUSE_MS = 5_000;
+/** Longer than the fold is ever behind; while it stands still, nothing is sent. */
+const FENCE_WAIT_MS = 10_000;
+const SHOW_ALIVE_EVERY_MS = 5_000;
+const MAX_TEMPLATES = 1_000;
+
+/**
+ * Under whose name batches are claimed. Where one fails, the next are claimed under another name; once the last batch of
+ * the former has ended, whatever is still being sent under it is lost. A claim shows in its own transaction that its
+ * name lives.
+ */
+interface Hands {
+  messenger_id: string;
+  batches: number;
+}
+
+/**
+ * Sends queued messages (spec part 4), batch by batch: the end of the event log is noted, and the fold waited for; then
+ * the gate decides, and what may go out is marked as being sent; then it is handed over; then what became of it is
+ * written. Dying before the mark leaves it queued; after it, the next messenger gives it up as of unknown outcome.
+ */
+export class Messenger {
+  readonly #platform: MessengerDeps;
+  readonly #settings: MessengerSettings;
+  readonly #transports: Transports;
+  readonly #lanes: QueueLanes;
+  readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  /** The claim under way of each project. */
+  readonly #claiming = new Map<string, Promise<undefined>>();
+  #hands: Hands = { messenger_id: newId(), batches: 0 };
+  readonly #former_hands = new Set<Hands>();
+  #shown_alive_ms = -Infinity;
+
+  constructor(platform: MessengerDeps, settings: MessengerSettings) {
+    this.#platform = platform;
+    this.#settings = settings;
+    this.#transports = new Transports(platform, settings, (row) => this.#secretsOf(row));
+    this.#lanes = new QueueLanes(({ campaign_id }, error) =>
+      platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue rests'),
+    );
+  }
+
+  /** Begins to serve queues, and waits until there may be more to do; false when no queue has any message. */
+  async turn(stop?: AbortSignal): Promise<boolean> {
+    await this.#showAlive();
+    const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
+    if (found === 0 && this.#lanes.running === 0) return false;
+    await this.#lanes.somethingHappens();
+    return true;
+  }
+
+  /** There is something to do for this campaign; without one, for any. */
+  call(campaign_id?: string): void {
+    this.#lanes.call(campaign_id);
+  }
+
+  /** Lets what is in hand end, and others know that nothing is left in these hands. */
+  async close(): Promise<void> {
+    await this.#lanes.close();
+    await this.#transports.close();
+    for (const { messenger_id } of [this.#hands, ...this.#former_hands]) {
+      await retireMessenger(this.#platform.postgres.service, messenger_id);
+    }
+  }
+
+  /** Begins batches of the queues whose turn it is; how many queues were looked at. */
+  async #beginBatches(stop: AbortSignal | undefined): Promise<number> {
+    let found = 0;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const queues = await this.#queuesInTurn();
+      found += queues.length;
+      const begun = this.#lanes.begin(queues, (queue) => this.#serveWith(this.#hands, queue, stop));
+      if (begun > 0 || this.#lanes.running > 0 || queues.length < MAX_QUEUES) break;
+    }
+    return found;
+  }
+
+  /** The queues after the one that had its turn last, and then from the first on. */
+  async #queuesInTurn(): Promise<SendQueue[]> {
+    const { service } = this.#platform.postgres;
+    const { last } = this.#lanes;
+    const queues = await selectQueues(service, last);
+    if (last === undefined || queues.length >= MAX_QUEUES) return queues;
+    const known = new Set(queues.map(({ campaign_id }) => campaign_id));
+    return [...queues, ...(await selectQueues(service)).filter(({ campaign_id }) => !known.has(campaign_id))];
+  }
+
+  async #showAlive(): Promise<void> {
+    const { postgres, clock, logger } = this.#platform;
+    if (clock.now_ms() < this.#shown_alive_ms + SHOW_ALIVE_EVERY_MS) return;
+    for (const hands of [this.#hands, ...this.#former_hands]) {
+      if (hands !== this.#hands && hands.batches === 0) {
+        await retireMessenger(postgres.service, hands.messenger_id);
+        this.#former_hands.delete(hands);
+      } else await showAlive(postgres.service, hands.messenger_id);
+    }
+    this.#shown_alive_ms = clock.now_ms();
+    const orphans = await failOrphans(postgres.service);
+    if (orphans > 0)
+      logger.warn(
+        { orphans },
+        'messages that were being sent when their messenger died are of unknown outcome',
+      );
+  }
+
+  /** Serves one batch under a name. When it fails, it may have left messages that nobody knows of. */
+  async #serveWith(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+    hands.batches += 1;
+    try {
+      return await this.#serve(hands, queue, stop);
+    } catch (error) {
+      // Whoever waits for the fold when the service ends has nothing in hand.
+      if (stop?.aborted === true && error === stop.reason) return 'nothing';
+      if (this.#hands === hands) {
+        this.#former_hands.add(hands);
+        this.#hands = { messenger_id: newId(), batches: 0 };
+      }
+      throw error;
+    } finally {
+      hands.batches -= 1;
+    }
+  }
+
+  async #serve(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+    const { postgres } = this.#platform;
+    const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
+    const is_gone = provider === undefined || provider.deleted_at !== null;
+    const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
+    if (transport?.is_ready === false) return 'nothing';
+    const claimed = await this.#claim(queue, () => this.#claimNow(hands, queue, transport, stop));
+    if (claimed === 'elsewhere') return claimed;
+    const mine = claimed.filter(({ status }) => status === 'sending');
+    if (transport !== undefined && mine.length > 0) await this.#send(queue, transport, mine, stop);
+    return claimed.length > 0 ? 'worked' : 'nothing';
+  }
+
+  /** One lane at a time claims of a project, while the others deliver. */
+  async #claim<T>({ project_id }: SendQueue, claimNow: () => Promise<T>): Promise<T> {
+    const before = this.#claiming.get(project_id);
+    const claim = Promise.resolve(before).then(claimNow);
+    const settled = claim.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#claiming.set(project_id, settled);
+    try {
+      return await claim;
+    } finally {
+      if (this.#claiming.get(project_id) === settled) this.#claiming.delete(project_id);
+    }
+  }
+
+  async #claimNow(
+    { messenger_id }: Hands,
+    queue: SendQueue,
+    transport: OpenedTransport | undefined,
+    stop: AbortSignal | undefined,
+  ): Promise<ClaimedSend[] | 'elsewhere'> {
+    const { postgres, clock } = this.#platform;
+    // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
+    const fenced_at = new Date(clock.now_ms());
+    await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
+    const limit =
+      transport === undefined
+        ? MAX_BATCH
+        : await transport.permits(MAX_BATCH, (most) =>
+            countDue(postgres.service, queue, new Date(clock.now_ms()), most),
+          );
+    if (limit === 0) return [];
+    return postgres.service.begin(async (tx) => {
+      if (!(await tryLockMessages(tx, queue))) return 'elsewhere';
+      const now = new Date(clock.now_ms());
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
+      const terms = { limit, has_provider: transport !== undefined, messenger_id, fenced_at };
+      await showAlive(tx, messenger_id);
+      return claimSends(tx, queue, terms, gate);
+    });
+  }
+
+  /** Hands messages over and writes what became of them. What fails before anything has left puts them back. */
+  async #send(
+    queue: SendQueue,
+    transport: OpenedTransport,
+    claimed: readonly ClaimedSend[],
+    stop: AbortSignal | undefined,
+  ): Promise<void> {
+    const { clock, metrics } = this.#platform;
+    const results: SendResultRow[] = [];
+    const ready: { row: ClaimedSend; message: Message }[] = [];
+    try {
+      for await (const { row, message } of this.#renderAll(queue, claimed)) {
+        if (message === undefined) results.push(unrendered(row.send_id));
+        else ready.push({ row, message });
+      }
+    } catch (error) {
+      await this.#record(
+        queue,
+        claimed.map(({ send_id }) => untouched(send_id)),
+        stop,
+      );
+      throw error;
+    }
+    const outcomes = await transport.deliver(ready.map(({ message }) => message));
+    const now_ms = clock.now_ms();
+    for (const [i, { row }] of ready.entries()) {
+      const outcome: Outcome = outcomes[i] ?? { kind: 'unknown', reason: 'the transport said nothing of it' };
+      this.#logUnlessSent(row, outcome);
+      results.push(resultOf(row.send_id, row.attempts, outcome, now_ms));
+    }
+    await this.#record(queue, results, stop);
+    for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
+  }
+
+  #logUnlessSent({ send_id }: ClaimedSend, outcome: Outcome): void {
+    if (outcome.kind === 'sent') return;
+    const { kind, reason } = outcome;
+    this.#platform.logger.warn({ send_id, outcome: kind, reason }, 'a message was not sent');
+  }
+
+  /** Writes results, as often as it takes: what is not written counts as of unknown outcome. */
+  async #record(
+    queue: SendQueue,
+    results: readonly SendResultRow[],
+    stop: AbortSignal | undefined,
+  ): Promise<void> {
+    const { postgres, clock, logger } = this.#platform;
+    const { campaign_id } = queue;
+    let pause_ms = FIRST_RECORD_PAUSE_MS;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const now = new Date(clock.now_ms());
+        await retryLostRaces(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
+        return;
+      } catch (error) {
+        if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;
+        logger.warn({ err: error, campaign_id, pause_ms }, 'what became of messages is written again');
+      }
+      await sleep(pause_ms, undefined, { ...(stop && { signal: stop }) }).catch(() => undefined);
+      pause_ms = Math.min(pause_ms * 2, LONGEST_RECORD_PAUSE_MS);
+    }
+  }
+
+  /** Messages one by one; those who wait for this process get their turn in between. */
+  async *#renderAll(
+    queue: SendQueue,
+    claimed: readonly ClaimedSend[],
+  ): AsyncGenerator<{ row: ClaimedSend; message: Message | undefined }> {
+    const templates = await this.#templatesOf(queue, claimed);
+    let since_ms = performance.now();
+    for (const row of claimed) {
+      if (performance.now() - since_ms > RENDERING_MS) {
+        await setImmediate();
+        since_ms = performance.now();
+      }
+      yield { row, message: this.#render(queue, row, templates.get(row.template_id ?? '')) };
+    }
+  }
+
+  async #templatesOf(
+    queue: SendQueue,
+    claimed: readonly ClaimedSend[],
+  ): Promise<Map<string, CompiledTemplate>> {
+    const ids = new Set(claimed.flatMap(({ template_id }) => (template_id === null ? [] : [template_id])));
+    const sources = await selectSources(this.#platform.postgres.service, queue, [...ids]);
+    const compiled = sources.flatMap((source) => {
+      const key = `${source.template_id} ${source.updated_at.getTime()}`;
+      const template = this.#templates.get(key) ?? this.#compile(source);
+      if (template === undefined) return [];
+      this.#templates.set(key, template);
+      return [[source.template_id, template] as const];
+    });
+    return new Map(compiled);
+  }
+
+  /** Undefined for one that was stored when the language was another. */
+  #compile(source: SourceTemplate): CompiledTemplate | undefined {
+    try {
+      return compileTemplate(source);
+    } catch (error) {
+      this.#platform.logger.warn({ err: error, template_id: source.template_id }, 'a template is unusable');
+      return undefined;
+    }
+  }
+
+  /** Undefined when there is nothing to send: the template fails for this player, or says nothing. */
+  #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate | undefined): Message | undefined {
+    if (template === undefined) return undefined;
+    const { channel, tenant_id, project_id } = queue;
+    const { send_id, player_id, recipient } = row;
+    const { credentials_key, public_url } = this.#settings;
+    const who = { tenant_id, project_id, player_id, channel, address: recipient };
+    const { url, headers } = unsubscribeHeaders(credentials_key, public_url, who);
+    try {
+      const scope = playerScope(row, { context: row.context, unsubscribe_url: url });
+      const rendered = renderMessage(template, scope);
+      if (isBlank(rendered)) return undefined;
+      const { subject, preheader, body, data } = rendered;
+      const of_email = channel === 'email' ? headers : {};
+      return { channel, recipient, subject, preheader, body, data, headers: of_email, send_id };
+    } catch (error) {
+      this.#platform.logger.warn({ err: error, send_id }, 'a template could not be rendered');
+      return undefined;
+    }
+  }
+
+  #secretsOf({ tenant_id, provider_id, credentials }: ProviderRow): Record<string, unknown> {
+    if (credentials === null) return {};
+    return unseal(this.#settings.credentials_key, { tenant_id, provider_id }, credentials);
+  }
+}

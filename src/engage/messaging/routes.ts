@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { requirePlayer } from '../../players/profile/read.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectPlayerMessages } from './queries.ts';
+import { playerMessagesQuery, sendResource } from './schema.ts';
+import { sendResourceOf } from './send-row.ts';
+
+/** Messages of players (spec part 4). */
+export function playerMessageEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/players/:id/messages',
+      summary: "A player's last messages of every kind, also those that were skipped, the newest first",
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      query: playerMessagesQuery,
+      status: 200,
+      response: z.array(sendResource),
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller: { tenant_id, project_id }, params, query }) => {
+        const named = { tenant_id, project_id, player_id: params['id'] ?? '' };
+        const { player_id } = await requirePlayer(postgres, named);
+        const rows = await postgres.readAsTenant(tenant_id, (tx) =>
+          selectPlayerMessages(tx, { ...named, player_id }, query.limit),
+        );
+        return envelope(rows.map(sendResourceOf));
+      },
+    }),
+  ];
+}

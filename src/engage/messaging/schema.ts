@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { CHANNELS } from '../../tenants/config/channels.ts';
+import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES } from './send-row.ts';
+
+/** `GET /v1/players/:id/messages`. */
+export const playerMessagesQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(25),
+});
+
+const timestamp = z.iso.datetime();
+
+/** The send resource (spec part 2, "Message send"). */
+export const sendResource = z.object({
+  id: z.uuid(),
+  campaign_id: z.uuid().nullable(),
+  journey_run_id: z.uuid().nullable(),
+  player_id: z.uuid(),
+  channel: z.enum(CHANNELS),
+  template_id: z.uuid().nullable(),
+  variant_id: z.uuid().nullable(),
+  provider_id: z.uuid().nullable(),
+  recipient: z.string().nullable(),
+  status: z.enum(SEND_STATUSES),
+  error_code: z.enum([...SKIP_CODES, ...FAILURE_CODES]).nullable(),
+  provider_message_id: z.string().nullable(),
+  enqueued_at: timestamp,
+  sent_at: timestamp.nullable(),
+  delivered_at: timestamp.nullable(),
+  opened_at: timestamp.nullable(),
+  clicked_at: timestamp.nullable(),
+  bounced_at: timestamp.nullable(),
+});

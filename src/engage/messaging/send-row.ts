@@ -1,0 +1,93 @@
+import type { Channel } from '../../tenants/config/channels.ts';
+
+/** What became of a message that waits no more: who clicked has opened, and so on; `failed` and `capped` were never sent. */
+export const MESSAGE_STATUSES = [
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'failed',
+  'capped',
+] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+
+/** The states of a send row, in the order in which it may go through them; never back. */
+export const SEND_STATUSES = ['queued', 'sending', ...MESSAGE_STATUSES] as const;
+export type SendStatus = (typeof SEND_STATUSES)[number];
+
+/**
+ * Why a message was not sent (spec part 2): decided by the gate, or by what became of its campaign or template. In the
+ * order in which the gate asks: of several that hold, the first is told.
+ */
+export const SKIP_CODES = [
+  'SKIPPED_SELF_EXCLUDED',
+  'SKIPPED_BANNED',
+  'SKIPPED_COOLDOWN',
+  'SKIPPED_NO_RECIPIENT',
+  'SKIPPED_SUPPRESSED',
+  'SKIPPED_NO_CONSENT',
+  'SKIPPED_FREQUENCY_CAP',
+  'SKIPPED_QUIET_HOURS',
+  'SKIPPED_TEMPLATE_MISSING',
+  'SKIPPED_CANCELLED',
+] as const;
+export type SkipCode = (typeof SKIP_CODES)[number];
+
+/** Why a message that should have been sent was not, or may not have been. */
+export const FAILURE_CODES = [
+  'PROVIDER_UNAVAILABLE',
+  'PROVIDER_REJECTED',
+  'PROVIDER_NOT_CONFIGURED',
+  'TEMPLATE_FAILED',
+  'OUTCOME_UNKNOWN',
+  'DELIVERY_FAILED',
+] as const;
+export type FailureCode = (typeof FAILURE_CODES)[number];
+
+/** A send row as Postgres has it. */
+export interface SendRow {
+  send_id: string;
+  campaign_id: string | null;
+  journey_run_id: string | null;
+  player_id: string;
+  channel: Channel;
+  template_id: string | null;
+  variant_id: string | null;
+  provider_id: string | null;
+  recipient: string | null;
+  status: SendStatus;
+  error_code: SkipCode | FailureCode | null;
+  provider_message_id: string | null;
+  enqueued_at: Date;
+  sent_at: Date | null;
+  delivered_at: Date | null;
+  opened_at: Date | null;
+  clicked_at: Date | null;
+  bounced_at: Date | null;
+}
+
+/** The send resource (spec part 2): the row with its id as `id`, times in ISO-8601. */
+export function sendResourceOf({ send_id, ...row }: SendRow) {
+  const time = (at: Date | null) => at?.toISOString() ?? null;
+  return {
+    id: send_id,
+    campaign_id: row.campaign_id,
+    journey_run_id: row.journey_run_id,
+    player_id: row.player_id,
+    channel: row.channel,
+    template_id: row.template_id,
+    variant_id: row.variant_id,
+    provider_id: row.provider_id,
+    recipient: row.recipient,
+    status: row.status,
+    error_code: row.error_code,
+    provider_message_id: row.provider_message_id,
+    enqueued_at: row.enqueued_at.toISOString(),
+    sent_at: time(row.sent_at),
+    delivered_at: time(row.delivered_at),
+    opened_at: time(row.opened_at),
+    clicked_at: time(row.clicked_at),
+    bounced_at: time(row.bounced_at),
+  };
+}

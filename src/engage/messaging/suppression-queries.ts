@@ -1,0 +1,15 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
+
+/** Nothing more goes to the address on the channel, for whatever reason was given first. */
+export async function suppress(
+  tx: Tx,
+  { tenant_id, channel, address }: { tenant_id: string; channel: Channel; address: string },
+  reason: 'bounce' | 'complaint' | 'unsubscribe',
+  now: Date,
+): Promise<void> {
+  await tx`
+    insert into suppressions (tenant_id, channel, address, reason, created_at)
+    values (${tenant_id}, ${channel}, lower(${address}), ${reason}, ${now})
+    on conflict do nothing`;
+}

@@ -1,0 +1,133 @@
+import { createPrivateKey } from 'node:crypto';
+import { importPKCS8, SignJWT } from 'jose';
+import type { Clock } from '../../../platform/clock.ts';
+import type { FcmConfig } from '../../providers/kinds.ts';
+import type { Message, Outcome, Transport } from '../message.ts';
+import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
+
+const BASE_URL = 'https://fcm.googleapis.com';
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+const ASSERTION_SECONDS = 3_600;
+/** A token is renewed so long before it runs out. */
+const MARGIN_MS = 60_000;
+const CONCURRENCY = 20;
+
+interface Granted {
+  value: string;
+  until_ms: number;
+  /** It has been accepted: when it is refused later, another one may do. */
+  is_proven: boolean;
+}
+
+/** A token, or why there is none. */
+type Token = Granted | { failed: Exclude<Outcome, { kind: 'sent' }> };
+
+/** Push messages through Firebase Cloud Messaging (HTTP v1), as a service account. */
+export function openFcm(
+  { service_account, base_url = BASE_URL }: FcmConfig,
+  { clock }: { clock: Clock },
+): Transport {
+  const url = `${base_url}/v1/projects/${encodeURIComponent(service_account.project_id)}/messages:send`;
+  const token = keptToken(() => fetchToken(service_account, clock), clock);
+  return {
+    concurrency: CONCURRENCY,
+    async send(message): Promise<Outcome> {
+      const granted = await token.get();
+      if ('failed' in granted) return granted.failed;
+      const headers = { authorization: `Bearer ${granted.value}`, 'content-type': 'application/json' };
+      const answer = await post({ url, headers, body: JSON.stringify(requestOf(message)) });
+      const outcome = outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'name'));
+      if (!('status' in answer)) return outcome;
+      if (answer.status !== 401) {
+        granted.is_proven = true;
+        return outcome;
+      }
+      token.drop(granted);
+      return granted.is_proven ? { kind: 'retry', reason: 'HTTP 401', retry_after_ms: null } : outcome;
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** One token for all messages until it runs out. Those that wait for it together share its failure, later ones do not. */
+function keptToken(fetchNew: () => Promise<Token>, clock: Clock) {
+  let current: Promise<Token> | undefined;
+  const fetchShared = () => {
+    const fetched: Promise<Token> = fetchNew().then((token) => {
+      if ('failed' in token && current === fetched) current = undefined;
+      return token;
+    });
+    current = fetched;
+    return fetched;
+  };
+  return {
+    async get(): Promise<Token> {
+      const held = current;
+      if (held === undefined) return fetchShared();
+      const token = await held;
+      if ('failed' in token || token.until_ms > clock.now_ms()) return token;
+      return current === held || current === undefined ? fetchShared() : current;
+    },
+    /** Forgets a token that was refused, unless there is another one already. */
+    drop(refused: Granted): void {
+      const held = current;
+      void held?.then((token) => {
+        if (token === refused && current === held) current = undefined;
+      });
+    },
+  };
+}
+
+function requestOf({ recipient, subject, body, data, send_id }: Message) {
+  const notification = { ...(subject === null || subject === '' ? {} : { title: subject }), body };
+  return {
+    message: {
+      token: recipient,
+      notification,
+      data: send_id === null ? data : { ...data, send_id },
+    },
+  };
+}
+
+/** Without a token nothing goes out, whatever became of the request for it. */
+async function fetchToken(account: FcmConfig['service_account'], clock: Clock): Promise<Token> {
+  const now_ms = clock.now_ms();
+  const now_s = Math.floor(now_ms / 1_000);
+  let assertion: string;
+  try {
+    const pem = createPrivateKey(account.private_key).export({ type: 'pkcs8', format: 'pem' });
+    const key = await importPKCS8(String(pem), 'RS256');
+    assertion = await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({
+        alg: 'RS256',
+        ...(account.private_key_id ? { kid: account.private_key_id } : {}),
+      })
+      .setIssuer(account.client_email)
+      .setAudience(account.token_uri)
+      .setIssuedAt(now_s)
+      .setExpirationTime(now_s + ASSERTION_SECONDS)
+      .sign(key);
+  } catch {
+    return { failed: { kind: 'rejected', reason: 'the private key of the service account cannot sign' } };
+  }
+  const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+  const body = String(new URLSearchParams({ grant_type, assertion }));
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const answer = await post({ url: account.token_uri, headers, body });
+  if ('not_sent' in answer) {
+    return { failed: { kind: 'retry', reason: `token: ${answer.reason}`, retry_after_ms: null } };
+  }
+  return tokenOf(answer, now_ms);
+}
+
+function tokenOf(answer: HttpAnswer, now_ms: number): Token {
+  const outcome = outcomeOf(answer, now_ms, (text) => jsonText(text, 'access_token'));
+  if (outcome.kind !== 'sent') return { failed: { ...outcome, reason: `token: ${outcome.reason}` } };
+  if (outcome.provider_message_id === null) {
+    return { failed: { kind: 'retry', reason: 'token: the answer has none', retry_after_ms: null } };
+  }
+  const { expires_in } = JSON.parse(answer.text ?? '{}') as { expires_in?: unknown };
+  const seconds = typeof expires_in === 'number' && expires_in > 0 ? expires_in : ASSERTION_SECONDS;
+  const until_ms = now_ms + seconds * 1_000 - MARGIN_MS;
+  return { value: outcome.provider_message_id, until_ms, is_proven: false };
+}

@@ -1,0 +1,34 @@
+import { keepMessages } from '../../providers/sandbox-queries.ts';
+import type { ProviderRef } from '../../providers/queries.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { newId } from '../../../platform/ids.ts';
+import type { Postgres } from '../../../platform/postgres/port.ts';
+import type { Message, Outcome, Transport } from '../message.ts';
+
+const CONCURRENCY = 1_000;
+
+/** Keeps messages where they can be read instead of sending them. */
+export function openSandbox(
+  ref: ProviderRef,
+  { postgres, clock }: { postgres: Postgres; clock: Clock },
+): Transport {
+  const sendMany = async (messages: readonly Message[]): Promise<Outcome[]> => {
+    const kept = messages.map((message) => ({ ...message, message_id: newId() }));
+    try {
+      const ids = await keepMessages(postgres.service, ref, kept, new Date(clock.now_ms()));
+      return ids.map((id) => ({ kind: 'sent', provider_message_id: id }));
+    } catch {
+      // Kept or not: it may be handed over again, for a send is kept once.
+      return messages.map(() => ({ kind: 'retry', reason: 'POSTGRES', retry_after_ms: null }));
+    }
+  };
+  return {
+    concurrency: CONCURRENCY,
+    async send(message) {
+      const [outcome] = await sendMany([message]);
+      return outcome ?? { kind: 'unknown', reason: 'no outcome' };
+    },
+    sendMany,
+    close: () => Promise.resolve(),
+  };
+}

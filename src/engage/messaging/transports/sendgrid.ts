@@ -1,0 +1,38 @@
+import type { Clock } from '../../../platform/clock.ts';
+import type { SendgridConfig } from '../../providers/kinds.ts';
+import type { Message, Outcome, Transport } from '../message.ts';
+import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
+import { outcomeOf, post } from './http-call.ts';
+
+const BASE_URL = 'https://api.sendgrid.com';
+const CONCURRENCY = 20;
+
+/** Email through SendGrid's v3 API. Its callbacks carry the send and the tenant as custom arguments. */
+export function openSendgrid(
+  { api_key, from, base_url = BASE_URL }: SendgridConfig,
+  { clock, tenant_id }: { clock: Clock; tenant_id: string },
+): Transport {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
+  return {
+    concurrency: CONCURRENCY,
+    async send(message): Promise<Outcome> {
+      if (!isAddress(message.recipient)) return NO_ADDRESS;
+      const body = JSON.stringify(requestOf(message, from, tenant_id));
+      const answer = await post({ url: `${base_url}/v3/mail/send`, headers, body });
+      return outcomeOf(answer, clock.now_ms(), (_text, answered) => answered.get('x-message-id'));
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+function requestOf(message: Message, from: string, tenant_id: string) {
+  const headers = Object.entries(message.headers).map(([name, value]) => [oneLine(name), oneLine(value)]);
+  const custom_args = message.send_id === null ? { tenant_id } : { send_id: message.send_id, tenant_id };
+  return {
+    personalizations: [{ to: [{ email: message.recipient }], custom_args }],
+    from: parseSender(from),
+    subject: oneLine(message.subject ?? ''),
+    content: [{ type: 'text/html', value: emailHtml(message) }],
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Record<string, string> }),
+  };
+}

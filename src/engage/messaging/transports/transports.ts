@@ -1,0 +1,116 @@
+import { LRUCache } from 'lru-cache';
+import type { ProviderRow } from '../../providers/queries.ts';
+import type { Platform } from '../../../wiring/platform.ts';
+import type { Message, Outcome, Transport } from '../message.ts';
+import { openTransport } from './open.ts';
+
+const MAX_OPEN = 200;
+/** A provider that cannot now is left alone for a while: as long as it asks, within these. Each message waits besides. */
+const SHORTEST_REST_MS = 2_000;
+const LONGEST_REST_MS = 15 * 60_000;
+
+/** A provider's transport with what it may be given now. */
+export interface OpenedTransport {
+  /** Whether it is given anything at present: it is active, and does not rest. */
+  is_ready: boolean;
+  /**
+   * How many messages it may be given at once, up to `wanted`: none while it is at its rate. Where there is a rate,
+   * `countDue` is asked how many there are, because a permit that is taken is gone.
+   */
+  permits(wanted: number, countDue: (most: number) => Promise<number>): Promise<number>;
+  /** Hands messages over; outcomes in their order. Never rejects. */
+  deliver(messages: readonly Message[]): Promise<Outcome[]>;
+}
+
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter'>;
+
+/** The transports of providers, opened when first needed and again when the provider has changed. */
+export class Transports {
+  readonly #deps: Deps;
+  readonly #settings: { public_url: string };
+  readonly #secretsOf: (row: ProviderRow) => Record<string, unknown>;
+  readonly #closing = new Set<Promise<void>>();
+  readonly #open = new LRUCache<string, Transport>({
+    max: MAX_OPEN,
+    dispose: (transport) => this.#closeLater(transport),
+  });
+  readonly #rest_until_ms = new Map<string, number>();
+
+  constructor(
+    deps: Deps,
+    settings: { public_url: string },
+    secretsOf: (row: ProviderRow) => Record<string, unknown>,
+  ) {
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#secretsOf = secretsOf;
+  }
+
+  /** The provider's transport. Throws when its secrets cannot be read: its messages wait until they can. */
+  open(row: ProviderRow): OpenedTransport {
+    const key = `${row.provider_id} ${row.updated_at.getTime()}`;
+    const known = this.#open.get(key);
+    if (known !== undefined) return this.#watched(row, known);
+    const opened: Transport = openTransport(row, this.#secretsOf(row), { ...this.#deps, ...this.#settings });
+    this.#open.set(key, opened);
+    return this.#watched(row, opened);
+  }
+
+  async close(): Promise<void> {
+    this.#open.clear();
+    await Promise.all(this.#closing);
+  }
+
+  #watched(row: ProviderRow, transport: Transport): OpenedTransport {
+    const rests = (this.#rest_until_ms.get(row.provider_id) ?? 0) > this.#deps.clock.now_ms();
+    return {
+      is_ready: row.status === 'active' && !rests,
+      permits: (wanted, countDue) => this.#permits(row, transport, wanted, countDue),
+      deliver: async (messages) => {
+        const outcomes =
+          transport.sendMany === undefined
+            ? await Promise.all(messages.map((message) => transport.send(message)))
+            : await transport.sendMany(messages);
+        this.#restAfter(row, outcomes);
+        return outcomes;
+      },
+    };
+  }
+
+  async #permits(
+    row: ProviderRow,
+    transport: Transport,
+    wanted: number,
+    countDue: (most: number) => Promise<number>,
+  ): Promise<number> {
+    const { rateLimiter } = this.#deps;
+    const at_once = transport.sendMany === undefined ? Math.min(wanted, transport.concurrency) : wanted;
+    if (row.rate_per_second === null) return at_once;
+    const policy = { name: 'provider', per_second: row.rate_per_second, burst: row.rate_per_second };
+    const due = await countDue(at_once);
+    let permits = 0;
+    while (permits < due && (await rateLimiter.take(policy, row.provider_id)).allowed) permits += 1;
+    return permits;
+  }
+
+  /**
+   * One that cannot now, or asks for a pause, gets no further messages for a while. A recipient who has to wait holds up
+   * nobody else: a few in a hundred of them would hold up all.
+   */
+  #restAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
+    const asked = outcomes.flatMap((one) =>
+      one.kind === 'retry' && one.is_of_recipient !== true ? [one.retry_after_ms ?? 0] : [],
+    );
+    if (asked.length === 0) return;
+    const rest_ms = Math.min(Math.max(SHORTEST_REST_MS, ...asked), LONGEST_REST_MS);
+    this.#rest_until_ms.set(provider_id, this.#deps.clock.now_ms() + rest_ms);
+  }
+
+  #closeLater(transport: Transport): void {
+    const closing: Promise<void> = transport
+      .close()
+      .catch((error: unknown) => this.#deps.logger.warn({ err: error }, 'a transport did not close'))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../../../platform/clock.ts';
+import type { TwilioConfig } from '../../providers/kinds.ts';
+import type { Outcome, Transport } from '../message.ts';
+import { jsonText, outcomeOf, post } from './http-call.ts';
+
+const BASE_URL = 'https://api.twilio.com';
+const CONCURRENCY = 20;
+
+/** SMS through Twilio. It is told where to report: the address names the provider and the send. */
+export function openTwilio(
+  { account_sid, auth_token, from, base_url = BASE_URL }: TwilioConfig,
+  { clock, public_url, provider_id }: { clock: Clock; public_url: string; provider_id: string },
+): Transport {
+  const url = `${base_url}/2010-04-01/Accounts/${encodeURIComponent(account_sid)}/Messages.json`;
+  const headers = {
+    authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}`,
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  // A messaging service is named in another field than a number or a sender's name.
+  const sender: Record<string, string> = /^MG[0-9a-f]{32}$/i.test(from)
+    ? { MessagingServiceSid: from }
+    : { From: from };
+  return {
+    concurrency: CONCURRENCY,
+    async send({ recipient, body, send_id }): Promise<Outcome> {
+      const form = new URLSearchParams({ To: recipient, ...sender, Body: body });
+      if (send_id !== null) {
+        const named = String(new URLSearchParams({ provider_id, send_id }));
+        form.set('StatusCallback', `${public_url}/v1/messaging-webhooks/twilio?${named}`);
+      }
+      const answer = await post({ url, headers, body: String(form) });
+      return outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'sid'));
+    },
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,82 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
+
+/** Who gets no more messages at which address once the link is used. */
+export interface Unsubscriber {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  channel: Channel;
+  address: string;
+}
+
+const VERSION = 1;
+const UUID_BYTES = 16;
+const HEAD_BYTES = 2 + 3 * UUID_BYTES;
+const MAC_BYTES = 16;
+const MAX_TOKEN_CHARS = 8_192;
+
+/**
+ * The link with which a player unsubscribes, and the headers with which mail programs offer it (RFC 8058). It is good
+ * for ever: a message is read whenever it is read. `secret` is the installation's, 32 bytes in hexadecimal.
+ */
+export function unsubscribeHeaders(
+  secret: string,
+  public_url: string,
+  who: Unsubscriber,
+): { url: string; headers: Record<string, string> } {
+  const url = `${public_url}/v1/unsubscribe?token=${unsubscribeToken(secret, who)}`;
+  return {
+    url,
+    headers: { 'List-Unsubscribe': `<${url}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
+  };
+}
+
+/** What the link carries: signed, not encrypted, as it is only sent to whom it is about. */
+export function unsubscribeToken(secret: string, who: Unsubscriber): string {
+  const ids = [who.tenant_id, who.project_id, who.player_id].map((id) => id.replaceAll('-', '')).join('');
+  const says = Buffer.concat([
+    Buffer.from([VERSION, CHANNELS.indexOf(who.channel)]),
+    Buffer.from(ids, 'hex'),
+    Buffer.from(who.address),
+  ]);
+  return Buffer.concat([macOf(secret, says), says]).toString('base64url');
+}
+
+/** Whom the token is of; undefined when this installation did not make it. */
+export function readUnsubscribeToken(secret: string, token: string): Unsubscriber | undefined {
+  if (token.length > MAX_TOKEN_CHARS) return undefined;
+  const bytes = Buffer.from(token, 'base64url');
+  const [mac, says] = [bytes.subarray(0, MAC_BYTES), bytes.subarray(MAC_BYTES)];
+  if (says.length < HEAD_BYTES || !timingSafeEqual(mac, macOf(secret, says))) return undefined;
+  const channel = CHANNELS[says[1] ?? -1];
+  if (says[0] !== VERSION || channel === undefined) return undefined;
+  const id = (index: number) => uuidOf(says.subarray(2 + index * UUID_BYTES, 2 + (index + 1) * UUID_BYTES));
+  return {
+    tenant_id: id(0),
+    project_id: id(1),
+    player_id: id(2),
+    channel,
+    address: says.subarray(HEAD_BYTES).toString(),
+  };
+}
+
+function macOf(secret: string, says: Buffer): Buffer {
+  return createHmac('sha256', keyOf(secret)).update(says).digest().subarray(0, MAC_BYTES);
+}
+
+/** An installation has one secret, and a message for everybody must not derive its key each time. */
+let derived: { secret: string; key: Buffer } | undefined;
+
+function keyOf(secret: string): Buffer {
+  if (derived?.secret !== secret) {
+    const key = Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'hex'), '', 'unsubscribe-link', 32));
+    derived = { secret, key };
+  }
+  return derived.key;
+}
+
+function uuidOf(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { ApiError } from '../../../errors.ts';
+import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Postgres } from '../../../platform/postgres/port.ts';
+import { readUnsubscribeToken, type Unsubscriber } from '../unsubscribe-link.ts';
+import { unsubscribe } from './unsubscribe.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+  credentials_key: string;
+}
+
+/** The form goes back to the address that it came from. */
+const QUESTION = page('Do you want to receive no more of these messages?', '<button>Unsubscribe</button>');
+const DONE = page('You will receive no more of these messages.', '');
+
+const shared = {
+  path: '/v1/unsubscribe',
+  access: { mode: 'public' },
+  // A missing one is as good as a wrong one.
+  query: z.object({ token: z.string().default('').describe('Of the link in the message') }),
+  status: 200,
+  response: z.string(),
+  shape: 'raw',
+  content_type: 'text/html; charset=utf-8',
+  errors: ['NOT_FOUND', 'SERVICE_UNAVAILABLE'],
+} as const;
+
+/** Where the links in messages lead: for players, who have no credential. */
+export function unsubscribeEndpoints({ postgres, clock, credentials_key }: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      ...shared,
+      method: 'GET',
+      summary:
+        'A page that asks whether to unsubscribe; changes nothing, because scanners of mail follow links',
+      handle({ query }) {
+        requireToken(credentials_key, query.token);
+        return QUESTION;
+      },
+    }),
+    endpoint({
+      ...shared,
+      method: 'POST',
+      summary: 'Unsubscribes: by the page, or by a mail program (RFC 8058)',
+      raw_types: ['application/x-www-form-urlencoded', 'multipart/form-data'],
+      async handle({ query }) {
+        await unsubscribe({ postgres, clock }, requireToken(credentials_key, query.token));
+        return DONE;
+      },
+    }),
+  ];
+}
+
+function requireToken(secret: string, token: string): Unsubscriber {
+  const who = readUnsubscribeToken(secret, token);
+  if (who === undefined)
+    throw new ApiError('NOT_FOUND', 'this link is not one of ours: use the one in the message');
+  return who;
+}
+
+function page(says: string, button: string): string {
+  const style = 'body{font:1.1em sans-serif;max-width:32em;margin:4em auto;padding:0 1em}';
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<meta name="referrer" content="no-referrer">
+<title>Unsubscribe</title>
+<style>${style}</style>
+</head>
+<body>
+<p>${says}</p>
+<form method="post">${button}</form>
+</body>
+</html>
+`;
+}

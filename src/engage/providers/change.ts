@@ -1,0 +1,100 @@
+import { validationError } from '../../errors.ts';
+import { issuesOf } from '../../http/error-handler.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isUuid, newId } from '../../platform/ids.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { seal, unseal, type SecretsOwner } from './credentials.ts';
+import { CHANNELS_OF, CONFIG_OF, mergeConfig, splitConfig, type ProviderKind } from './kinds.ts';
+import {
+  insertProvider,
+  lockProvider,
+  selectProvider,
+  softDeleteProvider,
+  updateProvider,
+  type ProviderRef,
+  type ProviderRow,
+} from './queries.ts';
+import { providerNotFound } from './read.ts';
+import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
+
+/** What changing providers needs: `credentials_key` encrypts their secrets. */
+export interface ChangeDeps {
+  postgres: Postgres;
+  clock: Clock;
+  credentials_key: string;
+}
+
+/** Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config. */
+export async function createProvider(
+  { postgres, clock, credentials_key }: ChangeDeps,
+  tenant_id: string,
+  { config, ...body }: CreateProviderBody,
+): Promise<ProviderRow> {
+  if (!CHANNELS_OF[body.kind].includes(body.channel)) {
+    const message = `must be ${CHANNELS_OF[body.kind].join(' or ')}: ${body.kind} sends nothing else`;
+    throw validationError([{ path: 'channel', message }]);
+  }
+  const owner = { tenant_id, provider_id: newId() };
+  const now = new Date(clock.now_ms());
+  const stored = storedConfig(credentials_key, owner, body.kind, config);
+  const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
+  await postgres.asTenant(tenant_id, (tx) => insertProvider(tx, row));
+  return row;
+}
+
+/**
+ * Changes a provider; what `config` does not name is kept, secrets too. Rejects with PROVIDER_NOT_FOUND or
+ * VALIDATION_ERROR.
+ */
+export async function changeProvider(
+  { postgres, clock, credentials_key }: ChangeDeps,
+  ref: ProviderRef,
+  { config, ...patch }: PatchProviderBody,
+): Promise<ProviderRow> {
+  if (!isUuid(ref.provider_id)) throw providerNotFound(ref.provider_id);
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const row = await lockProvider(tx, ref);
+    if (row === undefined) throw providerNotFound(ref.provider_id);
+    const stored = config === undefined ? {} : changedConfig(credentials_key, row, config);
+    const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
+    const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
+    await updateProvider(tx, changed);
+    return changed;
+  });
+}
+
+/** Soft delete; its secrets are gone. Repeating it answers the same. Rejects with PROVIDER_NOT_FOUND. */
+export async function deleteProvider(
+  { postgres, clock }: Omit<ChangeDeps, 'credentials_key'>,
+  ref: ProviderRef,
+): Promise<ProviderRow> {
+  if (!isUuid(ref.provider_id)) throw providerNotFound(ref.provider_id);
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    await softDeleteProvider(tx, ref, now);
+    const [row] = await selectProvider(tx, ref);
+    if (row === undefined) throw providerNotFound(ref.provider_id);
+    return row;
+  });
+}
+
+function changedConfig(key: string, row: ProviderRow, changes: Record<string, unknown>) {
+  const secrets = row.credentials === null ? {} : unseal(key, row, row.credentials);
+  return storedConfig(key, row, row.kind, mergeConfig(row.config, secrets, changes));
+}
+
+function storedConfig(key: string, owner: SecretsOwner, kind: ProviderKind, config: Record<string, unknown>) {
+  const parsed = CONFIG_OF[kind].safeParse(config);
+  if (!parsed.success) {
+    throw validationError(
+      issuesOf(parsed.error).map(({ path, message }) => ({
+        path: path === '' ? 'config' : `config.${path}`,
+        message,
+      })),
+    );
+  }
+  const { shown, secrets } = splitConfig(parsed.data);
+  const credentials = Object.keys(secrets).length === 0 ? null : seal(key, owner, secrets);
+  return { config: shown, credentials };
+}

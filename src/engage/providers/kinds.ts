@@ -1,0 +1,121 @@
+import { createPrivateKey } from 'node:crypto';
+import { z } from 'zod';
+import { trimmedText } from '../../http/trimmed-text.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
+
+export const PROVIDER_KINDS = ['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox'] as const;
+export type ProviderKind = (typeof PROVIDER_KINDS)[number];
+
+/** What each kind can send. */
+export const CHANNELS_OF: Readonly<Record<ProviderKind, readonly Channel[]>> = {
+  smtp: ['email'],
+  sendgrid: ['email'],
+  twilio: ['sms'],
+  fcm: ['push'],
+  sandbox: CHANNELS,
+};
+
+const secret = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .regex(/^[^\r\n]+$/, 'must be one line');
+const sender = z
+  .string()
+  .trim()
+  .max(320)
+  .regex(
+    /^(?:[^\s@<>]+@[^\s@<>]+|[^\p{Cc}<>]*<[^\s@<>]+@[^\s@<>]+>)$/u,
+    'must be an address, or Name <address>',
+  );
+const base_url = z
+  .url({ protocol: /^https?$/ })
+  .max(500)
+  .refine((url) => !/[?#]/.test(url), 'must have no query')
+  .transform((url) => url.replace(/\/+$/, ''));
+const path_segment = (pattern: RegExp, says: string) => z.string().trim().max(200).regex(pattern, says);
+
+const serviceAccount = z.looseObject({
+  project_id: path_segment(/^[a-z0-9:.-]+$/i, 'must be a project id'),
+  client_email: z
+    .string()
+    .max(320)
+    .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address'),
+  private_key: z.string().max(16_384).refine(isPrivateKey, 'must be a private key in PEM'),
+  private_key_id: z.string().max(200).optional(),
+  token_uri: z
+    .url({ protocol: /^https?$/ })
+    .max(500)
+    .default('https://oauth2.googleapis.com/token'),
+});
+
+const SMTP = z.strictObject({
+  host: path_segment(/^[a-z0-9.:_-]+$/i, 'must be a host name'),
+  port: z.int().min(1).max(65_535),
+  secure: z.boolean().optional(),
+  username: z.string().min(1).max(320).optional(),
+  password: secret.optional(),
+  from: sender,
+});
+const SENDGRID = z.strictObject({
+  api_key: secret,
+  from: sender,
+  webhook_public_key: z.string().trim().min(1).max(1_000).optional(),
+  base_url: base_url.optional(),
+});
+const TWILIO = z.strictObject({
+  account_sid: path_segment(/^[a-z0-9]+$/i, 'must be an account SID'),
+  auth_token: secret,
+  from: trimmedText(2, 40),
+  base_url: base_url.optional(),
+});
+const FCM = z.strictObject({
+  // As the console hands it out: the file's text is as good as what it says.
+  service_account: z.preprocess(parsedIfText, serviceAccount),
+  base_url: base_url.optional(),
+});
+const SANDBOX = z.strictObject({});
+
+/** What `config` holds, kind by kind. */
+export const CONFIG_OF = { smtp: SMTP, sendgrid: SENDGRID, twilio: TWILIO, fcm: FCM, sandbox: SANDBOX };
+export type SmtpConfig = z.infer<typeof SMTP>;
+export type SendgridConfig = z.infer<typeof SENDGRID>;
+export type TwilioConfig = z.infer<typeof TWILIO>;
+export type FcmConfig = z.infer<typeof FCM>;
+
+/** What is never shown again. */
+const SECRET_FIELDS: ReadonlySet<string> = new Set(['password', 'api_key', 'auth_token', 'service_account']);
+
+type Fields = Record<string, unknown>;
+
+/** A checked config as it is stored: what may be shown, and what is encrypted. */
+export function splitConfig(config: Fields): { shown: Fields; secrets: Fields } {
+  const entries = Object.entries(config);
+  return {
+    shown: Object.fromEntries(entries.filter(([name]) => !SECRET_FIELDS.has(name))),
+    secrets: Object.fromEntries(entries.filter(([name]) => SECRET_FIELDS.has(name))),
+  };
+}
+
+/** A stored config with changes laid over it, still unchecked; null removes a field. */
+export function mergeConfig(shown: Fields, secrets: Fields, changes: Fields): Fields {
+  const merged = { ...shown, ...secrets, ...changes };
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+}
+
+function parsedIfText(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function isPrivateKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { trimmedText } from '../../http/trimmed-text.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
+import { PROVIDER_KINDS } from './kinds.ts';
+
+export const PROVIDER_STATUSES = ['active', 'paused'] as const;
+const MAX_PER_SECOND = 100_000;
+
+/** Checked by the schema of its kind. */
+const config = z.record(z.string(), z.unknown()).meta({
+  description:
+    'smtp: host, port, secure?, username?, password?, from; sendgrid: api_key, from, webhook_public_key?, base_url?; ' +
+    'twilio: account_sid, auth_token, from, base_url?; fcm: service_account, base_url?; sandbox: nothing',
+});
+const fields = {
+  name: trimmedText(1, 200),
+  rate_per_second: z.int().min(1).max(MAX_PER_SECOND).nullable(),
+  status: z.enum(PROVIDER_STATUSES),
+};
+
+/** `POST /v1/messaging-providers`. */
+export const createProviderBody = z.strictObject({
+  ...fields,
+  kind: z.enum(PROVIDER_KINDS).default('sandbox'),
+  channel: z.enum(CHANNELS),
+  config: config.default({}),
+  rate_per_second: fields.rate_per_second.default(null),
+  status: fields.status.default('active'),
+});
+export type CreateProviderBody = z.infer<typeof createProviderBody>;
+
+/** `PATCH /v1/messaging-providers/:id`: of `config` only what changes; null removes a field. */
+export const patchProviderBody = z.strictObject({
+  name: fields.name.optional(),
+  config: config.optional(),
+  rate_per_second: fields.rate_per_second.optional(),
+  status: fields.status.optional(),
+});
+export type PatchProviderBody = z.infer<typeof patchProviderBody>;
+
+const page = {
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+};
+
+export const listProvidersQuery = z.strictObject({
+  ...page,
+  channel: z.enum(CHANNELS).optional(),
+  kind: z.enum(PROVIDER_KINDS).optional(),
+  status: z.enum(PROVIDER_STATUSES).optional(),
+});
+export type ListProvidersQuery = z.infer<typeof listProvidersQuery>;
+
+export const listMessagesQuery = z.strictObject({
+  ...page,
+  recipient: z.string().max(4_096).optional(),
+  send_id: z.uuid().optional(),
+});
+export type ListMessagesQuery = z.infer<typeof listMessagesQuery>;
+
+/** What only the service sets. */
+export const COMPUTED_FIELDS = new Set(['id', 'tenant_id', 'created_at', 'updated_at', 'deleted_at']);
+/** What a provider keeps: messages that are on their way count on it. */
+export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'kind', 'channel']);
+
+const timestamp = z.iso.datetime();
+
+/** The provider resource; of `config` what is no secret. */
+export const providerResource = z.object({
+  id: z.uuid(),
+  tenant_id: z.uuid(),
+  name: z.string(),
+  kind: z.enum(PROVIDER_KINDS),
+  channel: z.enum(CHANNELS),
+  status: z.enum(PROVIDER_STATUSES),
+  config: z.record(z.string(), z.unknown()),
+  rate_per_second: z.int().nullable(),
+  created_at: timestamp,
+  updated_at: timestamp,
+  deleted_at: timestamp.nullable(),
+});
+
+/** A message that the sandbox was given. */
+export const sandboxMessageResource = z.object({
+  id: z.uuid(),
+  provider_id: z.uuid(),
+  send_id: z.uuid().nullable(),
+  channel: z.enum(CHANNELS),
+  recipient: z.string(),
+  subject: z.string().nullable(),
+  preheader: z.string().nullable(),
+  body: z.string(),
+  data: z.record(z.string(), z.string()),
+  headers: z.record(z.string(), z.string()),
+  sent_at: timestamp,
+});

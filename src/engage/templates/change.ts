@@ -1,0 +1,71 @@
+import type { Clock } from '../../platform/clock.ts';
+import { isUuid, newId } from '../../platform/ids.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { requireChannelFields } from './channel-fields.ts';
+import {
+  insertTemplate,
+  lockTemplate,
+  selectTemplate,
+  softDeleteTemplate,
+  updateTemplate,
+  type TemplateRef,
+  type TemplateRow,
+} from './queries.ts';
+import type { Place } from '../../tenants/place.ts';
+import { templateNotFound } from './read.ts';
+import { parseTemplate, type TemplateSource } from './render.ts';
+import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** Makes a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
+export async function createTemplate(
+  { postgres, clock }: Deps,
+  place: Place,
+  body: CreateTemplateBody,
+): Promise<TemplateRow> {
+  requireUsable(body);
+  const now = new Date(clock.now_ms());
+  const row = { ...body, template_id: newId(), created_at: now, updated_at: now, deleted_at: null };
+  await postgres.asTenant(place.tenant_id, (tx) => insertTemplate(tx, place, row));
+  return row;
+}
+
+/** Changes a template. Rejects with TEMPLATE_NOT_FOUND, TEMPLATE_INVALID or VALIDATION_ERROR. */
+export async function changeTemplate(
+  { postgres, clock }: Deps,
+  ref: TemplateRef,
+  patch: PatchTemplateBody,
+): Promise<TemplateRow> {
+  if (!isUuid(ref.template_id)) throw templateNotFound(ref.template_id);
+  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const row = await lockTemplate(tx, ref);
+    if (row === undefined) throw templateNotFound(ref.template_id);
+    const changed: TemplateRow = { ...row, ...given, updated_at: now };
+    requireUsable(changed);
+    await updateTemplate(tx, ref, changed);
+    return changed;
+  });
+}
+
+/** Soft delete: whoever refers to it fails from now on. Repeating it answers the same. Rejects with TEMPLATE_NOT_FOUND. */
+export async function deleteTemplate({ postgres, clock }: Deps, ref: TemplateRef): Promise<TemplateRow> {
+  if (!isUuid(ref.template_id)) throw templateNotFound(ref.template_id);
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    await softDeleteTemplate(tx, ref, now);
+    const [row] = await selectTemplate(tx, ref);
+    if (row === undefined) throw templateNotFound(ref.template_id);
+    return row;
+  });
+}
+
+function requireUsable(source: TemplateSource): void {
+  requireChannelFields(source);
+  parseTemplate(source);
+}

@@ -1,0 +1,56 @@
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { throughMerges } from '../../players/profile/read.ts';
+import {
+  playerScope,
+  SYNTHETIC_BONUS,
+  SYNTHETIC_PLAYER,
+  type ScopeExtra,
+  type ScopePlayer,
+} from './player-scope.ts';
+import { selectScopePlayer, type TemplateRef } from './queries.ts';
+import type { Place } from '../../tenants/place.ts';
+import { requireTemplate } from './read.ts';
+import { compileTemplate, RenderFailed, renderMessage, templateInvalid, type Rendered } from './render.ts';
+
+interface Deps {
+  postgres: Postgres;
+  public_url: string;
+}
+
+/**
+ * The template as the player would get it, whatever state both are in; a synthetic player when none is named. Rejects
+ * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, or TEMPLATE_INVALID where it cannot be rendered.
+ */
+export async function previewTemplate(
+  { postgres, public_url }: Deps,
+  ref: TemplateRef,
+  player_id: string | undefined,
+): Promise<Rendered> {
+  const row = await requireTemplate(postgres, ref);
+  const player = player_id === undefined ? undefined : await findScopePlayer(postgres, ref, player_id);
+  try {
+    return renderMessage(compileTemplate(row), scopeOf(public_url, player));
+  } catch (error) {
+    if (error instanceof RenderFailed) throw templateInvalid([error.issue]);
+    throw error;
+  }
+}
+
+/** What a template is shown with; who is nobody in particular has a bonus. The link leads to no player. */
+export function scopeOf(public_url: string, player: ScopePlayer | undefined): Record<string, unknown> {
+  const extra: ScopeExtra = { context: {}, unsubscribe_url: `${public_url}/v1/unsubscribe` };
+  return player === undefined
+    ? playerScope(SYNTHETIC_PLAYER, { ...extra, bonus: SYNTHETIC_BONUS })
+    : playerScope(player, extra);
+}
+
+/** The player that the id names, deleted or not; a merged one is its survivor. Rejects with PLAYER_NOT_FOUND. */
+export function findScopePlayer(postgres: Postgres, place: Place, player_id: string): Promise<ScopePlayer> {
+  const { tenant_id, project_id } = place;
+  return throughMerges(postgres, { tenant_id, project_id, player_id }, async (ref) => {
+    const [found] = await postgres.readAsTenant(tenant_id, (tx) =>
+      selectScopePlayer(tx, place, ref.player_id),
+    );
+    return found;
+  });
+}

@@ -1,0 +1,222 @@
+import { Context, LiquidError, TypeGuards, Variable, type Liquid, type Template } from 'liquidjs';
+import { ApiError, type Issue } from '../../errors.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
+import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
+
+/** What is said, as it was written: Liquid in every field. */
+export interface TemplateSource {
+  channel: Channel;
+  subject: string | null;
+  preheader: string | null;
+  body: string;
+  data: Readonly<Record<string, string>>;
+}
+
+/** What one player is told. */
+export interface Rendered {
+  /** One line without control characters. */
+  subject: string | null;
+  /** HTML with every value escaped. */
+  preheader: string | null;
+  /** HTML with every value escaped for email, text for the others. */
+  body: string;
+  data: Record<string, string>;
+  /** What the template reads and the scope lacks, sorted: `first_name`, `bonus.code`. */
+  missing_variables: string[];
+}
+
+interface Field {
+  engine: Liquid;
+  templates: Template[];
+  path: string;
+}
+
+/** A template that is parsed: rendering it for many players costs no more than that. */
+export interface CompiledTemplate {
+  channel: Channel;
+  subject: Field | null;
+  preheader: Field | null;
+  body: Field;
+  data: readonly (readonly [name: string, field: Field])[];
+  /** Where the template reads: `['bonus', 'code']`. */
+  reads: readonly { name: string; path: readonly (string | number)[] }[];
+}
+
+/** A place in a template, counted from 1. */
+interface TemplateIssue extends Issue {
+  line: number | null;
+  column: number | null;
+  /** The tag that is wrong, such as `if`; of outputs what stands there. */
+  tag: string | null;
+}
+
+/** A template that cannot be rendered for this player. `message` holds nothing about the player. */
+export class RenderFailed extends Error {
+  override readonly name = 'RenderFailed';
+  readonly code = 'TEMPLATE_FAILED';
+  readonly issue: TemplateIssue;
+
+  constructor(issue: TemplateIssue) {
+    super(`${issue.path}: ${issue.message}`);
+    this.issue = issue;
+  }
+}
+
+/** Of one rendered field, in UTF-16 units. */
+const MAX_LENGTH = { line: 10_000, text: 1024 * 1024 };
+const MAX_TAG_LENGTH = 100;
+/** Tags and outputs of one field: parsing takes more than proportionally longer. */
+const MAX_TAGS = 5_000;
+
+/** Throws TEMPLATE_INVALID unless every field is usable Liquid; details name each field that is not. */
+export function parseTemplate(source: TemplateSource): void {
+  compileTemplate(source);
+}
+
+/** Parses every field. Throws TEMPLATE_INVALID; details name field, line, column and tag. */
+export function compileTemplate(source: TemplateSource): CompiledTemplate {
+  const issues: TemplateIssue[] = [];
+  const parse = (path: string, text: string, engine: Liquid): Field => {
+    try {
+      const tags = text.match(/\{[{%]/g)?.length ?? 0;
+      if (tags > MAX_TAGS) throw new RangeError(`has over ${MAX_TAGS} tags and outputs`);
+      return { path, engine, templates: engine.parse(text) };
+    } catch (error) {
+      issues.push(issueOf(path, error));
+      return { path, engine, templates: [] };
+    }
+  };
+  const markup = source.channel === 'email' ? htmlEngine : textEngine;
+  const optional = (path: 'subject' | 'preheader', engine: Liquid) => {
+    const text = source[path];
+    return text === null ? null : parse(path, text, engine);
+  };
+  const subject = optional('subject', textEngine);
+  const preheader = optional('preheader', markup);
+  const body = parse('body', source.body, markup);
+  const data = Object.entries(source.data).map(
+    ([name, text]) => [name, parse(`data.${name}`, text, textEngine)] as const,
+  );
+  const fields = [subject, preheader, body, ...data.map(([, field]) => field)];
+  const reads = readsOf(
+    fields.filter((field) => field !== null),
+    issues,
+  );
+  if (issues.length > 0) throw templateInvalid(issues);
+  return { channel: source.channel, subject, preheader, body, data, reads };
+}
+
+/**
+ * What the scope makes of the template. Throws {@link RenderFailed}: limits are exceeded, or a filter got nonsense. All
+ * fields together may cost what one message may.
+ */
+export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
+  const { subject, preheader, body, data, reads } = template;
+  const missing = reads.filter(({ path }) => isMissing(scope, path)).map(({ name }) => name);
+  let limits: Pick<Context, 'memoryLimit' | 'renderLimit'> | undefined;
+  const made = (field: Field, kind: 'line' | 'text') => {
+    const { engine } = field;
+    const context = new Context(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
+    limits ??= context;
+    return render(field, context, kind);
+  };
+  return {
+    subject: subject && made(subject, 'line'),
+    preheader: preheader && made(preheader, 'line'),
+    body: made(body, 'text'),
+    data: Object.fromEntries(data.map(([name, field]) => [name, made(field, 'text')])),
+    missing_variables: missing,
+  };
+}
+
+/** Whether there is nothing to tell: such a message is not sent. */
+export function isBlank({ body }: Pick<Rendered, 'body'>): boolean {
+  return body.trim() === '';
+}
+
+/** 422 TEMPLATE_INVALID; the message tells the first place. */
+export function templateInvalid(issues: TemplateIssue[]): ApiError {
+  const [first] = issues;
+  const place = first?.line ? ` line ${first.line}, column ${first.column}` : '';
+  const message =
+    first === undefined ? 'the template is not usable' : `${first.path}${place}: ${first.message}`;
+  return new ApiError('TEMPLATE_INVALID', message, { details: { issues } });
+}
+
+function render({ engine, templates, path }: Field, context: Context, kind: 'line' | 'text'): string {
+  let text: unknown;
+  try {
+    text = engine.renderSync(templates, context);
+  } catch (error) {
+    throw new RenderFailed(issueOf(path, error));
+  }
+  if (typeof text !== 'string') return '';
+  if (text.length > MAX_LENGTH[kind]) {
+    const message = `becomes over ${MAX_LENGTH[kind]} characters long`;
+    throw new RenderFailed({ path, message, line: null, column: null, tag: null });
+  }
+  // Half a character, and controls beyond white space, can be kept and sent by nobody.
+  const whole = text.toWellFormed();
+  if (kind === 'line') return whole.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
+  return whole.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, '');
+}
+
+/** What the parser and the renderer say, and what we say instead. */
+const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^undefined filter: raw$/, 'undefined filter: raw. Values are always escaped'],
+  [/ limit exceeded$/, 'takes more work than one message may cost'],
+  [/call stack/i, 'is nested too deeply'],
+];
+
+function issueOf(path: string, error: unknown): TemplateIssue {
+  if (!LiquidError.is(error)) return { path, message: messageOf(error), line: null, column: null, tag: null };
+  const { token } = error;
+  const [line = null, column = null] = token.getPosition();
+  const tag = TypeGuards.isTagToken(token) ? token.name : token.getText().slice(0, MAX_TAG_LENGTH);
+  return { path, message: messageOf(error.originalError ?? error), line, column, tag: tag || null };
+}
+
+/** Without the place, which is told apart. */
+function messageOf(error: unknown): string {
+  const said = error instanceof Error ? error.message : 'cannot be rendered';
+  const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);
+  return IN_OTHER_WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message;
+}
+
+/** What the fields read that they do not set themselves, once each. */
+function readsOf(fields: readonly Field[], issues: TemplateIssue[]): CompiledTemplate['reads'] {
+  const reads = new Map<string, (string | number)[]>();
+  for (const { path, templates } of fields) {
+    try {
+      for (const variable of globalsOf(templates)) {
+        const known = staticPath(variable);
+        reads.set(String(new Variable(known, variable.location)), known);
+      }
+    } catch (error) {
+      issues.push(issueOf(path, error));
+    }
+  }
+  return [...reads].map(([name, path]) => ({ name, path })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Up to where the path depends on another variable, or asks for something that every list and text has. */
+function staticPath({ segments }: Variable): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (const segment of segments) {
+    if (segment instanceof Variable) break;
+    if (path.length > 0 && (segment === 'size' || segment === 'first' || segment === 'last')) break;
+    path.push(segment);
+  }
+  return path;
+}
+
+function isMissing(scope: unknown, path: readonly (string | number)[]): boolean {
+  let value = scope;
+  for (const segment of path) {
+    if (typeof value !== 'object' || value === null) return true;
+    const key =
+      typeof segment === 'number' && segment < 0 && Array.isArray(value) ? value.length + segment : segment;
+    value = Object.hasOwn(value, key) ? (value as Record<string | number, unknown>)[key] : undefined;
+  }
+  return value === null || value === undefined;
+}

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { refuseUnwritable } from '../../http/not-writable.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
+import { placeOf } from '../../tenants/place.ts';
+import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
+import { previewTemplate } from './preview.ts';
+import { listTemplates, type TemplateRef, type TemplateRow } from './queries.ts';
+import { findTemplate } from './read.ts';
+import {
+  COMPUTED_FIELDS,
+  createTemplateBody,
+  FIXED_FIELDS,
+  listTemplatesQuery,
+  patchTemplateBody,
+  previewBody,
+  previewResult,
+  sendTestBody,
+  sendTestResult,
+  templateResource,
+  type ListTemplatesQuery,
+} from './schema.ts';
+import { sendTest, type SendTestDeps } from './send-test.ts';
+import { templateResourceOf } from './template-json.ts';
+
+const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+
+/** Templates of messages (spec part 4). */
+export function templateEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+  return [...readEndpoints(deps), ...writeEndpoints(deps), ...trialEndpoints(deps)];
+}
+
+const one = { path: '/v1/templates/:id', status: 200, response: templateResource } as const;
+
+function readEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/templates',
+      summary: 'Lists templates that are not deleted, the newest first',
+      access: read,
+      query: listTemplatesQuery,
+      status: 200,
+      response: z.array(templateResource),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => listPage(deps, caller, query),
+    }),
+    endpoint({
+      ...one,
+      method: 'GET',
+      summary: 'One template, also a deleted one',
+      access: read,
+      errors: ['TEMPLATE_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        return envelope(templateResourceOf(ref, await findTemplate(deps.postgres, ref)));
+      },
+    }),
+  ];
+}
+
+function writeEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/templates',
+      summary: 'Makes a template; it is a draft unless it says otherwise',
+      access: write,
+      body: createTemplateBody,
+      refuse: refuseUnwritable(COMPUTED_FIELDS),
+      status: 201,
+      response: templateResource,
+      errors: ['TEMPLATE_INVALID', 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, body }) => {
+        const place = placeOf(caller);
+        return envelope(templateResourceOf(place, await createTemplate(deps, place, body)));
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'PATCH',
+      summary: 'Changes a template; the channel stays',
+      access: write,
+      body: patchTemplateBody,
+      refuse: refuseUnwritable(FIXED_FIELDS),
+      errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_INVALID', 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, params, body }) => {
+        const ref = refOf(caller, params);
+        return envelope(templateResourceOf(ref, await changeTemplate(deps, ref, body)));
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'DELETE',
+      summary: 'Soft delete: campaigns that refer to it fail at their next send',
+      access: write,
+      errors: ['TEMPLATE_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        return envelope(templateResourceOf(ref, await deleteTemplate(deps, ref)));
+      },
+    }),
+  ];
+}
+
+function trialEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/templates/:id/preview',
+      summary: 'The template as a player would get it; as a synthetic one would, when none is named',
+      access: read,
+      body: previewBody,
+      status: 200,
+      response: previewResult,
+      errors: ['TEMPLATE_NOT_FOUND', 'PLAYER_NOT_FOUND', 'TEMPLATE_INVALID'],
+      handle: async ({ caller, params, body }) =>
+        envelope(await previewTemplate(deps, refOf(caller, params), body.player_id ?? undefined)),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/templates/:id/send-test',
+      summary: 'Sends the template to one address, beside caps and quiet hours',
+      access: write,
+      body: sendTestBody,
+      status: 200,
+      response: sendTestResult,
+      errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
+      handle: async ({ caller, params, body }) => envelope(await sendTest(deps, refOf(caller, params), body)),
+    }),
+  ];
+}
+
+function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): TemplateRef {
+  return { ...placeOf(caller), template_id: params['id'] ?? '' };
+}
+
+async function listPage(
+  { postgres }: SendTestDeps,
+  caller: ProjectSession,
+  { cursor, limit, ...filters }: ListTemplatesQuery,
+): Promise<string> {
+  const place = placeOf(caller);
+  const { rows, next_cursor } = await readPage<Listed<TemplateRow>, TimePosition>(
+    {
+      scope: { kind: 'templates', project_id: place.project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.template_id],
+      select: (after, count) =>
+        postgres.readAsTenant(place.tenant_id, (tx) => listTemplates(tx, place, filters, after, count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(
+    rows.map((row) => templateResourceOf(place, row)),
+    { next_cursor },
+  );
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { trimmedText } from '../../http/trimmed-text.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
+
+export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;
+export type TemplateStatus = (typeof TEMPLATE_STATUSES)[number];
+
+const MAX_LINE = 1_000;
+const MAX_BODY = 256 * 1024;
+const MAX_DATA_KEYS = 50;
+const MAX_DATA_VALUE = 4_096;
+
+const fields = {
+  name: trimmedText(1, 200),
+  status: z.enum(TEMPLATE_STATUSES),
+  subject: z.string().max(MAX_LINE).nullable(),
+  preheader: z.string().max(MAX_LINE).nullable(),
+  body: z.string().min(1).max(MAX_BODY),
+  data: z
+    .record(z.string().min(1).max(100), z.string().max(MAX_DATA_VALUE))
+    .refine((value) => Object.keys(value).length <= MAX_DATA_KEYS, `must have at most ${MAX_DATA_KEYS} keys`)
+    .meta({ maxProperties: MAX_DATA_KEYS }),
+};
+
+/** `POST /v1/templates`. What belongs to which channel is checked by `requireChannelFields`. */
+export const createTemplateBody = z.strictObject({
+  ...fields,
+  channel: z.enum(CHANNELS),
+  status: fields.status.default('draft'),
+  subject: fields.subject.default(null),
+  preheader: fields.preheader.default(null),
+  data: fields.data.default({}),
+});
+export type CreateTemplateBody = z.infer<typeof createTemplateBody>;
+
+/** `PATCH /v1/templates/:id`; `data` is replaced as a whole. */
+export const patchTemplateBody = z.strictObject({
+  name: fields.name.optional(),
+  status: fields.status.optional(),
+  subject: fields.subject.optional(),
+  preheader: fields.preheader.optional(),
+  body: fields.body.optional(),
+  data: fields.data.optional(),
+});
+export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
+
+/** `POST /v1/templates/:id/preview`: a synthetic player when none is named. */
+export const previewBody = z.strictObject({ player_id: z.uuid().nullable().optional() });
+
+/** `POST /v1/templates/:id/send-test`: to `recipient`, whoever the player is. */
+export const sendTestBody = z.strictObject({
+  recipient: z.string().trim().min(1).max(4_096),
+  player_id: z.uuid().nullable().optional(),
+  provider_id: z.uuid().nullable().optional(),
+});
+export type SendTestBody = z.infer<typeof sendTestBody>;
+
+export const listTemplatesQuery = z.strictObject({
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  channel: z.enum(CHANNELS).optional(),
+  status: z.enum(TEMPLATE_STATUSES).optional(),
+});
+export type ListTemplatesQuery = z.infer<typeof listTemplatesQuery>;
+
+/** What only the service sets. */
+export const COMPUTED_FIELDS = new Set([
+  'id',
+  'tenant_id',
+  'project_id',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+]);
+/** What a template keeps: campaigns of the channel refer to it. */
+export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'channel']);
+
+const timestamp = z.iso.datetime();
+
+/** The template resource (spec part 2). */
+export const templateResource = z.object({
+  id: z.uuid(),
+  tenant_id: z.uuid(),
+  project_id: z.uuid(),
+  name: z.string(),
+  channel: z.enum(CHANNELS),
+  status: z.enum(TEMPLATE_STATUSES),
+  subject: z.string().nullable(),
+  preheader: z.string().nullable(),
+  body: z.string(),
+  data: z.record(z.string(), z.string()),
+  created_at: timestamp,
+  updated_at: timestamp,
+  deleted_at: timestamp.nullable(),
+});
+
+export const previewResult = z.object({
+  subject: z.string().nullable(),
+  preheader: z.string().nullable(),
+  body: z.string(),
+  data: z.record(z.string(), z.string()),
+  missing_variables: z.array(z.string()),
+});
+
+/** What became of a test; `error_code` as in a send row. */
+export const sendTestResult = z.object({
+  recipient: z.string(),
+  channel: z.enum(CHANNELS),
+  template_id: z.uuid(),
+  provider_id: z.uuid(),
+  player_id: z.uuid().nullable(),
+  status: z.enum(['sent', 'failed']),
+  error_code: z.string().nullable(),
+  provider_message_id: z.string().nullable(),
+  sent_at: timestamp.nullable(),
+});

@@ -1,0 +1,203 @@
+import { ApiError, validationError } from '../../errors.ts';
+import { NotCaughtUp, waitUntilFolded } from '../../analytics/caught-up.ts';
+import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
+import { gateAt } from '../messaging/gate-at.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
+import type { Message, Outcome } from '../messaging/message.ts';
+import { SKIP_CODES, type FailureCode, type SkipCode } from '../messaging/send-row.ts';
+import { isAddress } from '../messaging/transports/email.ts';
+import { openTransport } from '../messaging/transports/open.ts';
+import { unseal } from '../providers/credentials.ts';
+import { selectProviderFor, type ProviderRow } from '../providers/queries.ts';
+import type { EventLog } from '../../platform/event-log/port.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { readTenantConfig } from '../../tenants/config/read.ts';
+import type { ScopePlayer } from './player-scope.ts';
+import { findScopePlayer, scopeOf } from './preview.ts';
+import {
+  selectAddresseeVerdicts,
+  selectSuppressed,
+  selectVerdict,
+  type TemplateRef,
+  type TemplateRow,
+} from './queries.ts';
+import { requireTemplate } from './read.ts';
+import { compileTemplate, isBlank, RenderFailed, renderMessage, type Rendered } from './render.ts';
+import type { SendTestBody } from './schema.ts';
+
+/** What sending a test needs. */
+export interface SendTestDeps {
+  eventLog: EventLog;
+  postgres: Postgres;
+  clock: Clock;
+  logger: Logger;
+  credentials_key: string;
+  public_url: string;
+}
+
+/** What became of a test. */
+export interface TestSend {
+  recipient: string;
+  channel: Channel;
+  template_id: string;
+  provider_id: string;
+  player_id: string | null;
+  status: 'sent' | 'failed';
+  error_code: SkipCode | FailureCode | null;
+  provider_message_id: string | null;
+  sent_at: string | null;
+}
+
+/** Longer than the fold is ever behind. */
+const FENCE_WAIT_MS = 10_000;
+const RETRY_AFTER_S = 5;
+
+const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, string]>> = {
+  email: [isAddress, 'must be an email address'],
+  sms: [(text) => /^\+?[\d ()./-]{3,40}$/.test(text), 'must be a telephone number'],
+  push: [(text) => /^[^\s\p{Cc}]+$/u.test(text), 'must be a push token'],
+};
+
+/**
+ * Sends the template to `recipient`, as the player would get it, at any hour and beside the caps. Who must not be told
+ * anything is told nothing here either: that is a result, as is what the provider says. Nothing is tried twice. Rejects
+ * with TEMPLATE_NOT_FOUND, TEMPLATE_NOT_ACTIVE, PLAYER_NOT_FOUND, PROVIDER_NOT_CONFIGURED or VALIDATION_ERROR.
+ */
+export async function sendTest(deps: SendTestDeps, ref: TemplateRef, body: SendTestBody): Promise<TestSend> {
+  const template = await requireTemplate(deps.postgres, ref);
+  if (template.status !== 'active') {
+    const message = `the template is ${template.status}: make it active first`;
+    throw new ApiError('TEMPLATE_NOT_ACTIVE', message);
+  }
+  const [isUsable, says] = RECIPIENTS[template.channel];
+  if (!isUsable(body.recipient)) throw validationError([{ path: 'recipient', message: says }]);
+  const { player_id } = body;
+  const player = player_id ? await findScopePlayer(deps.postgres, ref, player_id) : undefined;
+  const provider = await chooseProvider(deps.postgres, ref.tenant_id, template.channel, body.provider_id);
+  const made = await deliver(deps, ref, template, player, provider, body.recipient);
+  const is_sent = made.error_code === null;
+  return {
+    recipient: body.recipient,
+    channel: template.channel,
+    template_id: ref.template_id,
+    provider_id: provider.provider_id,
+    player_id: player?.player_id ?? null,
+    status: is_sent ? 'sent' : 'failed',
+    ...made,
+    sent_at: is_sent ? new Date(deps.clock.now_ms()).toISOString() : null,
+  };
+}
+
+type Made = Pick<TestSend, 'error_code' | 'provider_message_id'>;
+const failed = (error_code: SkipCode | FailureCode): Made => ({ error_code, provider_message_id: null });
+
+async function deliver(
+  deps: SendTestDeps,
+  ref: TemplateRef,
+  template: TemplateRow,
+  player: ScopePlayer | undefined,
+  provider: ProviderRow,
+  recipient: string,
+): Promise<Made> {
+  const { logger, public_url } = deps;
+  const { channel } = template;
+  const verdict = await verdictOn(deps, ref, channel, player, recipient);
+  if (verdict !== null) return failed(verdict);
+  let rendered: Rendered;
+  try {
+    rendered = renderMessage(compileTemplate(template), scopeOf(public_url, player));
+  } catch (error) {
+    if (!(error instanceof RenderFailed)) throw error;
+    logger.info({ template_id: ref.template_id, reason: error.message }, 'a test could not be rendered');
+    return failed('TEMPLATE_FAILED');
+  }
+  if (isBlank(rendered)) return failed('TEMPLATE_FAILED');
+  const { missing_variables: _missing, ...content } = rendered;
+  const outcome = await hand(deps, provider, { ...content, channel, recipient, headers: {}, send_id: null });
+  if (outcome.kind === 'sent') return { error_code: null, provider_message_id: outcome.provider_message_id };
+  const { provider_id } = provider;
+  logger.warn({ provider_id, outcome: outcome.kind, reason: outcome.reason }, 'a test was not sent');
+  return failed(CODES[outcome.kind]);
+}
+
+const CODES = {
+  rejected: 'PROVIDER_REJECTED',
+  retry: 'PROVIDER_UNAVAILABLE',
+  unknown: 'OUTCOME_UNKNOWN',
+} as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
+
+/**
+ * The gate without what depends on the hour, after everything that was accepted up to now. It is passed by whoever has
+ * the address as well as by the player: what is sent reaches the one, whatever it says of the other.
+ */
+async function verdictOn(
+  deps: SendTestDeps,
+  ref: TemplateRef,
+  channel: Channel,
+  player: ScopePlayer | undefined,
+  recipient: string,
+): Promise<SkipCode | null> {
+  const { postgres, clock } = deps;
+  await waitUntilFolded(deps, FENCE_WAIT_MS).catch((cause: unknown) => {
+    if (!(cause instanceof NotCaughtUp)) throw cause;
+    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
+  });
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const own = await ownVerdict(tx, ref, channel, player, recipient, now);
+    const theirs = await selectAddresseeVerdicts(tx, ref, channel, recipient, now);
+    const verdicts = new Set([own, ...theirs.map(({ verdict }) => verdict)]);
+    // They are in the order in which the gate asks.
+    return SKIP_CODES.find((code) => verdicts.has(code)) ?? null;
+  });
+}
+
+/** What the gate says of the player, or of an address that is nobody's in particular. */
+async function ownVerdict(
+  tx: Tx,
+  ref: TemplateRef,
+  channel: Channel,
+  player: ScopePlayer | undefined,
+  recipient: string,
+  now: Date,
+): Promise<SkipCode | null> {
+  if (player === undefined) {
+    const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
+    return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
+  }
+  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
+  const gate = await gateAt(rules, now, () => Promise.resolve([]));
+  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
+  // Merged away a moment ago.
+  return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+}
+
+async function chooseProvider(
+  postgres: Postgres,
+  tenant_id: string,
+  channel: Channel,
+  provider_id: string | null | undefined,
+): Promise<ProviderRow> {
+  const named = provider_id ?? null;
+  const found = await postgres.asTenant(tenant_id, (tx) => selectProviderFor(tx, tenant_id, channel, named));
+  if (named !== null) {
+    const wrong = (message: string) => validationError([{ path: 'provider_id', message }]);
+    if (found?.deleted_at !== null) throw wrong('must be a messaging provider of this tenant');
+    if (found.channel !== channel) throw wrong(`must be a provider for ${channel}, not for ${found.channel}`);
+  }
+  if (found?.status === 'active') return found;
+  throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
+}
+
+async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {
+  const { credentials } = provider;
+  const secrets = credentials === null ? {} : unseal(deps.credentials_key, provider, credentials);
+  const transport = openTransport(provider, secrets, deps);
+  try {
+    return await transport.send(message);
+  } finally {
+    await transport.close();
+  }
+}

@@ -1,0 +1,24 @@
+import type { TemplateRow } from './queries.ts';
+import type { Place } from '../../tenants/place.ts';
+
+/** The template resource (spec part 2). */
+export function templateResourceOf(
+  { tenant_id, project_id }: Place,
+  { template_id, ...row }: TemplateRow,
+): Record<string, unknown> {
+  return {
+    id: template_id,
+    tenant_id,
+    project_id,
+    name: row.name,
+    channel: row.channel,
+    status: row.status,
+    subject: row.subject,
+    preheader: row.preheader,
+    body: row.body,
+    data: row.data,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  };
+}

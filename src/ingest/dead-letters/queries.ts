@@ -1,0 +1,72 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { Place, ReplayState } from './schema.ts';
+
+/** The key of a place in maps. */
+export function placeKey({ partition, offset }: Place): string {
+  return `${partition}:${offset}`;
+}
+
+interface ReplayRow {
+  partition: number;
+  log_offset: bigint;
+  finished: boolean;
+}
+
+/** What became of the letters at these places, by {@link placeKey}; those never replayed are absent. */
+export async function readReplays(tx: Tx, places: readonly Place[]): Promise<Map<string, ReplayState>> {
+  const rows = await tx<ReplayRow[]>`
+    select r.partition, r.log_offset, r.finished_at is not null as finished
+    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+      as wanted (partition, log_offset)
+    join dead_letter_replays r using (partition, log_offset)`;
+  return new Map(
+    rows.map(({ partition, log_offset, finished }) => [
+      placeKey({ partition, offset: String(log_offset) }),
+      finished ? 'replayed' : 'unknown',
+    ]),
+  );
+}
+
+/**
+ * Marks that these letters are about to be replayed; returns those that are now ours to replay. Without `force`
+ * a letter that was ever marked is left alone, so two replays at once send it once.
+ */
+export async function startReplays(
+  tx: Tx,
+  places: readonly Place[],
+  force: boolean,
+  now: Date,
+): Promise<Set<string>> {
+  const again = force
+    ? tx`do update set started_at = excluded.started_at, finished_at = null`
+    : tx`do nothing`;
+  const rows = await tx<{ partition: number; log_offset: bigint }[]>`
+    insert into dead_letter_replays (partition, log_offset, started_at)
+    select partition, log_offset, ${now}
+    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+      as wanted (partition, log_offset)
+    order by partition, log_offset
+    on conflict (partition, log_offset) ${again}
+    returning partition, log_offset`;
+  return new Set(
+    rows.map(({ partition, log_offset }) => placeKey({ partition, offset: String(log_offset) })),
+  );
+}
+
+/** Marks that the replay of these letters is on the log. */
+export async function finishReplays(tx: Tx, places: readonly Place[], now: Date): Promise<void> {
+  await tx`
+    update dead_letter_replays r set finished_at = ${now}
+    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+      as done (partition, log_offset)
+    where r.partition = done.partition and r.log_offset = done.log_offset`;
+}
+
+function partitionsOf(places: readonly Place[]): string {
+  return plainArray(places.map(({ partition }) => partition));
+}
+
+function offsetsOf(places: readonly Place[]): string {
+  return plainArray(places.map(({ offset }) => offset));
+}

@@ -1,0 +1,96 @@
+import type { DeadLetter } from '../events/envelope.ts';
+import { ApiError } from '../../errors.ts';
+import { LogUnavailable } from '../../platform/event-log/port.ts';
+import { TOPICS } from '../../platform/event-log/topics.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { finishReplays, placeKey, readReplays, startReplays } from './queries.ts';
+import { newScan, scanLetters } from './scan.ts';
+import { MAX_LISTED, type Place, type ReplayBody, type ReplayReport } from './schema.ts';
+
+type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
+
+const MAX_BLOCK = 500;
+const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
+const RETRY_AFTER_S = 1;
+
+/**
+ * Appends the original records of dead letters to `events` again. Letters that come in while it runs are left out,
+ * so what fails again does not go round for ever. Rejects with SERVICE_UNAVAILABLE when the log did not confirm:
+ * the letters under way then have an unknown outcome.
+ */
+export async function replayLetters(engines: Engines, body: ReplayBody): Promise<ReplayReport> {
+  const { eventLog } = engines;
+  const report: ReplayReport = {
+    replayed: 0,
+    replayed_before: 0,
+    unknown_outcome: [],
+    unknown_outcomes: 0,
+    not_found: [],
+  };
+  const wanted = 'offsets' in body ? new Set(body.offsets.map((offset) => BigInt(offset))) : undefined;
+  const ends = await eventLog.endOffsets(TOPICS.deadLetters);
+  let block: DeadLetter[] = [];
+  let bytes = 0;
+  for await (const letter of scanLetters(eventLog, newScan(), ends)) {
+    if (letter === undefined || !isWanted(letter, body, wanted)) continue;
+    wanted?.delete(BigInt(letter.offset));
+    block.push(letter);
+    bytes += letter.value.length;
+    if (block.length >= MAX_BLOCK || bytes >= MAX_BLOCK_BYTES) {
+      await replayBlock(engines, block, body.force, report);
+      block = [];
+      bytes = 0;
+    }
+    if (wanted?.size === 0) break;
+  }
+  await replayBlock(engines, block, body.force, report);
+  if ('offsets' in body && wanted !== undefined) {
+    report.not_found = [...wanted].map((offset) => ({ partition: body.partition, offset: String(offset) }));
+  }
+  return report;
+}
+
+function isWanted(letter: DeadLetter, body: ReplayBody, offsets: Set<bigint> | undefined): boolean {
+  return (
+    (body.partition === undefined || letter.partition === body.partition) &&
+    (body.reason === undefined || letter.reason === body.reason) &&
+    (offsets === undefined || offsets.has(BigInt(letter.offset)))
+  );
+}
+
+/** The marks before and after make a crash in between visible: a record may be on the log, or not. */
+async function replayBlock(
+  { eventLog, postgres, clock }: Engines,
+  letters: readonly DeadLetter[],
+  force: boolean,
+  report: ReplayReport,
+): Promise<void> {
+  if (letters.length === 0) return;
+  const { service } = postgres;
+  const before = await readReplays(service, letters);
+  const started = await startReplays(service, letters, force, new Date(clock.now_ms()));
+  const ours = letters.filter((letter) => started.has(placeKey(letter)));
+  for (const letter of letters) {
+    if (started.has(placeKey(letter))) continue;
+    if (before.get(placeKey(letter)) === 'replayed') report.replayed_before++;
+    else noteUnknown(report, letter);
+  }
+  if (ours.length === 0) return;
+  try {
+    await eventLog.append(
+      TOPICS.events,
+      ours.map(({ key, value }) => ({ key, value })),
+    );
+  } catch (cause) {
+    if (!(cause instanceof LogUnavailable)) throw cause;
+    const message = `the event log did not confirm ${ours.length} records: their outcome is unknown`;
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { cause, retry_after_s: RETRY_AFTER_S });
+  }
+  await finishReplays(service, ours, new Date(clock.now_ms()));
+  report.replayed += ours.length;
+}
+
+function noteUnknown(report: ReplayReport, { partition, offset }: Place): void {
+  report.unknown_outcomes++;
+  if (report.unknown_outcome.length < MAX_LISTED) report.unknown_outcome.push({ partition, offset });
+}

@@ -1,0 +1,184 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { ErrorCode } from '../../errors.ts';
+import { isUuid } from '../../platform/ids.ts';
+import {
+  CUSTOM_PREFIX,
+  definitionOf,
+  EVENTS,
+  MAX_EVENT_NAME_LENGTH,
+  MAX_ID_LENGTH,
+  propertiesSchema,
+} from './catalogue.ts';
+import { findUnsafe, unsafeText } from './text-safety.ts';
+import { EARLIEST_MS, MAX_AHEAD_MS, parseStoredTime, parseTimestamp } from './timestamp.ts';
+
+/** An event as the caller sent it, after validation (spec part 6). */
+export interface EventBody {
+  event: string;
+  anonymous_id?: string;
+  player_id?: string;
+  external_id?: string;
+  timestamp?: string;
+  properties?: Record<string, unknown>;
+}
+
+/** Why an event is refused; `code` is one of errors.ts, `path` the dotted place in the event. */
+export interface EventProblem {
+  code: ErrorCode;
+  path: string;
+  message: string;
+}
+
+/** What validation needs to know of the moment and the tenant. */
+export interface ValidationContext {
+  now_ms: number;
+  /** Whether the currency is active in the tenant's catalogue. */
+  hasCurrency(code: string): boolean;
+}
+
+const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 'timestamp', 'properties']);
+
+const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
+ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
+const validators = new Map<string, ValidateFunction>(
+  Object.entries(EVENTS).map(([name, definition]) => [name, ajv.compile(propertiesSchema(definition))]),
+);
+
+/** Checks one event; undefined means `input` is an {@link EventBody}. Never throws, whatever the input. */
+export function findEventProblem(input: unknown, context: ValidationContext): EventProblem | undefined {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return { code: 'BODY_MALFORMED', path: '', message: 'an event is a JSON object' };
+  }
+  // JSON objects have own keys only.
+  for (const key in input) {
+    if (!TOP_LEVEL.has(key)) {
+      const message = `unknown field "${key.slice(0, 64)}"; an event has ${[...TOP_LEVEL].join(', ')}`;
+      return { code: 'BODY_MALFORMED', path: key.slice(0, 64), message };
+    }
+  }
+  const event = input as Record<keyof EventBody, unknown>;
+  return (
+    findIdentityProblem(event) ??
+    findTimestampProblem(event.timestamp, context.now_ms) ??
+    findNameProblem(event.event) ??
+    findPropertiesProblem(event.event as string, event.properties, context)
+  );
+}
+
+function findIdentityProblem(event: Record<string, unknown>): EventProblem | undefined {
+  const { anonymous_id, player_id, external_id } = event;
+  if ((anonymous_id ?? player_id ?? null) === null) {
+    return { code: 'IDENTITY_REQUIRED', path: 'anonymous_id', message: 'give anonymous_id or player_id' };
+  }
+  if (anonymous_id !== undefined && !isIdText(anonymous_id)) return badId('anonymous_id');
+  if (external_id !== undefined && !isIdText(external_id)) return badId('external_id');
+  if (player_id !== undefined && !(typeof player_id === 'string' && isUuid(player_id))) {
+    return {
+      code: 'VALIDATION_ERROR',
+      path: 'player_id',
+      message: 'player_id must be the uuid returned by identify',
+    };
+  }
+  return undefined;
+}
+
+/** Whether it can be an id that callers make. */
+export function isIdText(value: unknown): value is string {
+  return (
+    typeof value === 'string' && value.length >= 1 && value.length <= MAX_ID_LENGTH && !unsafeText(value)
+  );
+}
+
+function badId(path: string): EventProblem {
+  const message = `${path} must be a text of 1 to ${MAX_ID_LENGTH} characters without NUL or lone surrogates`;
+  return { code: 'VALIDATION_ERROR', path, message };
+}
+
+function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem | undefined {
+  if (timestamp === undefined) return undefined;
+  const path = 'timestamp';
+  const at_ms = typeof timestamp === 'string' ? parseTimestamp(timestamp) : undefined;
+  if (at_ms === undefined) {
+    return {
+      code: 'VALIDATION_ERROR',
+      path,
+      message: 'timestamp must be ISO-8601 UTC, like 2026-01-31T12:00:00.000Z',
+    };
+  }
+  if (at_ms < EARLIEST_MS)
+    return { code: 'VALIDATION_ERROR', path, message: 'timestamp must not be before 1900' };
+  if (at_ms > now_ms + MAX_AHEAD_MS) {
+    return {
+      code: 'VALIDATION_ERROR',
+      path,
+      message: 'timestamp is more than 24 hours ahead: check the clock',
+    };
+  }
+  return undefined;
+}
+
+/** Whether it is a canonical event name, or a custom one. */
+export function isEventName(name: unknown): name is string {
+  if (typeof name !== 'string') return false;
+  if (validators.has(name)) return true;
+  const custom = name.startsWith(CUSTOM_PREFIX) && name.length > CUSTOM_PREFIX.length;
+  return custom && name.length <= MAX_EVENT_NAME_LENGTH && !unsafeText(name);
+}
+
+function findNameProblem(name: unknown): EventProblem | undefined {
+  if (!isEventName(name)) {
+    const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 64)) : 'name';
+    const message = `unknown event ${shown}: use a canonical name, or the prefix ${CUSTOM_PREFIX} (at most ${MAX_EVENT_NAME_LENGTH} characters)`;
+    return { code: 'PROPERTIES_INVALID', path: 'event', message };
+  }
+  return undefined;
+}
+
+function findPropertiesProblem(
+  name: string,
+  properties: unknown,
+  context: ValidationContext,
+): EventProblem | undefined {
+  const validate = validators.get(name);
+  const value = properties === undefined ? {} : properties;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { code: 'PROPERTIES_INVALID', path: 'properties', message: 'properties must be an object' };
+  }
+  if (validate !== undefined && !validate(value)) return schemaProblem(name, validate.errors?.[0]);
+  const unsafe = findUnsafe(value, 'properties');
+  if (unsafe !== undefined) return { code: 'PROPERTIES_INVALID', path: 'properties', message: unsafe };
+  const { currency } = value as { currency?: unknown };
+  const readsCurrency = definitionOf(name)?.properties['currency'] !== undefined;
+  if (readsCurrency && typeof currency === 'string' && !context.hasCurrency(currency)) {
+    const message = `properties.currency ${JSON.stringify(currency)} is not active in the tenant's currency catalogue`;
+    return { code: 'PROPERTIES_INVALID', path: 'properties.currency', message };
+  }
+  return undefined;
+}
+
+function schemaProblem(name: string, error: ErrorObject | undefined): EventProblem {
+  const missing = error?.keyword === 'required' ? String(error.params['missingProperty']) : undefined;
+  if (missing !== undefined) {
+    const path = `properties.${missing}`;
+    return { code: 'PROPERTIES_INVALID', path, message: `${path} is required for ${name}` };
+  }
+  const field = error?.instancePath.split('/')[1] ?? '';
+  return {
+    code: 'PROPERTIES_INVALID',
+    path: `properties.${field}`,
+    message: `properties.${field} ${expectation(name, field)}`,
+  };
+}
+
+/** What a property accepts, in words. */
+function expectation(name: string, field: string): string {
+  const schema = definitionOf(name)?.properties[field];
+  if (schema === undefined) return 'is not usable';
+  if (Array.isArray(schema['enum'])) return `must be one of ${schema['enum'].join(', ')}`;
+  if (schema['anyOf'] !== undefined)
+    return 'must be an integer from 0 to 2^53 - 1 in the smallest unit, or a larger one as a digit string';
+  if (schema['type'] === 'integer')
+    return `must be an integer from ${String(schema['minimum'])} to ${String(schema['maximum'])}`;
+  if (schema['format'] === 'date-time') return 'must be a time in ISO-8601, like 2026-01-31T12:00:00.000Z';
+  return `must be a text of 1 to ${String(schema['maxLength'])} characters`;
+}

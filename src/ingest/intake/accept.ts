@@ -1,0 +1,73 @@
+import type { ApiKeyPrincipal } from '../../auth/api-key.ts';
+import { ApiError } from '../../errors.ts';
+import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
+import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
+import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
+import type { NewRecord } from '../../platform/event-log/port.ts';
+import { newId } from '../../platform/ids.ts';
+import type { JsonBody } from './body.ts';
+
+/** What a batch answers (spec part 6). */
+export interface BatchResult {
+  ingestion_id: string;
+  accepted: number;
+  rejected: { index: number; code: string; reason: string }[];
+}
+
+/** The stamp of a request: its ingestion_id is new, tenant and project come from the key. */
+export function stampFor(key: ApiKeyPrincipal, received_at_ms: number): Stamp {
+  const { tenant_id, project_id, environment } = key;
+  return { ingestion_id: newId(), tenant_id, project_id, environment, received_at_ms };
+}
+
+/** The log record of a single event. Throws the ApiError that names its problem. */
+export function acceptEvent(body: JsonBody, stamp: Stamp, context: ValidationContext): NewRecord {
+  const problem = findEventProblem(body.value, context);
+  if (problem !== undefined) {
+    const { code, path, message } = problem;
+    throw new ApiError(code, message, { details: { issues: [{ path, message }] } });
+  }
+  return {
+    key: identityKey(stamp.project_id, body.value as EventBody),
+    value: encodeAccepted(stamp, 0, body.text),
+  };
+}
+
+/** The log records of a batch's valid events, and what was wrong with the others. Throws for a bad batch. */
+export function acceptBatch(
+  body: JsonBody,
+  stamp: Stamp,
+  context: ValidationContext,
+): { records: NewRecord[]; result: BatchResult } {
+  const events = eventsOf(body.value);
+  const records: NewRecord[] = [];
+  const rejected: BatchResult['rejected'] = [];
+  for (let index = 0; index < events.length; index++) {
+    const event = events[index];
+    const problem = findEventProblem(event, context);
+    if (problem === undefined) {
+      const value = encodeAccepted(stamp, index, JSON.stringify(event));
+      records.push({ key: identityKey(stamp.project_id, event as EventBody), value });
+    } else {
+      rejected.push({ index, code: problem.code, reason: problem.message });
+    }
+  }
+  return { records, result: { ingestion_id: stamp.ingestion_id, accepted: records.length, rejected } };
+}
+
+function eventsOf(value: unknown): unknown[] {
+  const shape = 'a batch is {"events": [event, …]}';
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ApiError('BODY_MALFORMED', shape);
+  for (const key of Object.keys(value)) {
+    if (key !== 'events')
+      throw new ApiError('BODY_MALFORMED', `unknown field ${JSON.stringify(key.slice(0, 64))}; ${shape}`);
+  }
+  const { events } = value as { events?: unknown };
+  if (!Array.isArray(events)) throw new ApiError('BODY_MALFORMED', shape);
+  if (events.length === 0 || events.length > MAX_BATCH_EVENTS) {
+    const message = `a batch has 1 to ${MAX_BATCH_EVENTS} events, this one has ${events.length}`;
+    throw new ApiError('VALIDATION_ERROR', message, { details: { issues: [{ path: 'events', message }] } });
+  }
+  return events;
+}

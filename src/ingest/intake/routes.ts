@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../auth/api-key.ts';
+import { andThen, type Maybe } from '../../auth/maybe.ts';
+import { ApiError } from '../../errors.ts';
+import type { ValidationContext } from '../events/validate.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { NewRecord } from '../../platform/event-log/port.ts';
+import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
+import type { TenantCapabilityCache } from '../../tenants/capability-cache.ts';
+import { acceptBatch, acceptEvent, stampFor } from './accept.ts';
+import type { AppendBatcher } from './append-batcher.ts';
+import type { JsonBody } from './body.ts';
+
+export interface IntakeDeps {
+  apiKeys: ApiKeyAuthenticator;
+  capabilities: TenantCapabilityCache;
+  rateLimiter: RateLimiter;
+  /** For keys without a rate of their own. */
+  defaultPolicy: RatePolicy;
+  batcher: AppendBatcher;
+  clock: Clock;
+  metrics: Metrics;
+}
+
+const RETRY_AFTER_S = 1;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/**
+ * The ingestion endpoints (spec part 4). Nothing on the way of a request makes a promise until the append:
+ * key, rate and currencies are known locally as a rule, and the handlers take what is there at once.
+ */
+export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
+  const { clock, metrics, batcher } = deps;
+
+  function authenticate(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    let admitted: Maybe<void>;
+    try {
+      admitted = admit(deps, request, reply);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (admitted instanceof Promise) admitted.then(() => done(), done);
+    else done();
+  }
+
+  app.post('/v1/events', { onRequest: authenticate }, (request, reply) => {
+    const key = request.apiKey as ApiKeyPrincipal;
+    const now_ms = clock.now_ms();
+    withContext(deps, key, now_ms, reply, (context) => {
+      const stamp = stampFor(key, now_ms);
+      const record = counted(metrics, () => acceptEvent(bodyOf(request), stamp, context));
+      const answer =
+        `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
+        `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
+      append(batcher, [record], reply, answer, metrics);
+    });
+  });
+
+  app.post('/v1/events/batch', { onRequest: authenticate }, (request, reply) => {
+    const key = request.apiKey as ApiKeyPrincipal;
+    const now_ms = clock.now_ms();
+    withContext(deps, key, now_ms, reply, (context) => {
+      const { records, result } = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
+      for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
+      append(batcher, records, reply, JSON.stringify({ data: result }), metrics);
+    });
+  });
+}
+
+/** Counts an event that is refused. */
+function counted<T>(metrics: Metrics, accept: () => T): T {
+  try {
+    return accept();
+  } catch (error) {
+    if (error instanceof ApiError) metrics.eventsRejected.inc({ code: error.code });
+    throw error;
+  }
+}
+
+/** The parsed body. A request without body and content type comes past the parser. */
+function bodyOf(request: FastifyRequest): JsonBody {
+  if (request.body === undefined) {
+    throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
+  }
+  return request.body as JsonBody;
+}
+
+/** Knows the caller and takes one permit of its key; sets the X-RateLimit-* headers. */
+function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
+  return andThen(deps.apiKeys.authenticate(request.headers.authorization), (key) => {
+    request.apiKey = key;
+    const policy = key.ingest_policy ?? deps.defaultPolicy;
+    return andThen(deps.rateLimiter.take(policy, key.key_id), (verdict) =>
+      applyVerdict(verdict, policy, reply),
+    );
+  });
+}
+
+function applyVerdict(verdict: RateVerdict, policy: RatePolicy, reply: FastifyReply): void {
+  void reply.headers({
+    'x-ratelimit-limit': policy.burst,
+    'x-ratelimit-remaining': verdict.remaining,
+    'x-ratelimit-reset': Math.ceil(verdict.reset_ms / 1000),
+  });
+  if (verdict.allowed) return;
+  const retry_after_s = Math.max(1, Math.ceil(verdict.retry_after_ms / 1000));
+  throw new ApiError('RATE_LIMITED', `too many requests with this key; try again in ${retry_after_s} s`, {
+    retry_after_s,
+  });
+}
+
+/** Runs `accept` with the tenant's currencies, at once when they are known; failures go to the error handler. */
+function withContext(
+  deps: IntakeDeps,
+  key: ApiKeyPrincipal,
+  now_ms: number,
+  reply: FastifyReply,
+  accept: (context: ValidationContext) => void,
+): void {
+  const tenant = deps.capabilities.get(key.tenant_id);
+  if (tenant instanceof Promise) {
+    tenant
+      .then(({ currencies }) => accept({ now_ms, hasCurrency: (code) => currencies.has(code) }))
+      .catch((error: unknown) => void reply.send(error));
+    return;
+  }
+  accept({ now_ms, hasCurrency: (code) => tenant.currencies.has(code) });
+}
+
+/** Answers 202 once the records are durable. */
+function append(
+  batcher: AppendBatcher,
+  records: NewRecord[],
+  reply: FastifyReply,
+  answer: string,
+  metrics: Metrics,
+): void {
+  const accepted = () => {
+    metrics.eventsAccepted.inc(records.length);
+    void reply.code(202).header('content-type', JSON_TYPE).send(answer);
+  };
+  if (records.length === 0) return accepted();
+  batcher.append(records).then(accepted, (cause: unknown) => {
+    void reply.send(refusalOf(cause));
+  });
+}
+
+/** What the caller is told when the log did not take the records. */
+function refusalOf(cause: unknown): unknown {
+  if (cause instanceof LogUnavailable) return unavailable(cause);
+  if (!(cause instanceof RecordTooLarge)) return cause;
+  return new ApiError('PAYLOAD_TOO_LARGE', 'an event is too large for the event log', { cause });
+}
+
+function unavailable(cause: LogUnavailable): ApiError {
+  const message = 'the event log takes no events now; send them again';
+  return new ApiError('INGESTION_UNAVAILABLE', message, { cause, retry_after_s: RETRY_AFTER_S });
+}

@@ -1,0 +1,300 @@
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { betEffect, stakesDiffer } from '../money/bets.ts';
+import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
+import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
+import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
+import { transactionEffect } from '../money/transactions.ts';
+import { joinChanges, statusChangeOf, type StatusChange } from './status-events.ts';
+import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
+import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
+import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
+import { conversionKey, type Snapshot } from './snapshot.ts';
+
+export interface DecideOptions {
+  /** Ids for players that the batch makes known. */
+  newId: () => string;
+  partition: number;
+}
+
+interface TouchedBet {
+  tenant_id: string;
+  project_id: string;
+  kind: BetKind;
+  bet_id: string;
+  rows: LedgerRow[];
+  /** How many of the rows were there before this batch. */
+  rows_before: number;
+}
+
+interface Seen {
+  first_seen_at_ms: number | null;
+  last_seen_at_ms: number | null;
+}
+
+/** Where a player belongs; totals and statuses are collected per player of this map. */
+interface PlayerPlace {
+  tenant_id: string;
+  project_id: string;
+}
+
+/**
+ * Decides a batch: pure, so that what happens to money can be read and tested without a database. Events are
+ * taken in log order; every decision sees the decisions before it.
+ */
+export function decide(events: readonly FoldEvent[], snapshot: Snapshot, options: DecideOptions): Decision {
+  return new Decider(snapshot, options).decide(events);
+}
+
+class Decider {
+  #snapshot: Snapshot;
+  #options: DecideOptions;
+  #newPlayers = new Map<string, NewPlayer>();
+  #ledgerRows: LedgerRow[] = [];
+  #touchedBets = new Map<string, TouchedBet>();
+  #totals = new TotalsAccumulator();
+  #places = new Map<string, PlayerPlace & Seen>();
+  #statuses = new Map<string, StatusChange>();
+  #emitted: PlayerEvent[] = [];
+  #rejections: Rejection[] = [];
+  #duplicates = 0;
+
+  constructor(snapshot: Snapshot, options: DecideOptions) {
+    this.#snapshot = snapshot;
+    this.#options = options;
+  }
+
+  decide(events: readonly FoldEvent[]): Decision {
+    for (const event of events) this.#take(event);
+    const { bets, stake_mismatches } = this.#settleBets();
+    return {
+      effects: {
+        newPlayers: [...this.#newPlayers.values()],
+        ledgerRows: this.#ledgerRows,
+        bets,
+        players: this.#playerEffects(),
+        statuses: [...this.#statuses].map(([player_id, change]) => ({
+          ...this.#placeOf(player_id),
+          player_id,
+          ...change,
+        })),
+      },
+      emission: { events: this.#emitted, rejections: this.#rejections },
+      duplicates: this.#duplicates,
+      stake_mismatches,
+    };
+  }
+
+  #take(event: FoldEvent): void {
+    const owner = this.#snapshot.projects.get(event.accepted.project_id);
+    if (owner?.tenant_id !== event.accepted.tenant_id) {
+      return void this.#rejections.push(unknownProject(event));
+    }
+    const { base_currency } = owner;
+    const { identity, claim } = event;
+    const known = this.#snapshot.players.get(identity.key) ?? this.#newPlayers.get(identity.key)?.player_id;
+    if (known === undefined && identity.kind === 'player') {
+      return void this.#rejections.push(unknownPlayer(event));
+    }
+    const player_id = known ?? this.#options.newId();
+    const row = claim && this.#claim(event, claim, player_id, base_currency);
+    if (row === 'dropped') return;
+    if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
+    this.#see(event, player_id);
+    if (claim !== undefined && row !== undefined) this.#book(claim, row);
+    if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
+    this.#changeStatus(event, player_id);
+    this.#emitted.push(toPlayerEvent(event, player_id, row));
+  }
+
+  /** Claims the event's id: the new ledger row, or 'dropped' for a duplicate or a rejection. */
+  #claim(
+    event: FoldEvent,
+    claim: FoldClaim,
+    player_id: string,
+    base_currency: string,
+  ): LedgerRow | 'dropped' {
+    const verdict = judgeClaim(claim, player_id, this.#rowsOf(claim.reference_key));
+    if (verdict === 'duplicate') {
+      this.#duplicates++;
+      return 'dropped';
+    }
+    const { tenant_id, project_id, ingestion_id, index } = event.accepted;
+    if (verdict === 'conflict') {
+      // Whoever it may be a conflict with must still be who they were: a merge in between makes the batch start over.
+      for (const row of this.#rowsOf(claim.reference_key)) this.#touch(row, row.player_id);
+      if (this.#isKnown(event)) this.#touch(event.accepted, player_id);
+      this.#rejections.push(conflictingDuplicate(event, claim));
+      return 'dropped';
+    }
+    if (exceeds64Bits(claim, base_currency)) {
+      this.#rejections.push(amountOutOfRange(event));
+      return 'dropped';
+    }
+    const conversion = this.#conversionOf(event, claim, base_currency);
+    return {
+      tenant_id,
+      project_id,
+      reference: claim.reference,
+      event: claim.event,
+      occurrence: claim.occurrence,
+      player_id,
+      occurred_at_ms: event.occurred_at_ms,
+      currency: claim.currency,
+      amount: claim.amount,
+      payout: claim.payout,
+      ...inBase(claim, conversion),
+      ingestion_id,
+      event_index: index,
+      log_partition: this.#options.partition,
+      log_offset: event.record.offset,
+    };
+  }
+
+  #conversionOf(event: FoldEvent, { currency }: FoldClaim, base_currency: string): Conversions {
+    if (currency === null) return undefined;
+    if (currency === base_currency) return 'same';
+    const key = conversionKey(event.accepted.tenant_id, currency, event.occurred_at_ms);
+    return this.#snapshot.conversions.get(key);
+  }
+
+  #isKnown({ identity }: FoldEvent): boolean {
+    return this.#snapshot.players.has(identity.key);
+  }
+
+  #rowsOf(reference_key: string): LedgerRow[] {
+    let rows = this.#snapshot.ledger.get(reference_key);
+    if (rows === undefined) this.#snapshot.ledger.set(reference_key, (rows = []));
+    return rows;
+  }
+
+  /** Enters a new row: bets are settled at the end of the batch, transactions count at once. */
+  #book({ reference_key, bet: betOfClaim }: FoldClaim, row: LedgerRow): void {
+    this.#ledgerRows.push(row);
+    const rows = this.#rowsOf(reference_key);
+    if (betOfClaim !== undefined) {
+      const { kind, key } = betOfClaim;
+      let bet = this.#touchedBets.get(key);
+      if (bet === undefined) {
+        const before = rows.filter((other) => betKindOf(other.event) === kind);
+        const { tenant_id, project_id, reference: bet_id } = row;
+        bet = { tenant_id, project_id, kind, bet_id, rows: before, rows_before: before.length };
+        this.#touchedBets.set(key, bet);
+      }
+      bet.rows.push(row);
+    } else {
+      const delta = transactionEffect(row);
+      if (delta !== undefined) this.#totals.add(delta);
+    }
+    rows.push(row);
+  }
+
+  /** Adds what each touched bet contributes now and takes back what it contributed before. */
+  #settleBets(): { bets: Decision['effects']['bets']; stake_mismatches: number } {
+    let stake_mismatches = 0;
+    const bets: Decision['effects']['bets'] = [];
+    for (const [key, bet] of this.#touchedBets) {
+      const before = bet.rows.slice(0, bet.rows_before);
+      if (before.length > 0) {
+        for (const delta of betEffect(bet.kind, before).deltas) this.#addFor(bet, delta, -1n);
+      }
+      const { status, deltas } = betEffect(bet.kind, bet.rows);
+      for (const delta of deltas) this.#addFor(bet, delta, 1n);
+      if (stakesDiffer(bet.rows) && !stakesDiffer(before)) stake_mismatches++;
+      const { tenant_id, project_id, kind, bet_id } = bet;
+      bets.push({
+        tenant_id,
+        project_id,
+        kind,
+        bet_id,
+        status,
+        read_revision: this.#snapshot.betRevisions.get(key),
+      });
+    }
+    return { bets, stake_mismatches };
+  }
+
+  /** A bet can move money of a player whom no event of this batch names. */
+  #addFor(bet: TouchedBet, delta: TotalsDelta, sign: 1n | -1n): void {
+    this.#totals.add(delta, sign);
+    this.#touch(bet, delta.player_id);
+  }
+
+  /** The player's totals are written, at least looked at: somebody merged in between is noticed. */
+  #touch({ tenant_id, project_id }: PlayerPlace, player_id: string): void {
+    if (this.#places.has(player_id)) return;
+    this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
+  }
+
+  #addPlayer(
+    event: FoldEvent,
+    key: string,
+    anonymous_id: string,
+    player_id: string,
+    default_currency_code: string,
+  ): void {
+    const { tenant_id, project_id } = event.accepted;
+    this.#newPlayers.set(key, {
+      tenant_id,
+      project_id,
+      player_id,
+      anonymous_id,
+      default_currency_code,
+      first_seen_at_ms: seenAt(event),
+    });
+  }
+
+  #see(event: FoldEvent, player_id: string): void {
+    const at_ms = seenAt(event);
+    const place = this.#places.get(player_id);
+    if (place === undefined) {
+      const { tenant_id, project_id } = event.accepted;
+      this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
+    } else {
+      place.first_seen_at_ms = Math.min(place.first_seen_at_ms ?? at_ms, at_ms);
+      place.last_seen_at_ms = Math.max(place.last_seen_at_ms ?? at_ms, at_ms);
+    }
+  }
+
+  #changeStatus(event: FoldEvent, player_id: string): void {
+    const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event));
+    if (change === undefined) return;
+    const earlier = this.#statuses.get(player_id);
+    this.#statuses.set(player_id, earlier === undefined ? change : joinChanges(earlier, change));
+  }
+
+  #playerEffects(): PlayerEffect[] {
+    return [...this.#places].map(([player_id, place]) => ({
+      player_id,
+      ...place,
+      sums: this.#totals.of(player_id),
+    }));
+  }
+
+  #placeOf(player_id: string): PlayerPlace {
+    const { tenant_id, project_id } = this.#places.get(player_id) ?? { tenant_id: '', project_id: '' };
+    return { tenant_id, project_id };
+  }
+}
+
+/** When the event shows the player alive: never later than it was received, whatever the caller's clock says. */
+function seenAt(event: FoldEvent): number {
+  return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
+}
+
+/** The resolved event as the rest of the system sees it. */
+export function toPlayerEvent(event: FoldEvent, player_id: string, row: LedgerRow | undefined): PlayerEvent {
+  const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
+  return {
+    tenant_id,
+    project_id,
+    event: event.accepted.event.event,
+    player_id,
+    occurred_at: event.occurred_at_ms,
+    received_at: received_at_ms,
+    ingestion_id,
+    event_index: index,
+    base_amount: row?.base_amount ?? null,
+    base_payout: row?.base_payout ?? null,
+    properties: event.properties,
+  };
+}

@@ -1,0 +1,64 @@
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { BetStatus } from '../money/bets.ts';
+import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { Sum } from '../money/totals.ts';
+import type { StatusChange } from './status-events.ts';
+import type { Rejection } from './fold-event.ts';
+
+/** A player's key with what a batch adds to it. */
+export interface PlayerEffect {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  /** Null for a player whom no event of the batch names: a bet moved money, or a verdict relies on the player. */
+  first_seen_at_ms: number | null;
+  last_seen_at_ms: number | null;
+  sums: Record<Sum, bigint>;
+}
+
+export interface NewPlayer {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  anonymous_id: string;
+  default_currency_code: string;
+  first_seen_at_ms: number;
+}
+
+export interface BetWrite {
+  tenant_id: string;
+  project_id: string;
+  kind: BetKind;
+  bet_id: string;
+  status: BetStatus;
+  /** The revision that was read; undefined for a new bet. */
+  read_revision: number | undefined;
+}
+
+export interface PlayerStatusChange extends StatusChange {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+}
+
+/** What a batch does to Postgres, decided before anything is written. */
+export interface Effects {
+  newPlayers: NewPlayer[];
+  ledgerRows: LedgerRow[];
+  bets: BetWrite[];
+  players: PlayerEffect[];
+  statuses: PlayerStatusChange[];
+}
+
+/** What a batch tells the world after its transaction. */
+export interface Emission {
+  events: PlayerEvent[];
+  rejections: Rejection[];
+}
+
+export interface Decision {
+  effects: Effects;
+  emission: Emission;
+  duplicates: number;
+  stake_mismatches: number;
+}

@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../platform/clock.ts';
+import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Db } from '../../platform/postgres/port.ts';
+import { isDataError, isLostRace } from '../../platform/postgres/retry.ts';
+import { decide } from './decide.ts';
+import type { Decision, Emission } from './effects.ts';
+import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
+import { readPosition, readSnapshot } from './read-queries.ts';
+import { poisonRecord } from './rejections.ts';
+import { replay } from './replay.ts';
+import { requestFor } from './snapshot.ts';
+import { writeEffects } from './write-queries.ts';
+
+export interface FoldContext {
+  sql: Db;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  newId: () => string;
+  /** The position each partition is believed to be at; compare-and-set in Postgres decides. */
+  positions: Map<number, bigint>;
+  /** tenant_id → base currency, of the tenants met so far: it saves looking up rates that are not needed. */
+  baseCurrencies: Map<string, string>;
+}
+
+const MAX_ATTEMPTS = 12;
+const LONGEST_PAUSE_MS = 500;
+
+/**
+ * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were
+ * applied before a crash: they are only replayed. Rejects when Postgres stays out of reach; nothing of the
+ * batch is applied then, or all of it up to some record, and calling again continues there.
+ */
+export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<Emission> {
+  for (let attempt = 1; ; attempt++) {
+    const position = await currentPosition(context, batch);
+    const applied =
+      position === undefined ? 0 : batch.records.findIndex((record) => record.offset >= position);
+    const fresh_from = applied === -1 ? batch.records.length : applied;
+    try {
+      const replayed = await replayRecords(context, batch, batch.records.slice(0, fresh_from));
+      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from));
+      return {
+        events: [...replayed.events, ...fresh.events],
+        rejections: [...replayed.rejections, ...fresh.rejections],
+      };
+    } catch (error) {
+      context.positions.delete(batch.partition);
+      if (!isLostRace(error) || attempt === MAX_ATTEMPTS) throw error;
+      context.logger.debug({ err: error, attempt }, 'fold transaction overtaken');
+      await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+    }
+  }
+}
+
+async function currentPosition(context: FoldContext, batch: LogBatch): Promise<bigint | undefined> {
+  const known = context.positions.get(batch.partition);
+  if (known !== undefined) return known;
+  const stored = await readPosition(context.sql, batch.topic, batch.partition);
+  if (stored !== undefined) context.positions.set(batch.partition, stored);
+  return stored;
+}
+
+async function replayRecords(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+): Promise<Emission> {
+  const work = async (part: readonly LogRecord[]) => {
+    const { events, rejections } = parseAll(part);
+    // One moment for all of it: an id and its ledger rows must name the same player.
+    const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
+      // What was converted is in the ledger.
+      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [] }),
+    );
+    const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
+    return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
+  };
+  return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
+}
+
+async function applyRecords(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+): Promise<Emission> {
+  const work = async (part: readonly LogRecord[]) => {
+    const { events, rejections } = parseAll(part);
+    return applyInOneTransaction(context, batch, part, events, rejections);
+  };
+  return isolating(records, work, (rejection) =>
+    applyInOneTransaction(context, batch, [rejection.record], [], [rejection]),
+  );
+}
+
+/** Runs `work`; a record that cannot be decided or whose data Postgres refuses is found by halving and goes to `refused` alone. */
+async function isolating(
+  records: readonly LogRecord[],
+  work: (records: readonly LogRecord[]) => Promise<Emission>,
+  refused: (rejection: Rejection) => Promise<Emission>,
+): Promise<Emission> {
+  const [record] = records;
+  if (record === undefined) return { events: [], rejections: [] };
+  try {
+    return await work(records);
+  } catch (error) {
+    if (!(error instanceof Undecidable || isDataError(error))) throw error;
+    if (records.length === 1) return refused(poisonRecord(record, error));
+    const middle = Math.ceil(records.length / 2);
+    const first = await isolating(records.slice(0, middle), work, refused);
+    const second = await isolating(records.slice(middle), work, refused);
+    return {
+      events: [...first.events, ...second.events],
+      rejections: [...first.rejections, ...second.rejections],
+    };
+  }
+}
+
+async function applyInOneTransaction(
+  context: FoldContext,
+  batch: LogBatch,
+  records: readonly LogRecord[],
+  events: readonly FoldEvent[],
+  rejections: readonly Rejection[],
+): Promise<Emission> {
+  const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
+  const { topic, partition } = batch;
+  const next = (records.at(-1)?.offset ?? 0n) + 1n;
+  const started_ms = performance.now();
+  const read = positions.get(partition);
+  const decision = await sql.begin(async (tx): Promise<Decision> => {
+    const snapshot = await readSnapshot(tx, requestFor(events, baseCurrencies));
+    for (const { tenant_id, base_currency } of snapshot.projects.values())
+      baseCurrencies.set(tenant_id, base_currency);
+    const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
+    await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
+    return decided;
+  });
+  positions.set(partition, next);
+  metrics.foldBatchEvents.observe(records.length);
+  metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);
+  metrics.eventsFolded.inc(decision.emission.events.length);
+  metrics.duplicates.inc(decision.duplicates);
+  metrics.stakeMismatches.inc(decision.stake_mismatches);
+  return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
+}
+
+function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejections: Rejection[] } {
+  const events: FoldEvent[] = [];
+  const rejections: Rejection[] = [];
+  for (const record of records) {
+    const parsed = parseRecord(record);
+    if ('event' in parsed) events.push(parsed.event);
+    else rejections.push(parsed.rejection);
+  }
+  return { events, rejections };
+}
+
+/** A pure decision threw: the data is to blame, and no second try would end otherwise. */
+class Undecidable extends Error {
+  override readonly name = 'Undecidable';
+}
+
+function orUndecidable<T>(decision: () => T): T {
+  try {
+    return decision();
+  } catch (cause) {
+    throw new Undecidable(`it cannot be decided: ${String(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,133 @@
+import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
+import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../ingest/events/timestamp.ts';
+import { betKindOf, claimOf, type BetKind, type Claim } from '../money/ledger.ts';
+import { isUuid } from '../../platform/ids.ts';
+import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
+import { isEventName, isIdText } from '../../ingest/events/validate.ts';
+import type { LogRecord } from '../../platform/event-log/port.ts';
+
+/** An accepted event with its place on the log, and what it names: derived once, looked up by many. */
+export interface FoldEvent {
+  record: LogRecord;
+  accepted: AcceptedEvent;
+  /** When it happened, or when it was received if the caller did not say. */
+  occurred_at_ms: number;
+  properties: Record<string, unknown>;
+  identity: Identity;
+  /** Absent for events without money or id. */
+  claim: FoldClaim | undefined;
+}
+
+/** Whom an event names: player_id decides where both ids are given. */
+export interface Identity {
+  kind: 'player' | 'anonymous';
+  id: string;
+  /** Unique over all projects and both kinds. */
+  key: string;
+}
+
+/** A claim with the keys its rows are found by. */
+export interface FoldClaim extends Claim {
+  reference_key: string;
+  /** Absent for deposits and withdrawals. */
+  bet: { kind: BetKind; key: string } | undefined;
+}
+
+/** A record the fold cannot take, with the reason. */
+export interface Rejection {
+  record: LogRecord;
+  reason: DeadLetterReason;
+  message: string;
+}
+
+export type ParsedRecord = { event: FoldEvent } | { rejection: Rejection };
+
+/** Reads a record of the topic `events`. Intake validated it, but the log is open to others: never throws. */
+export function parseRecord(record: LogRecord): ParsedRecord {
+  try {
+    return parse(record);
+  } catch (error) {
+    return malformed(record, String(error));
+  }
+}
+
+function parse(record: LogRecord): ParsedRecord {
+  const accepted = JSON.parse(record.value) as AcceptedEvent;
+  const { event, tenant_id, project_id, ingestion_id, received_at_ms, index } = accepted;
+  const { timestamp, properties = {} } = event;
+  const sound =
+    isEventName(event.event) &&
+    isUuid(tenant_id) &&
+    isUuid(project_id) &&
+    isUuid(ingestion_id) &&
+    isStorableTime(received_at_ms) &&
+    Number.isInteger(index) &&
+    index >= 0 &&
+    index < MAX_BATCH_EVENTS &&
+    (event.player_id === undefined ? isIdText(event.anonymous_id) : isUuid(event.player_id)) &&
+    typeof properties === 'object' &&
+    properties !== null &&
+    !Array.isArray(properties);
+  if (!sound) return malformed(record, 'not an accepted event');
+  const occurred_at_ms = timestamp === undefined ? received_at_ms : parseTimestamp(timestamp);
+  if (!isStorableTime(occurred_at_ms)) return malformed(record, 'its timestamp is not usable ISO-8601');
+  const claim = foldClaimOf(accepted, properties, occurred_at_ms);
+  if (claim !== undefined && !isIdText(claim.reference))
+    return malformed(record, 'its reference is too long');
+  return {
+    event: {
+      record,
+      accepted,
+      occurred_at_ms,
+      properties,
+      identity: identityOf(accepted),
+      claim,
+    },
+  };
+}
+
+function isStorableTime(ms: number | undefined): ms is number {
+  return Number.isSafeInteger(ms) && ms !== undefined && ms >= EARLIEST_MS && ms <= LATEST_MS;
+}
+
+function malformed(record: LogRecord, message: string): ParsedRecord {
+  return { rejection: { record, reason: 'MALFORMED_RECORD', message } };
+}
+
+function identityOf({ project_id, event }: AcceptedEvent): Identity {
+  if (event.player_id !== undefined) {
+    const id = event.player_id.toLowerCase();
+    return { kind: 'player', id, key: playerIdentityKey(project_id, id) };
+  }
+  const id = event.anonymous_id ?? '';
+  return { kind: 'anonymous', id, key: anonymousIdentityKey(project_id, id) };
+}
+
+function foldClaimOf(
+  { project_id, event }: AcceptedEvent,
+  properties: Record<string, unknown>,
+  occurred_at_ms: number,
+): FoldClaim | undefined {
+  const claim = claimOf(event.event, properties, occurred_at_ms) as FoldClaim | undefined;
+  if (claim === undefined) return undefined;
+  const kind = betKindOf(claim.event);
+  claim.reference_key = referenceKey(project_id, claim.reference);
+  claim.bet = kind && { kind, key: betKey(project_id, kind, claim.reference) };
+  return claim;
+}
+
+export function playerIdentityKey(project_id: string, player_id: string): string {
+  return `p:${project_id}:${player_id}`;
+}
+
+export function anonymousIdentityKey(project_id: string, anonymous_id: string): string {
+  return `a:${project_id}:${anonymous_id}`;
+}
+
+export function referenceKey(project_id: string, reference: string): string {
+  return `${project_id}:${reference}`;
+}
+
+export function betKey(project_id: string, kind: BetKind, bet_id: string): string {
+  return `${kind}:${project_id}:${bet_id}`;
+}

@@ -1,0 +1,242 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { LedgerRow } from '../money/ledger.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { LostRace } from '../../platform/postgres/retry.ts';
+import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
+
+interface Position {
+  topic: string;
+  partition: number;
+  /** The position this batch was decided at; undefined for a partition's first. */
+  read: bigint | undefined;
+  next: bigint;
+}
+
+/**
+ * Writes a batch's effects; the statements travel together. Rejects with {@link LostRace} when the position
+ * or a row that was read has moved; the caller's transaction must then roll back. Locks are taken in the order of
+ * everyone who writes players or money, but merges: identities, players, player_totals, bets, ledger.
+ */
+export async function writeEffects(
+  tx: Tx,
+  effects: Effects,
+  position: Position,
+  now_ms: number,
+): Promise<void> {
+  await Promise.all([
+    movePosition(tx, position),
+    insertPlayers(tx, effects.newPlayers, now_ms),
+    changeStatuses(tx, effects.statuses, now_ms),
+    addToTotals(tx, effects.players, new Set(effects.newPlayers.map((p) => p.player_id)), now_ms),
+    writeBets(tx, effects.bets),
+    insertLedger(tx, effects.ledgerRows, position.partition),
+  ]);
+}
+
+async function movePosition(tx: Tx, { topic, partition, read, next }: Position): Promise<void> {
+  const moved =
+    read === undefined
+      ? await tx`insert into fold_positions (topic, partition, next_offset) values (${topic}, ${partition}, ${next})
+          on conflict do nothing`
+      : await tx`update fold_positions set next_offset = ${next}
+          where topic = ${topic} and partition = ${partition} and next_offset = ${read}`;
+  if (moved.count !== 1) throw new LostRace(`another process moved the position of ${topic}/${partition}`);
+}
+
+/** The identity decides who makes a player: a writer that comes second violates its key and starts over. */
+async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
+  const tenants = plainArray(sorted.map((p) => p.tenant_id));
+  const projects = plainArray(sorted.map((p) => p.project_id));
+  const ids = plainArray(sorted.map((p) => p.player_id));
+  const anonymous = textArray(sorted.map((p) => p.anonymous_id));
+  const now = new Date(now_ms);
+  await Promise.all([
+    tx`
+      insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+      select r.tenant_id, r.project_id, r.anonymous_id, r.player_id, ${now}
+      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[],
+        ${anonymous}::text::text[], ${ids}::text::uuid[])
+        as r (tenant_id, project_id, anonymous_id, player_id)`,
+    tx`
+      insert into players (tenant_id, project_id, player_id, anonymous_ids, default_currency_code, created_at, updated_at)
+      select r.tenant_id, r.project_id, r.player_id, array[r.anonymous_id], r.currency, ${now}, ${now}
+      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[], ${ids}::text::uuid[],
+        ${anonymous}::text::text[], ${textArray(sorted.map((p) => p.default_currency_code))}::text::text[])
+        as r (tenant_id, project_id, player_id, anonymous_id, currency)`,
+  ]);
+}
+
+/** The primary key is the claim: a writer that comes second violates it and starts over. */
+async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): Promise<void> {
+  if (rows.length === 0) return;
+  // Every column costs by the row, and most installations see few foreign currencies.
+  const rates = rows.some((r) => r.rate !== null) ? rateColumns(tx, rows) : undefined;
+  await tx`
+    insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
+      amount, payout, base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index,
+      log_partition, log_offset)
+    select r.tenant_id, r.project_id, r.reference, r.event, r.occurrence, r.player_id,
+      'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
+      r.amount, r.payout, r.base_amount, r.base_payout, ${rates === undefined ? tx`null, null, null` : tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse`},
+      r.ingestion_id, r.event_index, ${log_partition}::integer, r.log_offset
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
+      ${plainArray(rows.map((r) => r.occurrence))}::text::bigint[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
+      ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
+      ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
+      ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]${rates ?? tx``}
+    ) as r (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at_ms, currency,
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})`;
+}
+
+/** New bets are inserted (the key decides), known ones updated if still at the revision that was read. */
+async function writeBets(tx: Tx, bets: BetWrite[]): Promise<void> {
+  // Sorted, so that two writers of the same bets wait for each other in the same order.
+  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+  const added = sorted.filter((bet) => bet.read_revision === undefined);
+  const known = sorted.filter((bet) => bet.read_revision !== undefined);
+  const whenKnown = tx`on conflict (tenant_id, project_id, kind, bet_id) do update
+    set status = excluded.status, revision = excluded.revision where bets.revision = excluded.revision - 1`;
+  await Promise.all([insertBets(tx, added, tx``), insertBets(tx, known, whenKnown)]);
+}
+
+async function insertBets(tx: Tx, bets: BetWrite[], onConflict: PendingQuery<Row[]>): Promise<void> {
+  if (bets.length === 0) return;
+  const written = await tx`
+    insert into bets (tenant_id, project_id, kind, bet_id, status, revision)
+    select r.tenant_id, r.project_id, r.kind, r.bet_id, r.status, r.read_revision + 1
+    from unnest(${plainArray(bets.map((b) => b.tenant_id))}::text::uuid[],
+      ${plainArray(bets.map((b) => b.project_id))}::text::uuid[],
+      ${plainArray(bets.map((b) => b.kind))}::text::bet_kind[], ${textArray(bets.map((b) => b.bet_id))}::text::text[],
+      ${plainArray(bets.map((b) => b.status))}::text::bet_status[],
+      ${plainArray(bets.map((b) => b.read_revision ?? 0))}::text::integer[])
+      as r (tenant_id, project_id, kind, bet_id, status, read_revision)
+    ${onConflict}`;
+  if (written.count !== bets.length) throw new LostRace('another process wrote a bet of this batch');
+}
+
+function rateColumns(tx: Tx, rows: LedgerRow[]) {
+  return tx`, ${plainArray(rows.map((r) => r.rate?.rate ?? null))}::text::numeric[],
+      ${plainArray(rows.map((r) => r.rate?.ts_ms ?? null))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.rate?.is_inverse ?? null))}::text::boolean[]`;
+}
+
+/**
+ * Known players are updated, all of them or none: one without totals was merged into another since it was read.
+ * Sorted for the same reason as bets; `changed_xid` tells player-mirror.
+ */
+async function addToTotals(
+  tx: Tx,
+  players: PlayerEffect[],
+  newIds: ReadonlySet<string>,
+  now_ms: number,
+): Promise<void> {
+  const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const added = sorted.filter((player) => newIds.has(player.player_id));
+  const known = sorted.filter((player) => !newIds.has(player.player_id));
+  await Promise.all([insertTotals(tx, added, now_ms), updateTotals(tx, known, now_ms)]);
+}
+
+async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const now = new Date(now_ms);
+  await tx`
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
+      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, updated_at)
+    select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
+      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending, ${now}
+    from ${totalsRows(tx, players)}`;
+}
+
+async function updateTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
+  if (players.length === 0) return;
+  const updated = await tx`
+    update player_totals t set
+      first_seen_at = least(t.first_seen_at, r.first_seen_at),
+      last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
+      total_deposited = t.total_deposited + r.deposited,
+      total_withdrawn = t.total_withdrawn + r.withdrawn,
+      total_wagered = t.total_wagered + r.wagered,
+      total_won = t.total_won + r.won,
+      bet_count = t.bet_count + r.bets,
+      session_count = t.session_count + r.sessions,
+      pending_conversions = t.pending_conversions + r.pending,
+      updated_at = ${new Date(now_ms)},
+      changed_xid = pg_current_xact_id()
+    from ${totalsRows(tx, players)}
+    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
+  if (updated.count !== players.length) throw new LostRace('a player of this batch was merged into another');
+}
+
+/** The players' additions as rows `r`. */
+function totalsRows(tx: Tx, p: PlayerEffect[]) {
+  return tx`(
+      select tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, bets, sessions, pending,
+        'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
+        'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at
+      from unnest(
+        ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
+        ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
+        ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
+        ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
+      ) as u (tenant_id, project_id, player_id, first_ms, last_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
+    ) r`;
+}
+
+/**
+ * Each fact only moves forward in event time, and a pause only gets longer. A ban or a deletion hides an exclusion, it
+ * never ends by one.
+ */
+async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
+  if (changes.length === 0) return;
+  const c = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  await tx`
+    with r as (
+      select r.tenant_id, r.project_id, r.player_id,
+        r.excluded, 'epoch'::timestamptz + r.excluded_ms * interval '1 millisecond' as excluded_at,
+        r.kyc, 'epoch'::timestamptz + r.kyc_ms * interval '1 millisecond' as kyc_at,
+        r.level, 'epoch'::timestamptz + r.level_ms * interval '1 millisecond' as level_at,
+        'epoch'::timestamptz + r.cooldown_ms * interval '1 millisecond' as cooldown_until
+      from unnest(
+        ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
+        ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
+        ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.kyc_status?.value ?? null))}::text::text[], ${plainArray(c.map((r) => r.kyc_status?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.kyc_level?.value ?? null))}::text::integer[], ${plainArray(c.map((r) => r.kyc_level?.at_ms ?? null))}::text::bigint[],
+        ${plainArray(c.map((r) => r.cooldown_until_ms ?? null))}::text::bigint[]
+      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, kyc, kyc_ms, level, level_ms,
+        cooldown_ms)
+    ), judged as (
+      select r.*,
+        r.excluded is not null and (p.self_excluded_at is null or p.self_excluded_at < r.excluded_at
+          or (p.self_excluded_at = r.excluded_at and r.excluded)) as excluded_holds,
+        r.kyc is not null and (p.kyc_status_at is null or p.kyc_status_at <= r.kyc_at) as kyc_holds,
+        r.level is not null and (p.kyc_level_at is null or p.kyc_level_at <= r.level_at) as level_holds
+      from r join players p using (tenant_id, project_id, player_id)
+      for update of p
+    )
+    update players p set
+      self_excluded = case when excluded_holds then j.excluded else p.self_excluded end,
+      self_excluded_at = case when excluded_holds then j.excluded_at else p.self_excluded_at end,
+      status = case
+        when excluded_holds and j.excluded and p.status in ('active', 'conflict') then 'self_excluded'
+        when excluded_holds and not j.excluded and p.status = 'self_excluded' then 'active'
+        else p.status end,
+      kyc_status = case when kyc_holds then j.kyc else p.kyc_status end,
+      kyc_status_at = case when kyc_holds then j.kyc_at else p.kyc_status_at end,
+      kyc_level = case when level_holds then j.level else p.kyc_level end,
+      kyc_level_at = case when level_holds then j.level_at else p.kyc_level_at end,
+      cooldown_until = greatest(p.cooldown_until, j.cooldown_until),
+      updated_at = ${new Date(now_ms)}
+    from judged j
+    where p.tenant_id = j.tenant_id and p.project_id = j.project_id and p.player_id = j.player_id`;
+}

@@ -1,0 +1,63 @@
+import type { PendingQuery } from 'postgres';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { LatestRateQuery } from './schema.ts';
+
+export interface CurrencyRow {
+  code: string;
+  kind: 'fiat' | 'crypto';
+  scale: number;
+  symbol: string;
+  display_name: string;
+  is_active: boolean;
+  is_base: boolean;
+}
+
+/** The whole catalogue: the base currency, then the others by code. */
+export function selectCurrencies(tx: Tx, tenant_id: string): PendingQuery<CurrencyRow[]> {
+  return tx<CurrencyRow[]>`
+    select c.code, c.kind, c.scale, c.symbol, c.display_name, c.is_active, c.code = t.base_currency as is_base
+    from tenants t join currencies c using (tenant_id)
+    where t.tenant_id = ${tenant_id}
+    order by is_base desc, c.code collate "C"`;
+}
+
+/** Those of the codes that the catalogue has. */
+export function selectKnownCodes(
+  tx: Tx,
+  tenant_id: string,
+  { base, quote }: LatestRateQuery,
+): PendingQuery<{ code: string }[]> {
+  return tx<{ code: string }[]>`
+    select code from currencies where tenant_id = ${tenant_id} and code in (${base}, ${quote})`;
+}
+
+/** A stored rate on the way between two currencies: the pair itself, or one half of the way through the base currency. */
+export interface RateLeg {
+  leg: 'pair' | 'to_base' | 'from_base';
+  /** Plain decimal digits. */
+  rate: string;
+  /** Since the epoch; a rate may be older than the driver reads times. */
+  ts_ms: bigint;
+  /** The rate is of the leg turned round: divide by it. */
+  is_inverse: boolean;
+  source: string;
+}
+
+/** The legs for which a rate is known that is not later than `now`, the oldest rate first. */
+export function selectRateLegs(
+  tx: Tx,
+  tenant_id: string,
+  { base, quote }: LatestRateQuery,
+  now: Date,
+): PendingQuery<RateLeg[]> {
+  return tx<RateLeg[]>`
+    select l.leg, r.rate::text as rate, epoch_ms(r.rate_ts) as ts_ms, r.rate_is_inverse as is_inverse, r.source
+    from tenants t
+    cross join lateral (values
+      ('pair', ${base}::text, ${quote}::text),
+      ('to_base', ${base}::text, t.base_currency),
+      ('from_base', t.base_currency, ${quote}::text)) as l (leg, from_code, to_code)
+    cross join lateral rate_at(t.tenant_id, l.from_code, l.to_code, ${now}) as r
+    where t.tenant_id = ${tenant_id}
+    order by r.rate_ts`;
+}

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'lossless-json';
+import type { Clock } from '../../platform/clock.ts';
+
+/** A rate as a provider publishes it: 1 whole unit of `base` = `rate` whole units of `quote`. */
+export interface PublishedRate {
+  base: string;
+  quote: string;
+  /** Plain decimal digits, as published. */
+  rate: string;
+  ts: Date;
+  source: string;
+}
+
+/** What a provider said, and which of the pairs it was asked for it left out (`EUR/SEK`). */
+export interface Published {
+  rates: PublishedRate[];
+  missing: string[];
+}
+
+export interface ProviderDeps {
+  clock: Clock;
+  /** Of one attempt, with its body. */
+  timeout_ms: number;
+  pause: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
+}
+
+export const PROVIDER_DEFAULTS: Omit<ProviderDeps, 'clock'> = {
+  timeout_ms: 10_000,
+  pause: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
+};
+
+/** Before the second and the third attempt. */
+const PAUSES_MS = [500, 2_000] as const;
+/** A provider that asks for more patience is left alone: whoever fetches has to come again later. */
+const MAX_RETRY_AFTER_MS = 30_000;
+/** What one asks for is refused so; 401 and 403 refuse who asks. */
+const UNKNOWN_STATUSES = new Set([400, 404, 410, 422]);
+const MAX_BODY_BYTES = 1024 * 1024;
+const HEADERS = { accept: 'application/json', 'user-agent': 'player-engagement-service' };
+
+/** A provider gave no usable answer; `message` names the provider, the URL and what happened. */
+export class ProviderFailed extends Error {
+  override readonly name = 'ProviderFailed';
+  readonly code = 'FX_PROVIDER_FAILED';
+  readonly provider: string;
+  /** It did not answer, or said that it is overloaded: asking it for something else would be no better. */
+  readonly is_down: boolean;
+  /** How long it asked to be left alone; 0 where it did not say. */
+  readonly retry_after_ms: number;
+  /** It understood the question, and has nothing of what was asked for. */
+  readonly is_unknown: boolean;
+
+  constructor(
+    provider: string,
+    message: string,
+    options: { is_down: boolean; retry_after_ms?: number; is_unknown?: boolean; cause?: unknown },
+  ) {
+    super(`${provider}: ${message}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.provider = provider;
+    this.is_down = options.is_down;
+    this.retry_after_ms = options.retry_after_ms ?? 0;
+    this.is_unknown = options.is_unknown ?? false;
+  }
+}
+
+/** An attempt that failed; undefined `retry_after_ms` where the provider did not say. */
+class AttemptFailed extends Error {
+  readonly is_passing: boolean;
+  readonly retry_after_ms: number | undefined;
+  readonly status: number | undefined;
+
+  constructor(
+    message: string,
+    is_passing: boolean,
+    options: { cause?: unknown; retry_after_ms?: number | undefined; status?: number } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.is_passing = is_passing;
+    this.retry_after_ms = options.retry_after_ms;
+    this.status = options.status;
+  }
+}
+
+/** The address of `path` below a provider's address. Each parameter is a list. */
+export function addressBelow(
+  provider_url: string,
+  path: string,
+  parameters: Readonly<Record<string, readonly string[]>>,
+): string {
+  const url = new URL(provider_url);
+  url.pathname = url.pathname.replace(/\/+$/, '') + path;
+  // Commas as they are: they separate.
+  const query = Object.entries(parameters).map(
+    ([name, values]) => `${name}=${values.map(encodeURIComponent).join(',')}`,
+  );
+  url.search = query.join('&');
+  return url.href;
+}
+
+/**
+ * Gets JSON in which every number is a `LosslessNumber`: its digits are those that were sent. Tries three times where
+ * that may help; redirects are not followed. Rejects with {@link ProviderFailed}, or with the reason of `stop`.
+ */
+export async function askProvider(
+  provider: string,
+  url: string,
+  deps: ProviderDeps,
+  stop: AbortSignal | undefined,
+): Promise<unknown> {
+  for (let attempt = 1; ; attempt++) {
+    stop?.throwIfAborted();
+    let failure: AttemptFailed;
+    try {
+      return await attemptOnce(url, deps, stop);
+    } catch (error) {
+      stop?.throwIfAborted();
+      if (!(error instanceof AttemptFailed)) throw error;
+      failure = error;
+    }
+    const { is_passing, retry_after_ms = 0 } = failure;
+    const pause_ms = PAUSES_MS[attempt - 1];
+    if (!is_passing || pause_ms === undefined || retry_after_ms > MAX_RETRY_AFTER_MS) {
+      const message = `GET ${url} ${failure.message}, attempt ${attempt}`;
+      const is_unknown = UNKNOWN_STATUSES.has(failure.status ?? 0);
+      const options = { is_down: is_passing, retry_after_ms, is_unknown, cause: failure.cause };
+      throw new ProviderFailed(provider, message, options);
+    }
+    await deps.pause(Math.max(pause_ms, retry_after_ms), stop);
+  }
+}
+
+async function attemptOnce(url: string, deps: ProviderDeps, stop: AbortSignal | undefined): Promise<unknown> {
+  const timeout = AbortSignal.timeout(deps.timeout_ms);
+  const signal = stop === undefined ? timeout : AbortSignal.any([stop, timeout]);
+  let bytes: Buffer;
+  try {
+    const response = await fetch(url, { headers: HEADERS, redirect: 'manual', signal });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw refusal(response, deps.clock);
+    }
+    bytes = await readBody(response);
+  } catch (error) {
+    if (error instanceof AttemptFailed) throw error;
+    if (timeout.aborted) throw new AttemptFailed(`took over ${deps.timeout_ms} ms`, true);
+    throw new AttemptFailed('got no answer', true, { cause: error });
+  }
+  try {
+    return parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new AttemptFailed('was not answered with JSON', false, { cause: error });
+  }
+}
+
+function refusal({ status, headers }: Response, clock: Clock): AttemptFailed {
+  const is_passing = status === 429 || status >= 500;
+  const retry_after_ms = readRetryAfter(headers.get('retry-after'), clock);
+  const patience =
+    retry_after_ms === undefined ? '' : ` (try again in ${Math.ceil(retry_after_ms / 1000)} s)`;
+  return new AttemptFailed(`was answered with ${status}${patience}`, is_passing, { retry_after_ms, status });
+}
+
+/** Seconds, or a date. */
+function readRetryAfter(header: string | null, clock: Clock): number | undefined {
+  if (header === null) return undefined;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const date_ms = Date.parse(header);
+  return Number.isNaN(date_ms) ? undefined : Math.max(0, date_ms - clock.now_ms());
+}
+
+async function readBody(response: Response): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    // Leaving the loop closes the connection.
+    if (bytes > MAX_BODY_BYTES)
+      throw new AttemptFailed(`was answered with over ${MAX_BODY_BYTES} bytes`, false);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,251 @@
+import type { BaseMoney, Conversion } from '../money/conversion.ts';
+import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { Sum } from '../money/totals.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { LostRace } from '../../platform/postgres/retry.ts';
+
+/** A rate that came, changed or went: pair and moment. */
+export interface RateChange {
+  tenant_id: string;
+  change_id: bigint;
+  base: string;
+  quote: string;
+  /** As Postgres writes it: a rate may be as old as a `timestamptz` can be. */
+  ts: string;
+}
+
+/** Changes to work on, oldest first, and an id above that of every transaction that may have read rates without them. */
+export async function readRateChanges(
+  sql: Tx,
+  limit: number,
+): Promise<{ changes: RateChange[]; until_xid: string }> {
+  const changes = await sql<RateChange[]>`
+    select tenant_id, change_id, base, quote, ts::text from fx_rate_changes order by change_id limit ${limit}`;
+  if (changes.length === 0) return { changes, until_xid: '0' };
+  // Only now, and as an id of its own: a snapshot's xmax follows the last transaction that ended, and so it may be
+  // below one that runs.
+  return { changes, until_xid: await takeTransactionId(sql) };
+}
+
+/** Gives the transaction its id, above all ids given before: whoever changes rates after this has it waited for. */
+export async function takeTransactionId(tx: Tx): Promise<string> {
+  const [row] = await tx<{ xid: string }[]>`select pg_current_xact_id()::text as xid`;
+  if (row === undefined) throw new Error('Postgres gave no transaction id');
+  return row.xid;
+}
+
+/** Whether every transaction below `until_xid` has ended. */
+export async function isPast(sql: Tx, until_xid: string): Promise<boolean> {
+  const [row] = await sql<{ past: boolean }[]>`
+    select pg_snapshot_xmin(pg_current_snapshot()) >= ${until_xid}::text::xid8 as past`;
+  return row?.past ?? false;
+}
+
+/** The change has been worked through. */
+export async function deleteRateChange(sql: Tx, { tenant_id, change_id }: RateChange): Promise<void> {
+  await sql`delete from fx_rate_changes where tenant_id = ${tenant_id} and change_id = ${change_id}`;
+}
+
+/** Ledger rows in one currency with times in `[from_ts, until_ts)`; null is open. */
+export interface RestateRange {
+  tenant_id: string;
+  currency: string;
+  base_currency: string;
+  from_ts: string;
+  until_ts: string | null;
+}
+
+/**
+ * What a change can concern: rows in the other currency of its pair, from its time until the pair's next rate.
+ * Undefined for a pair without the base currency: no amount is converted by it.
+ */
+export async function readRange(tx: Tx, change: RateChange): Promise<RestateRange | undefined> {
+  const { tenant_id, base, quote, ts } = change;
+  const [row] = await tx<{ base_currency: string; until_ts: string | null }[]>`
+    select t.base_currency, (
+      select f.ts::text from fx_rates f
+      where f.tenant_id = t.tenant_id and f.base = ${base} and f.quote = ${quote} and f.ts > ${ts}::text::timestamptz
+      order by f.ts limit 1) as until_ts
+    from tenants t where t.tenant_id = ${tenant_id}`;
+  if (row === undefined || (row.base_currency !== base && row.base_currency !== quote)) return undefined;
+  const { base_currency, until_ts } = row;
+  return { tenant_id, currency: base_currency === base ? quote : base, base_currency, from_ts: ts, until_ts };
+}
+
+/** The place of a row in the order of {@link readStaleRows}. */
+export type StalePosition = Pick<
+  LedgerRow,
+  'project_id' | 'reference' | 'event' | 'occurrence' | 'occurred_at_ms'
+>;
+
+/** A row with the conversion it should have; undefined where no rate is known (any more). */
+export interface StaleRow {
+  row: LedgerRow;
+  conversion: Conversion | undefined;
+}
+
+/** Rows of the range whose rate is not the one that holds now, in order, beyond `after`. */
+export async function readStaleRows(
+  tx: Tx,
+  range: RestateRange,
+  after: StalePosition | undefined,
+  limit: number,
+): Promise<StaleRow[]> {
+  const { tenant_id, currency, base_currency, from_ts, until_ts } = range;
+  const before = until_ts === null ? tx`` : tx`and l.occurred_at < ${until_ts}::text::timestamptz`;
+  const beyond =
+    after === undefined
+      ? tx``
+      : tx`and (l.occurred_at, l.project_id, l.reference, l.event, l.occurrence) > (
+          'epoch'::timestamptz + ${after.occurred_at_ms}::bigint * interval '1 millisecond', ${after.project_id},
+          ${after.reference}, ${after.event}::money_event, ${after.occurrence}::bigint)`;
+  const rows = (await tx`
+    select ${tx.unsafe(LEDGER_COLUMNS)}, x.rate::text, epoch_ms(x.rate_ts), x.rate_is_inverse, c.scale, b.scale
+    from ledger l
+    join currencies c on c.tenant_id = l.tenant_id and c.code = l.currency
+    join currencies b on b.tenant_id = l.tenant_id and b.code = ${base_currency}
+    left join lateral rate_at(l.tenant_id, l.currency, ${base_currency}, l.occurred_at) x on true
+    ${tx.unsafe(JOIN_SURVIVOR)}
+    where l.tenant_id = ${tenant_id} and l.currency = ${currency} and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
+      and (l.rate is not null or (l.amount is not null and l.base_amount is null)
+        or (l.payout is not null and l.base_payout is null))
+      and (l.rate, l.rate_ts, l.rate_is_inverse) is distinct from (x.rate, x.rate_ts, x.rate_is_inverse)
+      ${beyond}
+    order by l.occurred_at, l.project_id, l.reference, l.event, l.occurrence
+    limit ${limit}`.values()) as unknown as [
+    ...LedgerValues,
+    string | null,
+    bigint | null,
+    boolean | null,
+    number,
+    number,
+  ][];
+  return rows.map((values) => {
+    const [rate, ts_ms, is_inverse, from_scale, to_scale] = values.slice(19) as StaleValues;
+    const known = rate !== null && ts_ms !== null && is_inverse !== null;
+    return {
+      row: toLedgerRow(values.slice(0, 19) as LedgerValues),
+      conversion: known ? { rate, ts_ms: Number(ts_ms), is_inverse, from_scale, to_scale } : undefined,
+    };
+  });
+}
+
+type StaleValues = [string | null, bigint | null, boolean | null, number, number];
+
+interface PlayerRef {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+}
+
+/** Locks the players' totals, in the order everyone takes them. Rejects with LostRace when one was merged. */
+export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
+  const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const locked = await tx`
+    select t.player_id
+    from unnest(${plainArray(sorted.map((p) => p.tenant_id))}::text::uuid[],
+      ${plainArray(sorted.map((p) => p.project_id))}::text::uuid[],
+      ${plainArray(sorted.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    cross join lateral (
+      select t.player_id from player_totals t where t.tenant_id = r.tenant_id and t.project_id = r.project_id
+        and t.player_id = r.player_id for no key update offset 0) t`;
+  if (locked.length !== sorted.length) throw new LostRace('a player was merged into another');
+}
+
+/** A bet whose rows are restated. */
+export interface BetRef {
+  tenant_id: string;
+  project_id: string;
+  kind: BetKind;
+  bet_id: string;
+}
+
+/** Moves the bets' revisions: whoever read an older one reads again. Also keeps others from writing their rows. */
+export async function reviseBets(tx: Tx, bets: readonly BetRef[]): Promise<void> {
+  if (bets.length === 0) return;
+  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+  await tx`
+    update bets b set revision = b.revision + 1
+    from unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
+      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(sorted.map((r) => r.kind))}::text::bet_kind[],
+      ${textArray(sorted.map((r) => r.bet_id))}::text::text[]) as r (tenant_id, project_id, kind, bet_id)
+    where b.tenant_id = r.tenant_id and b.project_id = r.project_id and b.kind = r.kind and b.bet_id = r.bet_id`;
+}
+
+/** A row as it was, and what it says from now on. */
+export interface Restatement {
+  row: LedgerRow;
+  money: BaseMoney;
+}
+
+/** Rewrites the rows' base amounts, keeps what they said as adjustments, and has ClickHouse told. */
+export async function writeRestatements(
+  tx: Tx,
+  restatements: readonly Restatement[],
+  now_ms: number,
+): Promise<void> {
+  const keys = restatements.map(({ row }) => row);
+  const money = restatements.map((restatement) => restatement.money);
+  const now = new Date(now_ms);
+  await tx`
+    with r as (
+      select * from unnest(
+        ${plainArray(keys.map((k) => k.tenant_id))}::text::uuid[], ${plainArray(keys.map((k) => k.project_id))}::text::uuid[],
+        ${textArray(keys.map((k) => k.reference))}::text::text[], ${plainArray(keys.map((k) => k.event))}::text::money_event[],
+        ${plainArray(keys.map((k) => k.occurrence))}::text::bigint[],
+        ${plainArray(money.map((m) => m.base_amount))}::text::bigint[], ${plainArray(money.map((m) => m.base_payout))}::text::bigint[],
+        ${plainArray(money.map((m) => m.rate?.rate ?? null))}::text::numeric[],
+        ${plainArray(money.map((m) => m.rate?.ts_ms ?? null))}::text::bigint[],
+        ${plainArray(money.map((m) => m.rate?.is_inverse ?? null))}::text::boolean[]
+      ) as u (tenant_id, project_id, reference, event, occurrence, base_amount, base_payout, rate, rate_ts_ms, rate_is_inverse)
+    ), changed as (
+      select r.*, l.base_amount as old_amount, l.base_payout as old_payout, l.rate as old_rate,
+        l.rate_ts as old_rate_ts, l.rate_is_inverse as old_is_inverse
+      from r cross join lateral (
+        select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
+          and l.reference = r.reference and l.event = r.event and l.occurrence = r.occurrence offset 0) l
+    ), adjusted as (
+      insert into ledger_adjustments (tenant_id, project_id, reference, event, occurrence, base_amount, base_payout,
+        rate, rate_ts, rate_is_inverse, adjusted_at)
+      select tenant_id, project_id, reference, event, occurrence, old_amount, old_payout, old_rate, old_rate_ts,
+        old_is_inverse, ${now}
+      from changed
+      where old_rate is not null and (old_amount, old_payout) is distinct from (base_amount, base_payout)
+    ), corrected as (
+      insert into event_corrections (tenant_id, project_id, reference, event, occurrence)
+      select tenant_id, project_id, reference, event, occurrence from changed
+      where (old_amount, old_payout) is distinct from (base_amount, base_payout)
+    )
+    update ledger l set base_amount = c.base_amount, base_payout = c.base_payout, rate = c.rate,
+      rate_ts = 'epoch'::timestamptz + c.rate_ts_ms * interval '1 millisecond', rate_is_inverse = c.rate_is_inverse
+    from changed c
+    where l.tenant_id = c.tenant_id and l.project_id = c.project_id and l.reference = c.reference
+      and l.event = c.event and l.occurrence = c.occurrence`;
+}
+
+/** Adds to the totals of players whose rows are locked. */
+export async function addToLockedTotals(
+  tx: Tx,
+  players: readonly (PlayerRef & { sums: Record<Sum, bigint> })[],
+  now_ms: number,
+): Promise<void> {
+  if (players.length === 0) return;
+  const sums = (sum: Sum) => plainArray(players.map((p) => p.sums[sum]));
+  await tx`
+    update player_totals t set
+      total_deposited = t.total_deposited + r.deposited, total_withdrawn = t.total_withdrawn + r.withdrawn,
+      total_wagered = t.total_wagered + r.wagered, total_won = t.total_won + r.won,
+      pending_conversions = t.pending_conversions + r.pending,
+      updated_at = ${new Date(now_ms)}, changed_xid = pg_current_xact_id()
+    from unnest(
+      ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
+      ${plainArray(players.map((p) => p.player_id))}::text::uuid[],
+      ${sums('total_deposited')}::text::bigint[], ${sums('total_withdrawn')}::text::bigint[],
+      ${sums('total_wagered')}::text::bigint[], ${sums('total_won')}::text::bigint[],
+      ${sums('pending_conversions')}::text::bigint[]
+    ) as r (tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, pending)
+    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
+}

@@ -1,0 +1,174 @@
+import { readLedger } from '../fold/read-queries.ts';
+import { referenceKey } from '../fold/fold-event.ts';
+import { betEffect } from '../money/bets.ts';
+import { inBase } from '../money/conversion.ts';
+import { betKindOf, type LedgerRow } from '../money/ledger.ts';
+import { TotalsAccumulator } from '../money/totals.ts';
+import { transactionEffect } from '../money/transactions.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Db, Tx } from '../../platform/postgres/port.ts';
+import { isOverflow, LostRace, retryLostRaces } from '../../platform/postgres/retry.ts';
+import {
+  addToLockedTotals,
+  deleteRateChange,
+  lockTotals,
+  readRange,
+  readStaleRows,
+  takeTransactionId,
+  reviseBets,
+  writeRestatements,
+  type BetRef,
+  type RateChange,
+  type RestateRange,
+  type Restatement,
+  type StalePosition,
+  type StaleRow,
+} from './restate-queries.ts';
+
+interface Deps {
+  sql: Db;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+/** Rows of one transaction: few enough that their players and bets are locked for milliseconds. */
+const PAGE = 500;
+
+/**
+ * Makes every ledger row that the change concerns say what the rates of now say: pending money is converted, money
+ * converted by a lesser rate is restated, and totals follow. Page by page, each one transaction; dying in between
+ * leaves the change in its queue, and rows that are right already are passed over. Every transaction that may have
+ * read rates without the change must have ended before. `stop` ends it between two pages, and leaves the change in its
+ * queue. Rejects when Postgres is out of reach.
+ */
+export async function applyRateChange(deps: Deps, change: RateChange, stop?: AbortSignal): Promise<void> {
+  const range = await readRange(deps.sql, change);
+  if (range !== undefined) {
+    for (let after: StalePosition | undefined, more = true; more;) {
+      if (stop?.aborted === true) return;
+      const page: { last: StalePosition | undefined } = await retryLostRaces(() =>
+        restatePage(deps, range, after, PAGE),
+      );
+      after = page.last;
+      more = after !== undefined;
+    }
+  }
+  await deleteRateChange(deps.sql, change);
+}
+
+/** Restates the next rows of the range beyond `after`; `last` is where it got to, undefined at the end. */
+async function restatePage(
+  deps: Deps,
+  range: RestateRange,
+  after: StalePosition | undefined,
+  limit: number,
+): Promise<{ last: StalePosition | undefined }> {
+  let stale: StaleRow[] = [];
+  try {
+    await deps.sql.begin(async (tx) => {
+      // As the fold: whoever changes rates after this has this transaction waited for.
+      [, stale] = await Promise.all([takeTransactionId(tx), readStaleRows(tx, range, after, limit)]);
+      if (stale.length > 0) await restate(tx, stale, deps);
+    });
+  } catch (error) {
+    if (!isOverflow(error)) throw error;
+    // Some total would exceed 64 bits. One row alone is found by halving; it stays as it is.
+    if (stale.length > 1) return restatePage(deps, range, after, Math.ceil(stale.length / 2));
+    deps.logger.error(
+      { err: error, tenant_id: range.tenant_id },
+      'a total would exceed 64 bits; the row keeps its rate',
+    );
+    deps.metrics.restatementsRefused.inc();
+  }
+  return { last: stale.at(-1)?.row };
+}
+
+async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<void> {
+  await lockTotals(tx, distinctPlayers(stale));
+  await reviseBets(tx, distinctBets(stale));
+  // Everything that can move these rows is locked now: read them again, with the other rows of their bets.
+  const ledger = await readLedger(tx, distinctReferences(stale));
+  const restatements = stale.map((found): Restatement => {
+    const row = ledger.get(referenceKey(found.row.project_id, found.row.reference))?.find(isSame(found.row));
+    if (row?.player_id !== found.row.player_id) throw new LostRace('a player was merged into another');
+    return { row, money: inBase(row, found.conversion) };
+  });
+  const changed = restatements.filter(({ row, money }) => !isEqual(row, money));
+  if (changed.length === 0) return;
+  const now_ms = deps.clock.now_ms();
+  await addToLockedTotals(tx, totalsOf(changed, ledger), now_ms);
+  await writeRestatements(tx, changed, now_ms);
+  deps.metrics.rowsRestated.inc(changed.length);
+}
+
+/** What the restatements add to their players' totals. */
+function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, LedgerRow[]>) {
+  const totals = new TotalsAccumulator();
+  const restated = new Map(changed.map(({ row, money }) => [row, { ...row, ...money }]));
+  const bets = new Map<string, LedgerRow[]>();
+  for (const { row } of changed) {
+    const kind = betKindOf(row.event);
+    if (kind === undefined) {
+      addDifference(totals, [transactionEffect(row)], [transactionEffect(restated.get(row) ?? row)]);
+      continue;
+    }
+    const key = referenceKey(row.project_id, row.reference);
+    const rows = (ledger.get(key) ?? []).filter((other) => betKindOf(other.event) === kind);
+    bets.set(`${kind} ${key}`, rows);
+  }
+  for (const [key, rows] of bets) {
+    const kind = key.startsWith('casino ') ? 'casino' : 'sport';
+    const after = rows.map((row) => restated.get(row) ?? row);
+    addDifference(totals, betEffect(kind, rows).deltas, betEffect(kind, after).deltas);
+  }
+  const places = new Map(changed.map(({ row }) => [row.player_id, row]));
+  return [...totals.byPlayer].flatMap(([player_id, sums]) => {
+    const place = places.get(player_id);
+    // Another player of a bet: what the bet adds to them is the same as before.
+    if (place === undefined) return [];
+    return [{ tenant_id: place.tenant_id, project_id: place.project_id, player_id, sums }];
+  });
+}
+
+type Deltas = readonly (Parameters<TotalsAccumulator['add']>[0] | undefined)[];
+
+function addDifference(totals: TotalsAccumulator, before: Deltas, after: Deltas): void {
+  for (const delta of before) if (delta !== undefined) totals.add(delta, -1n);
+  for (const delta of after) if (delta !== undefined) totals.add(delta);
+}
+
+function isSame(a: LedgerRow): (b: LedgerRow) => boolean {
+  return (b) => a.event === b.event && a.occurrence === b.occurrence;
+}
+
+function isEqual(row: LedgerRow, money: Restatement['money']): boolean {
+  return (
+    row.base_amount === money.base_amount &&
+    row.base_payout === money.base_payout &&
+    row.rate?.rate === money.rate?.rate &&
+    row.rate?.ts_ms === money.rate?.ts_ms &&
+    row.rate?.is_inverse === money.rate?.is_inverse
+  );
+}
+
+function distinctPlayers(stale: readonly StaleRow[]) {
+  return [...new Map(stale.map(({ row }) => [row.player_id, row])).values()];
+}
+
+function distinctReferences(stale: readonly StaleRow[]) {
+  return [...new Map(stale.map(({ row }) => [referenceKey(row.project_id, row.reference), row])).values()];
+}
+
+function distinctBets(stale: readonly StaleRow[]): BetRef[] {
+  const bets = new Map<string, BetRef>();
+  for (const { row } of stale) {
+    const kind = betKindOf(row.event);
+    if (kind === undefined) continue;
+    const { tenant_id, project_id, reference: bet_id } = row;
+    bets.set(`${kind} ${referenceKey(project_id, bet_id)}`, { tenant_id, project_id, kind, bet_id });
+  }
+  return [...bets.values()];
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { FxUrls } from '../../config.ts';
+import { ApiError } from '../../errors.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { fetchRates } from './fetch-rates.ts';
+import { findLatestRate, type LatestRate } from './latest-rate.ts';
+import { selectCurrencies } from './queries.ts';
+import { PROVIDER_DEFAULTS } from './rate-provider.ts';
+import {
+  currencyResource,
+  fetchReport,
+  fetchRequest,
+  latestRateQuery,
+  rateResource,
+  type LatestRateQuery,
+} from './schema.ts';
+
+/** Currencies and exchange rates (spec part 4), and the fetch that `npm run fx-fetch` asks for. */
+export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
+  const read = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+    status: 200,
+  } as const;
+  return [
+    endpoint({
+      ...read,
+      path: '/v1/currencies',
+      summary: "The tenant's currency catalogue: the base currency, then the others by code",
+      response: z.array(currencyResource),
+      errors: [],
+      handle: async ({ caller: { tenant_id } }) =>
+        envelope(await platform.postgres.readAsTenant(tenant_id, (tx) => selectCurrencies(tx, tenant_id))),
+    }),
+    endpoint({
+      ...read,
+      path: '/v1/currencies/fx',
+      summary:
+        'The latest rate from one currency to another, if need be turned round or through the base currency',
+      query: latestRateQuery,
+      response: rateResource,
+      errors: ['FX_RATE_NOT_FOUND'],
+      handle: async ({ caller, query }) =>
+        envelopeOfText(rateJson(query, await findLatestRate(platform, caller.tenant_id, query))),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/internal/fx-fetch',
+      summary: 'Fetches exchange rates from their providers now',
+      access: { mode: 'internal' },
+      body: fetchRequest,
+      status: 200,
+      response: fetchReport,
+      errors: ['TENANT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],
+      handle: async ({ body }) => {
+        const { report } = await fetchRates({ ...platform, ...PROVIDER_DEFAULTS, urls }, body);
+        if (body.tenant_id !== undefined && report.tenants === 0) {
+          throw new ApiError('TENANT_NOT_FOUND', `tenant ${body.tenant_id} does not exist`);
+        }
+        return envelope(report);
+      },
+    }),
+  ];
+}
+
+/** The digits of the rate go out as they are: a double would not hold them. */
+function rateJson({ base, quote }: LatestRateQuery, { rate, ts, source }: LatestRate): string {
+  const texts = [base, quote, ts, source].map((text) => JSON.stringify(text));
+  return `{"base":${texts[0]},"quote":${texts[1]},"rate":${rate},"ts":${texts[2]},"source":${texts[3]}}`;
+}

@@ -1,0 +1,23 @@
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { reconcile } from './reconcile.ts';
+import { reconcileBody, reconcileReport } from './schema.ts';
+
+/** Proof that the stores agree; `npm run reconcile` asks for it. */
+export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/internal/reconcile',
+      summary:
+        'Recomputes every total from the ledger and compares Postgres with ClickHouse, player by player',
+      access: { mode: 'internal' },
+      body: reconcileBody,
+      status: 200,
+      response: reconcileReport,
+      errors: ['SERVICE_UNAVAILABLE'],
+      handle: async ({ body }) => envelope(await reconcile(platform, body)),
+    }),
+  ];
+}

@@ -1,0 +1,116 @@
+import { ApiError, validationError } from '../../errors.ts';
+import { applyPatch } from '../profile/change.ts';
+import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
+import { lockPlayer } from '../profile/queries.ts';
+import { playerNotFound } from '../profile/read.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/ids.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { LostRace, isLostRace, isOverflow, retryLostRaces } from '../../platform/postgres/retry.ts';
+import { decide, type Decision } from './decide.ts';
+import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
+import { mergePlayer } from './merge-queries.ts';
+import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+interface Scope {
+  tenant_id: string;
+  project_id: string;
+}
+
+/**
+ * Finds or makes the player that the ids stand for, merges into it who turns out to be the same, links the ids and
+ * writes the traits, in one transaction (the decisions are those of `decide`). Safe beside other identifies and the fold,
+ * which makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
+ * the order identities, players, player_totals, but for a merge, which moves and links identities last; a deadlock that
+ * comes of it is a lost race. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (races lost again and
+ * again) or CONFLICT (totals that no 64-bit integer holds when they are added).
+ */
+export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
+  try {
+    return await retryLostRaces(() =>
+      deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(tx, scope, body, deps.clock.now_ms())),
+    );
+  } catch (error) {
+    if (isOverflow(error)) {
+      const message = 'the totals of the players that these ids name add up to more than 64 bits hold';
+      throw new ApiError('CONFLICT', message, { cause: error });
+    }
+    if (!isLostRace(error)) throw error;
+    const message = 'these ids are being identified by others right now; try again';
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
+  }
+}
+
+async function identifyOnce(
+  tx: Tx,
+  scope: Scope,
+  body: IdentifyBody,
+  now_ms: number,
+): Promise<IdentifyResult> {
+  const code = body.traits?.default_currency_code;
+  const [named, isKnownCurrency] = await Promise.all([
+    findNamed(tx, scope, body),
+    code === undefined ? true : isActiveCurrency(tx, scope.tenant_id, code),
+  ]);
+  if (!isKnownCurrency) {
+    throw validationError([
+      { path: 'traits.default_currency_code', message: "is not in the tenant's catalogue" },
+    ]);
+  }
+  if (body.player_id !== undefined && named.by_player_id === undefined) throw playerNotFound(body.player_id);
+  const decision = decide(body, named);
+  const player_id = decision.target?.player_id ?? newId();
+  await write(tx, { ...scope, player_id }, body, decision, now_ms);
+  return {
+    player_id,
+    created: decision.target === undefined,
+    merged_player_ids: decision.merge.map((merged) => merged.player_id),
+    conflict: decision.conflict,
+  };
+}
+
+async function write(
+  tx: Tx,
+  ref: Scope & { player_id: string },
+  { anonymous_id, external_id, traits = {} }: IdentifyBody,
+  { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
+  now_ms: number,
+): Promise<void> {
+  const now = new Date(now_ms);
+  const link = link_anonymous_id ? (anonymous_id ?? null) : null;
+  const patch = patchOf(traits);
+  if (set_external_id && external_id !== undefined) patch.columns.external_id = external_id;
+  if (target === undefined) {
+    const status = conflict ? 'conflict' : 'active';
+    const player = { ...ref, external_id: external_id ?? null, anonymous_id: link, status } as const;
+    const [won] = await Promise.all([insertPlayer(tx, player, now), applyPatch(tx, ref, patch, now_ms)]);
+    if (!won) throw new LostRace('an id was taken');
+    return;
+  }
+  if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
+  for (const { player_id } of merge)
+    await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now);
+  // One round trip; each statement sees what the ones before it locked.
+  const [won, locked] = await Promise.all([
+    link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),
+    lockPlayer(tx, ref),
+    conflict ? markConflict(tx, ref, now) : undefined,
+    applyPatch(tx, ref, patch, now_ms),
+  ]);
+  if (!won) throw new LostRace('the anonymous_id was taken');
+  if (locked?.external_id !== target.external_id) throw new LostRace('the external_id was set');
+  if ((locked.deleted_at !== null) !== target.deleted) throw new LostRace('the player was deleted');
+}
+
+function patchOf(traits: Traits): ProfilePatch {
+  const { email, phone, telegram_id, timezone, default_currency_code, ...others } = traits;
+  return {
+    columns: { email, phone, telegram_id, timezone, default_currency_code },
+    ...splitAttributes(others),
+  };
+}

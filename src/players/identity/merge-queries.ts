@@ -1,0 +1,175 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import { MAX_ATTRIBUTES_BYTES } from '../profile/profile-patch.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import { moveSends } from '../../engage/messaging/merge-queries.ts';
+import { moveMemberships } from '../../segments/membership-queries.ts';
+import { LostRace } from '../../platform/postgres/retry.ts';
+
+/** Two players of one project: `player_id` is merged away, `into_player_id` stays. */
+export interface MergePair {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  into_player_id: string;
+}
+
+/**
+ * Merges one player into another: identities, profile, totals, memberships and messages move, the old id stays behind
+ * as an alias. Ledger rows keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
+ * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
+ *
+ * Rejects with {@link LostRace} when one of the two is not what the caller took it for. Nothing of it may be kept then.
+ */
+export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<void> {
+  // Issued together, run in this order. Identities come after players, against the order of everybody else: which ones
+  // there are to move is known once their player is locked. A deadlock with a fold is broken and done again.
+  const [locked, lockedTotals] = await Promise.all([
+    lockBoth(tx, pair),
+    lockBothTotals(tx, pair),
+    moveIdentities(tx, pair),
+    mergeProfile(tx, pair, now),
+    mergeTotals(tx, pair, now),
+    moveMemberships(tx, pair, now),
+    moveSends(tx, pair),
+    leaveAlias(tx, pair, now),
+  ]);
+  if (!locked || !lockedTotals) throw new LostRace('a player to merge was changed');
+}
+
+async function lockBoth(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+): Promise<boolean> {
+  const rows = await tx<{ player_id: string; external_id: string | null; deleted: boolean }[]>`
+    select player_id, external_id, deleted_at is not null as deleted from players
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and player_id = any(${plainArray([player_id, into_player_id])}::text::uuid[])
+    order by player_id
+    for update`;
+  const source = rows.find((row) => row.player_id === player_id);
+  return rows.length === 2 && source?.external_id === null && rows.every((row) => !row.deleted);
+}
+
+/** From here on no batch can count anything for either player. */
+async function lockBothTotals(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+): Promise<boolean> {
+  const rows = await tx`
+    select from player_totals
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and player_id = any(${plainArray([player_id, into_player_id])}::text::uuid[])
+    order by player_id
+    for update`;
+  return rows.length === 2;
+}
+
+async function moveIdentities(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+): Promise<void> {
+  await tx`
+    update player_identities set player_id = ${into_player_id}
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and anonymous_id in (
+      select unnest(p.anonymous_ids) from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = ${player_id})`;
+}
+
+/**
+ * The survivor's own values stay; what it lacks it gets, but for attributes that would make it too large. An exclusion
+ * or a ban of either holds, and of two pauses the longer one.
+ */
+async function mergeProfile(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+  now: Date,
+): Promise<void> {
+  await tx`
+    with gone as (
+      delete from players
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+      returning *
+    )
+    update players t set
+      email = coalesce(t.email, g.email),
+      phone = coalesce(t.phone, g.phone),
+      telegram_id = coalesce(t.telegram_id, g.telegram_id),
+      timezone = coalesce(t.timezone, g.timezone),
+      anonymous_ids = array(
+        select i.anonymous_id from player_identities i
+        where i.tenant_id = t.tenant_id and i.project_id = t.project_id
+          and i.anonymous_id = any(t.anonymous_ids || g.anonymous_ids)
+        order by i.linked_at, i.anonymous_id),
+      status = case
+        when 'banned' in (t.status, g.status) then 'banned'
+        when t.self_excluded or g.self_excluded then 'self_excluded'
+        when 'conflict' in (t.status, g.status) then 'conflict'
+        else t.status end,
+      self_excluded = t.self_excluded or g.self_excluded,
+      self_excluded_at = case
+        when t.self_excluded = g.self_excluded then greatest(t.self_excluded_at, g.self_excluded_at)
+        when t.self_excluded then t.self_excluded_at
+        else g.self_excluded_at end,
+      kyc_status = case when g.kyc_status_at > coalesce(t.kyc_status_at, '-infinity') then g.kyc_status else t.kyc_status end,
+      kyc_status_at = greatest(t.kyc_status_at, g.kyc_status_at),
+      kyc_level = case when g.kyc_level_at > coalesce(t.kyc_level_at, '-infinity') then g.kyc_level else t.kyc_level end,
+      kyc_level_at = greatest(t.kyc_level_at, g.kyc_level_at),
+      cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
+      current_tier_code = coalesce(t.current_tier_code, g.current_tier_code),
+      tier_promoted_at = case when t.current_tier_code is null then g.tier_promoted_at else t.tier_promoted_at end,
+      ltv_predicted = coalesce(t.ltv_predicted, g.ltv_predicted),
+      custom_attributes = case
+        when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
+          then g.custom_attributes || t.custom_attributes
+        else t.custom_attributes end
+        -- Whoever said no to messages has said so, whichever of the two it was.
+        || (select coalesce(jsonb_object_agg('consent.' || channel, false), '{}') from unnest(array['email', 'sms', 'push']) channel
+          where not consent_to(g.custom_attributes, channel) or not consent_to(t.custom_attributes, channel)),
+      created_at = least(t.created_at, g.created_at),
+      updated_at = ${now}
+    from gone g
+    where t.tenant_id = g.tenant_id and t.project_id = g.project_id and t.player_id = ${into_player_id}`;
+}
+
+async function mergeTotals(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+  now: Date,
+): Promise<void> {
+  await tx`
+    with gone as (
+      delete from player_totals
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+      returning *
+    )
+    update player_totals t set
+      first_seen_at = least(t.first_seen_at, g.first_seen_at),
+      last_seen_at = greatest(t.last_seen_at, g.last_seen_at),
+      total_deposited = t.total_deposited + g.total_deposited,
+      total_withdrawn = t.total_withdrawn + g.total_withdrawn,
+      total_wagered = t.total_wagered + g.total_wagered,
+      total_won = t.total_won + g.total_won,
+      bet_count = t.bet_count + g.bet_count,
+      session_count = t.session_count + g.session_count,
+      pending_conversions = t.pending_conversions + g.pending_conversions,
+      updated_at = ${now},
+      changed_xid = pg_current_xact_id()
+    from gone g
+    where t.tenant_id = g.tenant_id and t.project_id = g.project_id and t.player_id = ${into_player_id}`;
+}
+
+/** The old id, and every id that led to it, names the survivor from now on. */
+async function leaveAlias(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+  now: Date,
+): Promise<void> {
+  await tx`
+    with led_here as (
+      update player_merges
+      set into_player_id = ${into_player_id}, aliased_at = case when squashed_at is not null then aliased_at end
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and into_player_id = ${player_id}
+    )
+    insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at)
+    values (${tenant_id}, ${project_id}, ${player_id}, ${into_player_id}, ${now})`;
+}

@@ -1,0 +1,123 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { GivenIds, Named, NamedPlayer } from './decide.ts';
+
+interface Scope {
+  tenant_id: string;
+  project_id: string;
+}
+
+/** A player to be made. `external_id` and `anonymous_id` must be free. */
+export interface NewPlayer extends Scope {
+  player_id: string;
+  external_id: string | null;
+  anonymous_id: string | null;
+  status: 'active' | 'conflict';
+}
+
+/** Whom the ids name; a player that was merged away is its survivor. */
+export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given: GivenIds): Promise<Named> {
+  const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
+    with named as (
+      select 'by_anonymous_id' as named_by, player_id
+      from player_identities
+      where tenant_id = ${tenant_id} and project_id = ${project_id}
+        and anonymous_id = ${given.anonymous_id ?? null}
+      union all
+      select 'by_external_id', player_id
+      from players
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and external_id = ${given.external_id ?? null}
+      union all
+      select 'by_player_id', coalesce(
+        (select into_player_id from player_merges
+          where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${given.player_id ?? null}),
+        ${given.player_id ?? null}::uuid)
+    )
+    select n.named_by, p.player_id, p.external_id, p.deleted_at is not null as deleted
+    from named n
+    join players p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = n.player_id`;
+  return Object.fromEntries(rows.map(({ named_by, ...player }) => [named_by, player]));
+}
+
+/**
+ * Makes the player, its totals and its link. False when somebody else took the anonymous_id or the external_id in
+ * the meantime: then some of it may have been written, and the transaction must be rolled back.
+ */
+export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promise<boolean> {
+  const { tenant_id, project_id, player_id, external_id, anonymous_id, status } = player;
+  const rows = await tx`
+    with identity as (
+      insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+      select ${tenant_id}, ${project_id}, ${anonymous_id}, ${player_id}, ${now}
+      where ${anonymous_id}::text is not null
+      on conflict do nothing
+      returning player_id
+    ), player as (
+      insert into players (
+        tenant_id, project_id, player_id, external_id, anonymous_ids, status, default_currency_code,
+        created_at, updated_at
+      )
+      select tenant_id, ${project_id}, ${player_id}, ${external_id},
+        array_remove(array[${anonymous_id}::text], null), ${status}, base_currency, ${now}, ${now}
+      from tenants
+      where tenant_id = ${tenant_id} and (${anonymous_id}::text is null or exists (select from identity))
+      on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
+      returning tenant_id, project_id, player_id
+    )
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+    select tenant_id, project_id, player_id, ${now}, ${now}, ${now} from player
+    returning player_id`;
+  return rows.length > 0;
+}
+
+/** Binds the anonymous_id to the player and marks the player as changed. False when it was bound in the meantime. */
+export async function linkAnonymousId(
+  tx: Tx,
+  link: Scope & { player_id: string; anonymous_id: string },
+  now: Date,
+): Promise<boolean> {
+  const { tenant_id, project_id, player_id, anonymous_id } = link;
+  const rows = await tx`
+    with linked as (
+      insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+      values (${tenant_id}, ${project_id}, ${anonymous_id}, ${player_id}, ${now})
+      on conflict do nothing
+      returning tenant_id, project_id, player_id
+    ), listed as (
+      update players p
+      set anonymous_ids = p.anonymous_ids || ${anonymous_id}::text, updated_at = ${now}
+      from linked l
+      where p.tenant_id = l.tenant_id and p.project_id = l.project_id and p.player_id = l.player_id
+      returning p.tenant_id, p.project_id, p.player_id
+    )
+    update player_totals t
+    set updated_at = ${now}, changed_xid = pg_current_xact_id()
+    from listed l
+    where t.tenant_id = l.tenant_id and t.project_id = l.project_id and t.player_id = l.player_id
+    returning t.player_id`;
+  return rows.length > 0;
+}
+
+/** Puts a live, active player up for review; an exclusion or a ban is stronger and stays. */
+export async function markConflict(tx: Tx, player: Scope & { player_id: string }, now: Date): Promise<void> {
+  const { tenant_id, project_id, player_id } = player;
+  await tx`
+    with marked as (
+      update players
+      set status = 'conflict', updated_at = ${now}
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+        and status = 'active' and deleted_at is null
+      returning tenant_id, project_id, player_id
+    )
+    update player_totals t
+    set updated_at = ${now}, changed_xid = pg_current_xact_id()
+    from marked m
+    where t.tenant_id = m.tenant_id and t.project_id = m.project_id and t.player_id = m.player_id`;
+}
+
+/** Whether the tenant's catalogue has this currency, in use. */
+export async function isActiveCurrency(tx: Tx, tenant_id: string, code: string): Promise<boolean> {
+  const rows = await tx`
+    select from currencies
+    where tenant_id = ${tenant_id} and code = ${code} and is_active`;
+  return rows.length > 0;
+}

@@ -1,0 +1,39 @@
+import { ApiError } from '../../errors.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { identify } from './identify.ts';
+import { identifyBody, identifyResult } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** The join between a caller's ids and our player (spec part 4, "Players"). */
+export function identityEndpoints(deps: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/players/identify',
+      summary: 'Finds or makes the player of the given ids, links them, and merges traits and players',
+      access: { mode: 'api_key', rate: 'identify' },
+      body: identifyBody,
+      status: 200,
+      response: identifyResult,
+      errors: ['IDENTITY_REQUIRED', 'PLAYER_NOT_FOUND', 'CONFLICT'],
+      handle: async ({ caller, body }) => {
+        if (
+          body.anonymous_id === undefined &&
+          body.external_id === undefined &&
+          body.player_id === undefined
+        ) {
+          throw new ApiError('IDENTITY_REQUIRED', 'give anonymous_id, external_id or player_id');
+        }
+        const { tenant_id, project_id } = caller;
+        return envelope(await identify(deps, { tenant_id, project_id }, body));
+      },
+    }),
+  ];
+}

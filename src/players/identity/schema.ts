@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
+import { customAttributes, profileFields } from '../profile/schema.ts';
+
+const id = z.string().min(1).max(MAX_ID_LENGTH);
+
+const { propertyNames, maxProperties } = z.toJSONSchema(customAttributes);
+
+/** Known traits are checked and kept as fields; every other one is a custom attribute. */
+const traits = z
+  .looseObject({
+    ...profileFields,
+    default_currency_code: z.string().min(1).max(20).optional(),
+  })
+  .refine(
+    (value) => customAttributes.safeParse(value).success,
+    'must have at most 500 keys of 1 to 200 characters',
+  )
+  .meta({ propertyNames, maxProperties });
+
+/** `POST /v1/players/identify`. */
+export const identifyBody = z
+  .strictObject({
+    anonymous_id: id.optional(),
+    external_id: id.optional(),
+    player_id: z.guid().optional(),
+    traits: traits.optional(),
+  })
+  // The route says so with a code of its own.
+  .meta({ anyOf: ['anonymous_id', 'external_id', 'player_id'].map((name) => ({ required: [name] })) });
+export type IdentifyBody = z.infer<typeof identifyBody>;
+export type Traits = z.infer<typeof traits>;
+
+export const identifyResult = z.object({
+  player_id: z.uuid(),
+  created: z.boolean(),
+  merged_player_ids: z.array(z.uuid()),
+  conflict: z.boolean(),
+});
+export type IdentifyResult = z.infer<typeof identifyResult>;

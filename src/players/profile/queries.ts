@@ -1,0 +1,215 @@
+import type { PendingQuery } from 'postgres';
+import { textArray } from '../../platform/postgres/arrays.ts';
+import { beyond, microseconds, type TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { PlayerRow } from './player-json.ts';
+import type { ProfilePatch } from './profile-patch.ts';
+import type { ListPlayersQuery } from './schema.ts';
+
+/** Which player of which project. */
+export interface PlayerRef {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+}
+
+/** What is known of a player once its row is locked. */
+export interface LockedPlayer {
+  external_id: string | null;
+  deleted_at: Date | null;
+}
+
+export type ListedPlayer = PlayerRow & { last_seen_us: bigint };
+
+/** The player, deleted or not; no row when the project has none of this id. */
+export function selectPlayer(tx: Tx, ref: PlayerRef): PendingQuery<PlayerRow[]> {
+  return tx<PlayerRow[]>`
+    select ${playerColumns(tx)}
+    from players p
+    cross join lateral (
+      select * from player_totals t
+      where t.tenant_id = p.tenant_id and t.project_id = p.project_id and t.player_id = p.player_id offset 0) t
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}`;
+}
+
+/** Into whom the player was merged; no row for one that was not. */
+export function selectSurvivor(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id: string }[]> {
+  return tx<{ player_id: string }[]>`
+    select into_player_id as player_id from player_merges
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}`;
+}
+
+/**
+ * The player that the id names, deleted or not, with the ids of players merged into it that events in ClickHouse may
+ * still carry, or carried a moment ago, when a query that is on its way was answered; no row when the project has none.
+ */
+export function selectPlayerIds(
+  tx: Tx,
+  ref: PlayerRef,
+): PendingQuery<{ player_id: string; former_ids: string[] }[]> {
+  return tx<{ player_id: string; former_ids: string[] }[]>`
+    select p.player_id, array(
+      select m.player_id::text from player_merges m
+      where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.into_player_id = p.player_id
+        and (m.squashed_at is null or m.squashed_at > now() - interval '1 minute')) as former_ids
+    from players p
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = coalesce(
+      (select into_player_id from player_merges
+        where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}),
+      ${ref.player_id}::uuid)`;
+}
+
+/**
+ * A page of players, the last seen first. Where a filter names few, it starts from their profiles, else from the
+ * totals in order; the other side is a `lateral … offset 0`, looked up row by row whatever the statistics say.
+ */
+export function listPlayers(
+  tx: Tx,
+  scope: { tenant_id: string; project_id: string },
+  filters: Omit<ListPlayersQuery, 'cursor'>,
+  after: TimePosition | undefined,
+): PendingQuery<ListedPlayer[]> {
+  const { tenant_id, project_id } = scope;
+  const nothing = tx``;
+  const equal = (column: (typeof EXACT_FILTERS)[number]) => {
+    const value = filters[column];
+    return value === undefined ? nothing : tx`and p.${tx(column)} = ${value}`;
+  };
+  const same = tx`p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id`;
+  const selective = EXACT_FILTERS.some((column) => filters[column] !== undefined) || isRare(filters.status);
+  const source = selective
+    ? tx`players p cross join lateral (select * from player_totals t where ${same} offset 0) t`
+    : tx`player_totals t cross join lateral (select * from players p where ${same} offset 0) p`;
+  const start = selective ? tx`p` : tx`t`;
+  return tx<ListedPlayer[]>`
+    select ${playerColumns(tx)}, ${microseconds(tx, 't.last_seen_at')} as last_seen_us
+    from ${source}
+    where ${start}.tenant_id = ${tenant_id} and ${start}.project_id = ${project_id}
+      ${beyond(tx, 't.last_seen_at', 't.player_id', after)} ${statusFilter(tx, filters.status)}
+      ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}
+    order by t.last_seen_at desc, t.player_id desc
+    limit ${filters.limit}`;
+}
+
+const EXACT_FILTERS = ['email', 'external_id', 'phone', 'telegram_id'] as const;
+
+/** Every status but active has an index of its own. */
+function isRare(status: string | undefined): boolean {
+  return status !== undefined && status !== 'active';
+}
+
+/** Deleted players are listed only when asked for. */
+function statusFilter(tx: Tx, status: string | undefined) {
+  if (status === undefined) return tx`and p.deleted_at is null`;
+  if (status === 'deleted') return tx`and p.status = 'deleted' and p.status <> 'active'`;
+  // The index covers `<> 'active'`; said in so many words, the planner sees that it applies.
+  return isRare(status)
+    ? tx`and p.deleted_at is null and p.status = ${status} and p.status <> 'active'`
+    : tx`and p.deleted_at is null and p.status = ${status}`;
+}
+
+/** The player's row, locked until the transaction ends; undefined when the project has none of this id. */
+export async function lockPlayer(tx: Tx, ref: PlayerRef): Promise<LockedPlayer | undefined> {
+  const rows = await tx<LockedPlayer[]>`
+    select external_id, deleted_at
+    from players
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+    for no key update`;
+  return rows[0];
+}
+
+/**
+ * Applies the patch to a live player whose row is locked, if it changes anything, and marks the player as changed
+ * for player-mirror. Returns the size of the custom attributes after a change, in bytes of JSON.
+ */
+export async function patchPlayer(
+  tx: Tx,
+  ref: PlayerRef,
+  patch: ProfilePatch,
+  now: Date,
+): Promise<number | undefined> {
+  const rows = await tx<{ attributes_bytes: number }[]>`
+    with given as (
+      select ${JSON.stringify(patch.columns)}::text::jsonb as columns
+    ), wanted as (
+      select
+        ${wantedColumn(tx, 'external_id')}, ${wantedColumn(tx, 'email')}, ${wantedColumn(tx, 'phone')},
+        ${wantedColumn(tx, 'telegram_id')}, ${wantedColumn(tx, 'timezone')},
+        ${wantedColumn(tx, 'default_currency_code')},
+        case
+          when not columns ? 'status' then p.status
+          -- A ban that ends reveals the exclusion it hid.
+          when p.status = 'banned' and p.self_excluded and columns ->> 'status' in ('active', 'conflict')
+            then 'self_excluded'
+          else columns ->> 'status'
+        end as status,
+        case
+          when columns ->> 'status' = 'self_excluded' then true
+          when columns ->> 'status' = 'active' and p.status = 'self_excluded' then false
+          else p.self_excluded
+        end as self_excluded,
+        (p.custom_attributes || ${JSON.stringify(patch.attributes)}::text::jsonb)
+          - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
+      from players p, given
+      where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
+    ), changed as (
+      update players p
+      set external_id = w.external_id, email = w.email, phone = w.phone, telegram_id = w.telegram_id,
+        timezone = w.timezone, default_currency_code = w.default_currency_code, status = w.status,
+        self_excluded = w.self_excluded,
+        self_excluded_at = case when p.self_excluded = w.self_excluded then p.self_excluded_at else ${now} end,
+        custom_attributes = w.custom_attributes, updated_at = ${now}
+      from wanted w
+      where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
+        and p.deleted_at is null
+        and (p.external_id, p.email, p.phone, p.telegram_id, p.timezone, p.default_currency_code, p.status,
+            p.self_excluded, p.custom_attributes)
+          is distinct from (w.external_id, w.email, w.phone, w.telegram_id, w.timezone, w.default_currency_code,
+            w.status, w.self_excluded, w.custom_attributes)
+      returning p.tenant_id, p.project_id, p.player_id, octet_length(p.custom_attributes::text) as attributes_bytes
+    ), touched as (
+      update player_totals t
+      set updated_at = ${now}, changed_xid = pg_current_xact_id()
+      from changed c
+      where t.tenant_id = c.tenant_id and t.project_id = c.project_id and t.player_id = c.player_id
+    )
+    select attributes_bytes from changed`;
+  return rows[0]?.attributes_bytes;
+}
+
+/** Soft delete; a player deleted before keeps its time and is not touched. */
+export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promise<void> {
+  await tx`
+    with deleted as (
+      update players
+      set deleted_at = ${now}, status = 'deleted', updated_at = ${now}
+      where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+        and deleted_at is null
+      returning tenant_id, project_id, player_id
+    )
+    update player_totals t
+    set updated_at = ${now}, changed_xid = pg_current_xact_id()
+    from deleted d
+    where t.tenant_id = d.tenant_id and t.project_id = d.project_id and t.player_id = d.player_id`;
+}
+
+function wantedColumn(tx: Tx, column: keyof ProfilePatch['columns']) {
+  return tx`case when columns ? ${column} then columns ->> ${column} else p.${tx(column)} end as ${tx(column)}`;
+}
+
+function playerColumns(tx: Tx) {
+  return tx`
+    p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.timezone, p.default_currency_code,
+    p.current_tier_code, p.tier_promoted_at, p.kyc_status, p.kyc_level, p.churn_score, p.ltv_predicted,
+    p.custom_attributes::text as custom_attributes, p.created_at, p.deleted_at,
+    greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
+    t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
+    t.pending_conversions,
+    array_to_json(array(
+      select m.segment_id from segment_members m
+      join segments s using (tenant_id, project_id, segment_id)
+      where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.player_id = p.player_id
+        and s.deleted_at is null
+      order by m.entered_at, m.segment_id))::text as segment_ids,
+    array_to_json(p.anonymous_ids)::text as anonymous_ids`;
+}

@@ -1,0 +1,49 @@
+import { ApiError } from '../../errors.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectPlayerIds, selectSurvivor, type PlayerRef } from './queries.ts';
+
+/** A player, and the ids that its events may carry: its own and those of players merged into it lately. */
+export interface PlayerIds {
+  player_id: string;
+  event_player_ids: string[];
+}
+
+/** The player that the id names, deleted or not; a merged one is its survivor. Rejects with PLAYER_NOT_FOUND. */
+export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise<PlayerIds> {
+  requireUuid(ref);
+  const [found] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayerIds(tx, ref));
+  if (found === undefined) throw playerNotFound(ref.player_id);
+  return { player_id: found.player_id, event_player_ids: [found.player_id, ...found.former_ids] };
+}
+
+/**
+ * What `act` says of the player that the id names; undefined means that there is no such player. Few ids are those of
+ * merged players, so the survivor is looked up only then, and again when it was merged on before `act` got to it.
+ * Rejects with PLAYER_NOT_FOUND.
+ */
+export async function throughMerges<T>(
+  postgres: Postgres,
+  ref: PlayerRef,
+  act: (ref: PlayerRef) => Promise<T | undefined>,
+): Promise<T> {
+  requireUuid(ref);
+  for (let one = ref; ;) {
+    const found = await act(one);
+    if (found !== undefined) return found;
+    const named = one;
+    const [survivor] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSurvivor(tx, named));
+    if (survivor === undefined) throw playerNotFound(ref.player_id);
+    one = { ...ref, ...survivor };
+  }
+}
+
+/** PLAYER_NOT_FOUND; the message names the id (spec part 7). */
+export function playerNotFound(player_id: string): ApiError {
+  return new ApiError('PLAYER_NOT_FOUND', `player ${player_id.slice(0, 64)} does not exist`);
+}
+
+/** An id that is no UUID is no player's. */
+export function requireUuid({ player_id }: Pick<PlayerRef, 'player_id'>): void {
+  if (!isUuid(player_id)) throw playerNotFound(player_id);
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { changePlayer, deletePlayer } from './change.ts';
+import { refuseComputedFields } from './not-writable.ts';
+import { playerJson, type PlayerRow } from './player-json.ts';
+import { listPlayers, selectPlayer, type ListedPlayer, type PlayerRef } from './queries.ts';
+import { throughMerges } from './read.ts';
+import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** Players (spec part 4). */
+export function playerEndpoints(deps: Deps): AnyEndpoint[] {
+  const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+  const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+  const one = { path: '/v1/players/:id', status: 200, response: playerResource } as const;
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/players',
+      summary: 'Lists players, the last seen first; deleted ones only with status=deleted',
+      access: read,
+      query: listPlayersQuery,
+      status: 200,
+      response: z.array(playerResource),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => listPage(deps.postgres, caller, query),
+    }),
+    endpoint({
+      ...one,
+      method: 'GET',
+      summary: 'One player, also a deleted one',
+      access: read,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        const player = await throughMerges(deps.postgres, ref, async (one) => {
+          const [row] = await deps.postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
+          return row;
+        });
+        return answer(ref, player);
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'PATCH',
+      summary: 'Changes profile fields; custom attributes are merged, null removes one',
+      access: write,
+      body: patchPlayerBody,
+      refuse: refuseComputedFields,
+      errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
+      handle: async ({ caller, params, body }) => {
+        const ref = refOf(caller, params);
+        return answer(ref, await changePlayer(deps, ref, body));
+      },
+    }),
+    endpoint({
+      ...one,
+      method: 'DELETE',
+      summary: 'Soft delete; repeating it answers the same',
+      access: write,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(caller, params);
+        return answer(ref, await deletePlayer(deps, ref));
+      },
+    }),
+  ];
+}
+
+function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): PlayerRef {
+  const { tenant_id, project_id } = caller;
+  return { tenant_id, project_id, player_id: params['id'] ?? '' };
+}
+
+function answer({ tenant_id, project_id }: PlayerRef, player: PlayerRow): string {
+  return envelopeOfText(playerJson(tenant_id, project_id, player));
+}
+
+async function listPage(
+  postgres: Postgres,
+  { tenant_id, project_id }: ProjectSession,
+  { cursor, limit, ...filters }: ListPlayersQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<ListedPlayer, TimePosition>(
+    {
+      scope: { kind: 'players', project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.last_seen_us), row.player_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) =>
+          listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: count }, after),
+        ),
+    },
+    { cursor, limit },
+  );
+  const players = rows.map((player) => playerJson(tenant_id, project_id, player));
+  return envelopeOfText(`[${players.join(',')}]`, { next_cursor });
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
+import { trimmedText } from '../../http/trimmed-text.ts';
+import { isTimeZone } from '../../platform/time-zone.ts';
+
+/** The statuses a player can have (spec part 3). */
+export const PLAYER_STATUSES = ['active', 'self_excluded', 'banned', 'deleted', 'conflict'] as const;
+export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
+
+/** Those that PATCH may set: `deleted` is what DELETE is for. */
+const SETTABLE_STATUSES = ['active', 'self_excluded', 'banned', 'conflict'] as const;
+
+const email = z
+  .string()
+  .max(320)
+  .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address');
+const phone = trimmedText(3, 40);
+const telegram_id = trimmedText(1, 64);
+const timezone = z.string().refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta');
+
+/** The profile fields that callers write, in the API and as identify's traits; null clears one. */
+export const profileFields = {
+  email: email.nullable().optional(),
+  phone: phone.nullable().optional(),
+  telegram_id: telegram_id.nullable().optional(),
+  timezone: timezone.nullable().optional(),
+};
+
+const MAX_ATTRIBUTES = 500;
+
+/** Custom attributes to merge over the stored ones, key by key; null removes a key. */
+export const customAttributes = z
+  .record(z.string().min(1).max(200), z.unknown())
+  .refine((value) => Object.keys(value).length <= MAX_ATTRIBUTES, `must have at most ${MAX_ATTRIBUTES} keys`)
+  .meta({ maxProperties: MAX_ATTRIBUTES });
+
+/** `PATCH /v1/players/:id` (spec part 4). */
+export const patchPlayerBody = z.strictObject({
+  ...profileFields,
+  status: z.enum(SETTABLE_STATUSES).optional(),
+  custom_attributes: customAttributes.optional(),
+});
+export type PatchPlayerBody = z.infer<typeof patchPlayerBody>;
+
+/** `GET /v1/players`: exact-match filters and paging. */
+export const listPlayersQuery = z.strictObject({
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  status: z.enum(PLAYER_STATUSES).optional(),
+  email: z.string().max(320).optional(),
+  external_id: z.string().max(MAX_ID_LENGTH).optional(),
+  phone: z.string().max(40).optional(),
+  telegram_id: z.string().max(64).optional(),
+});
+export type ListPlayersQuery = z.infer<typeof listPlayersQuery>;
+
+const integer = z.int();
+const timestamp = z.iso.datetime();
+const text = z.string().nullable();
+
+/** The player resource (spec part 2); money is in the smallest unit of the tenant's base currency. */
+export const playerResource = z.object({
+  id: z.uuid(),
+  tenant_id: z.uuid(),
+  project_id: z.uuid(),
+  external_id: text,
+  email: text,
+  phone: text,
+  telegram_id: text,
+  anonymous_ids: z.array(z.string()),
+  status: z.enum(PLAYER_STATUSES),
+  timezone: text,
+  first_seen_at: timestamp,
+  last_seen_at: timestamp,
+  total_deposited: integer,
+  total_withdrawn: integer,
+  total_wagered: integer,
+  total_won: integer,
+  ggr: integer,
+  bet_count: integer,
+  session_count: integer,
+  pending_conversions: integer,
+  default_currency_code: z.string(),
+  current_tier_code: text,
+  tier_promoted_at: timestamp.nullable(),
+  kyc_status: z.string(),
+  kyc_level: integer,
+  churn_score: z.number(),
+  ltv_predicted: z.number().nullable(),
+  segment_ids: z.array(z.uuid()),
+  custom_attributes: z.record(z.string(), z.unknown()),
+  created_at: timestamp,
+  updated_at: timestamp,
+  deleted_at: timestamp.nullable(),
+});

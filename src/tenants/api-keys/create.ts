@@ -1,0 +1,39 @@
+import type { z } from 'zod';
+import { generateApiKey, type ApiKeyEnvironment } from '../../auth/api-key.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/ids.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { insertApiKey } from './queries.ts';
+import type { CreateApiKeyBody, createdApiKey } from './schema.ts';
+
+/** What a new key belongs to and is called. */
+export interface ApiKeyRequest extends CreateApiKeyBody {
+  tenant_id: string;
+  project_id: string;
+  environment: ApiKeyEnvironment;
+}
+
+/** Makes an API key of a project; the result is the only place that has the whole key. */
+export async function createApiKey(
+  { clock, postgres }: { clock: Clock; postgres: Postgres },
+  { tenant_id, project_id, environment, name, ingest_rate }: ApiKeyRequest,
+): Promise<z.infer<typeof createdApiKey>> {
+  const { key, prefix, public_id, secret_hash } = generateApiKey(environment);
+  const key_id = newId();
+  const created_at = new Date(clock.now_ms());
+  await postgres.asTenant(tenant_id, (tx) =>
+    insertApiKey(tx, {
+      tenant_id,
+      project_id,
+      key_id,
+      name,
+      environment,
+      public_id,
+      secret_hash,
+      ingest_per_minute: ingest_rate?.per_minute ?? null,
+      ingest_burst: ingest_rate?.burst ?? null,
+      created_at,
+    }),
+  );
+  return { id: key_id, name, prefix, key, created_at: created_at.toISOString() };
+}

@@ -1,0 +1,42 @@
+import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { TENANTS_CHANNEL, type TenantCapabilityCache } from '../capability-cache.ts';
+import { mergeDeep } from './merge.ts';
+import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
+import { UNCONFIGURED, foundConfig, type TenantConfig } from './read.ts';
+import { tenantSettings, type PatchTenantConfigBody } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  notifications: Notifications;
+  capabilities: Pick<TenantCapabilityCache, 'evict'>;
+}
+
+/**
+ * Merges a change over what the tenant configured; of changes at the same moment each finds the other's result. When
+ * it resolves, the capability cache of this process has forgotten the old values, and other processes are being told.
+ * Rejects with a ZodError when the whole would not be valid, and changes nothing then.
+ */
+export async function changeTenantConfig(
+  { postgres, notifications, capabilities }: Deps,
+  tenant_id: string,
+  { config: patch = {}, ...fields }: PatchTenantConfigBody,
+): Promise<TenantConfig> {
+  const changed = await postgres.asTenant(tenant_id, async (tx) => {
+    const [, [stored]] = await Promise.all([
+      // There has to be a row to lock: without it two first changes would not see each other.
+      insertTenantConfig(tx, tenant_id, UNCONFIGURED),
+      lockTenantSettings(tx, tenant_id),
+    ]);
+    const config = mergeDeep(stored?.config, patch);
+    const settings = tenantSettings.parse({ ...stored, ...fields, config });
+    const [, rows] = await Promise.all([
+      updateTenantConfig(tx, tenant_id, settings),
+      selectTenantConfig(tx, tenant_id),
+      notifications.notify(tx, TENANTS_CHANNEL, tenant_id),
+    ]);
+    return foundConfig(rows, tenant_id);
+  });
+  capabilities.evict(tenant_id);
+  return changed;
+}

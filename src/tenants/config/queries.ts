@@ -1,0 +1,48 @@
+import type { PendingQuery } from 'postgres';
+import { textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { TenantSettings } from './schema.ts';
+
+/** A tenant's base currency and what it configured; every other field is null where it never configured anything. */
+export type StoredTenantConfig = { base_currency: string } & (
+  TenantSettings | { [Field in keyof TenantSettings]: null }
+);
+
+/** One row; none when the tenant does not exist. */
+export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<StoredTenantConfig[]> {
+  return sql<StoredTenantConfig[]>`
+    select t.base_currency, c.license_jurisdiction, c.verticals, c.kyc_model, c.config
+    from tenants t
+    left join tenant_configs c on c.tenant_id = t.tenant_id
+    where t.tenant_id = ${tenant_id}`;
+}
+
+/** Gives the tenant a row of its own, if it has none. Waits for another transaction that does. */
+export async function insertTenantConfig(tx: Tx, tenant_id: string, settings: TenantSettings): Promise<void> {
+  await tx`
+    insert into tenant_configs (tenant_id, license_jurisdiction, verticals, kyc_model, config)
+    values (
+      ${tenant_id}, ${settings.license_jurisdiction}, ${textArray(settings.verticals)}::text::text[],
+      ${settings.kyc_model}, ${JSON.stringify(settings.config)}::text::jsonb
+    )
+    on conflict (tenant_id) do nothing`;
+}
+
+/** What the tenant configured, locked until the transaction ends. */
+export function lockTenantSettings(tx: Tx, tenant_id: string): PendingQuery<TenantSettings[]> {
+  return tx<TenantSettings[]>`
+    select license_jurisdiction, verticals, kyc_model, config
+    from tenant_configs
+    where tenant_id = ${tenant_id}
+    for no key update`;
+}
+
+export async function updateTenantConfig(tx: Tx, tenant_id: string, settings: TenantSettings): Promise<void> {
+  await tx`
+    update tenant_configs
+    set license_jurisdiction = ${settings.license_jurisdiction},
+      verticals = ${textArray(settings.verticals)}::text::text[],
+      kyc_model = ${settings.kyc_model},
+      config = ${JSON.stringify(settings.config)}::text::jsonb
+    where tenant_id = ${tenant_id}`;
+}

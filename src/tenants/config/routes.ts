@@ -1,0 +1,59 @@
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { refuseUnwritable } from '../../http/not-writable.ts';
+import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import type { TenantCapabilityCache } from '../capability-cache.ts';
+import { CATALOGUE } from './catalogue.ts';
+import { changeTenantConfig } from './change.ts';
+import { selectTenantConfig } from './queries.ts';
+import { foundConfig, type TenantConfig } from './read.ts';
+import { patchTenantConfigBody, tenantConfigResource } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  notifications: Notifications;
+  capabilities: Pick<TenantCapabilityCache, 'evict'>;
+}
+
+/** Tenant config (spec part 4). */
+export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
+  const shared = {
+    path: '/v1/tenant/config',
+    access: { mode: 'session', role: 'admin', scope: 'tenant' },
+    status: 200,
+    response: tenantConfigResource,
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      method: 'GET',
+      summary: 'The tenant’s configuration, and the catalogue of what can be configured',
+      errors: [],
+      handle: async ({ caller: { tenant_id } }) => {
+        const rows = await deps.postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
+        return answer(foundConfig(rows, tenant_id));
+      },
+    }),
+    endpoint({
+      ...shared,
+      method: 'PATCH',
+      summary: 'Changes the configuration; `config` is merged deeply, arrays are replaced, null removes',
+      body: patchTenantConfigBody,
+      refuse: refuseUnwritable(new Set(['base_currency', 'catalogue'])),
+      errors: ['FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, body }) => answer(await changeTenantConfig(deps, caller.tenant_id, body)),
+    }),
+  ];
+}
+
+function answer({ license_jurisdiction, verticals, kyc_model, config, base_currency }: TenantConfig): string {
+  return envelope({
+    license_jurisdiction,
+    verticals,
+    kyc_model,
+    config,
+    base_currency,
+    catalogue: CATALOGUE,
+  });
+}

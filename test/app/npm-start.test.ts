@@ -1,0 +1,209 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isReady } from '../../scripts/service-process.ts';
+import type { DevCredentials } from '../../src/app/greeting.ts';
+import { packageRoot } from '../../src/package-root.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { eventually } from '../engines/embedded.ts';
+import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+
+// What a person does who has just cloned this: the very commands, in processes of their own.
+
+const STOP_MS = 20_000;
+const run = promisify(execFile);
+
+let data_dir: string;
+let environment: NodeJS.ProcessEnv;
+const children = new Set<ChildProcess>();
+
+beforeEach(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'engagement-start-'));
+  environment = {
+    ...process.env,
+    DATA_DIR: data_dir,
+    PORT: String(await freePort()),
+    INGEST_PORT: String(await freePort()),
+  };
+});
+afterEach(async () => {
+  for (const child of children) if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  children.clear();
+  for (const pid of await processesOf(data_dir)) process.kill(pid, 'SIGKILL');
+  await rm(data_dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+});
+
+interface Started {
+  child: ChildProcess;
+  output: () => string;
+  /** Resolves with the exit code, or the signal that ended the process. */
+  ended: Promise<number | NodeJS.Signals>;
+}
+
+/** Runs a command in a process group of its own, as a terminal does. */
+function start(command: string, ...args: string[]): Started {
+  const child = spawn(command, args, { cwd: packageRoot, env: environment, detached: true });
+  children.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (part: Buffer) => (text += part.toString()));
+  }
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    children.delete(child);
+    return (code ?? signal) as number | NodeJS.Signals;
+  });
+  return { child, ended, output: () => text };
+}
+
+/** The service alone, without npm's build, started as the script `start` starts it. */
+const startMain = () => start('node', '--max-semi-space-size=64', join('dist', 'src', 'main.js'));
+
+async function ready({ child, output }: Started): Promise<DevCredentials> {
+  const base_url = `http://127.0.0.1:${environment['PORT']}`;
+  await eventually(
+    'the service is ready',
+    async () => {
+      if (child.exitCode !== null) throw new Error(output());
+      return (await isReady(base_url)) ? true : undefined;
+    },
+    90_000,
+  );
+  // Once it is ready, without waiting any longer.
+  return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
+}
+
+/** Sends the signal and expects the process to end in time by itself. */
+async function stop({ child, ended }: Started, signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
+  child.kill(signal);
+  const late = sleep(STOP_MS, 'still running' as const, { ref: false });
+  const end = await Promise.race([ended, late]);
+  if (end === 'still running') throw new Error(`still running ${STOP_MS} ms after ${signal}`);
+  return end;
+}
+
+/** Every process with this text in its command line, such as a Postgres on that folder. */
+async function processesOf(text: string): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,args=']);
+  const lines = stdout.split('\n').filter((line) => line.includes(text));
+  return lines.map((line) => Number.parseInt(line, 10));
+}
+
+async function playersOf({ base_url, session_token }: DevCredentials): Promise<{ totals: unknown }[]> {
+  const response = await fetch(`${base_url}/v1/players`, {
+    headers: { authorization: `Bearer ${session_token}` },
+  });
+  const text = await response.text();
+  expect([response.status, text]).toEqual([200, expect.anything()]);
+  return (JSON.parse(text) as { data: { totals: unknown }[] }).data;
+}
+
+const DEPOSIT = {
+  event: 'deposit_confirmed',
+  anonymous_id: 'device-1',
+  properties: { amount: 2500, currency: 'EUR', transaction_id: 'tx-1', payment_method: 'card' },
+};
+
+describe('npm start', () => {
+  it('gives all that its user needs, ends on a signal with its Postgres, and goes on where it was', async () => {
+    const npm = start('npm', 'start');
+    const kept = await ready(npm);
+    const fields = ['api_key', 'base_url', 'ingest_url', 'internal_secret', 'project_id', 'session_token'];
+    expect(Object.keys(kept).sort()).toEqual([...fields, 'tenant_id', 'user_id']);
+    expect((await stat(join(data_dir, 'dev-credentials.json'))).mode & 0o777).toBe(0o600);
+
+    const sent = await fetch(`${kept.ingest_url}/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${kept.api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(DEPOSIT),
+    });
+    expect(sent.status).toBe(202);
+    const seen = await eventually('the player is there', async () => {
+      const players = await playersOf(kept);
+      return players.length > 0 ? players : undefined;
+    });
+    expect(await processesOf(data_dir)).not.toEqual([]);
+    expect(await stop(npm, 'SIGTERM')).toBe(0);
+    expect(await isReady(kept.base_url)).toBe(false);
+    expect(await processesOf(data_dir)).toEqual([]);
+
+    const again = startMain();
+    const { session_token, ...rest } = await ready(again);
+    expect(rest).toEqual({
+      ...rest,
+      tenant_id: kept.tenant_id,
+      api_key: kept.api_key,
+      user_id: kept.user_id,
+    });
+    expect(await playersOf({ ...rest, session_token })).toEqual(seen);
+    expect(await stop(again, 'SIGINT')).toBe(0);
+
+    // The credentials are lost: there is another demo, and its session still needs no tenant named.
+    await rm(join(data_dir, 'dev-credentials.json'));
+    const anew = startMain();
+    const other = await ready(anew);
+    expect(other.tenant_id).not.toBe(kept.tenant_id);
+    expect(await playersOf(other)).toEqual([]);
+    expect(await stop(anew, 'SIGTERM')).toBe(0);
+  }, 240_000);
+});
+
+describe('a signal while it starts', () => {
+  /** Waits for the file, which the start makes on its way. */
+  const appears = (path: string) =>
+    eventually(`${path} appears`, async () =>
+      stat(join(data_dir, path)).then(
+        () => true,
+        () => undefined,
+      ),
+    );
+
+  it.each([
+    ['SIGTERM', 'postgres/cluster.new'],
+    ['SIGTERM', 'postgres/cluster/postmaster.pid'],
+    ['SIGTERM', 'clickhouse/store'],
+  ] as const)('%s once %s is there leaves nothing running', async (signal, path) => {
+    // What comes after Postgres needs no new one.
+    if (path.startsWith('clickhouse')) await copyPreparedPostgres(join(data_dir, 'postgres'));
+    const main = startMain();
+    await appears(path);
+    expect(await stop(main, signal)).toBe(0);
+    expect(await processesOf(data_dir)).toEqual([]);
+  });
+
+  it.each(['postgres/cluster.new', 'postgres/cluster/postmaster.pid'])(
+    'a Ctrl-C, which all its programs get, leaves nothing running once %s is there',
+    async (path) => {
+      const main = startMain();
+      await appears(path);
+      process.kill(-(main.child.pid ?? Number.NaN), 'SIGINT');
+      expect(await stop(main, 'SIGINT')).toBe(0);
+      expect(await processesOf(data_dir)).toEqual([]);
+    },
+  );
+});
+
+describe('run by root', () => {
+  it('says in one sentence which folder its Postgres cannot enter, and runs where it can', async () => {
+    const closed = data_dir;
+    environment['DATA_DIR'] = join(closed, 'data');
+    await mkdir(join(closed, 'data'));
+    await chmod(closed, 0o700);
+    await writeFile(join(closed, 'data', 'kept'), '');
+    const main = startMain();
+    if (process.getuid?.() === 0) {
+      expect(await main.ended).toBe(1);
+      expect(main.output()).toMatch(/cannot enter .*engagement-start-\w+: allow it \(chmod o\+x .*\n$/);
+      expect(main.output().trim().split('\n')).toHaveLength(1);
+      expect((await stat(closed)).mode & 0o777).toBe(0o700);
+    } else {
+      data_dir = join(closed, 'data');
+      await ready(main);
+      expect(await stop(main, 'SIGTERM')).toBe(0);
+    }
+  });
+});

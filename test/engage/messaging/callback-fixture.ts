@@ -1,0 +1,83 @@
+import { expect } from 'vitest';
+import { newId } from '../../../src/platform/ids.ts';
+import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+
+type Fields = Record<string, unknown>;
+
+export const PUBLIC_URL = 'https://engage.example.com/api';
+export const NOW_S = Math.floor(Date.now() / 1000);
+/** So many seconds after messages were sent. */
+export const at = (second: number) => new Date((NOW_S - 1_000 + second) * 1000);
+
+/** A message as far as callbacks change it. */
+export interface Row {
+  status: string;
+  error_code: string | null;
+  provider_id: string | null;
+  provider_message_id: string | null;
+  recipient: string;
+  messenger_id: string | null;
+  counted_at: Date | null;
+  sent_at: Date | null;
+  delivered_at: Date | null;
+  opened_at: Date | null;
+  clicked_at: Date | null;
+  bounced_at: Date | null;
+  changed_xid: string;
+}
+
+/** The API host, with what callbacks are about. */
+export interface CallbackFixture {
+  api: Fixture;
+  /** The id of a new provider. */
+  provider: (of: Tenant, kind: string, channel: string, config: Fields) => Promise<string>;
+  /** The id of a message that was sent a while ago, as far as `more` says nothing else. */
+  message: (of: Tenant, provider_id: string | null, more?: Fields) => Promise<string>;
+  rowOf: (send_id: string) => Promise<Row>;
+  suppressions: (of: Tenant) => Promise<Fields[]>;
+}
+
+export async function openCallbackFixture(): Promise<CallbackFixture> {
+  const api = await openFixture({ PUBLIC_URL });
+  const sql = api.platform.postgres.service;
+  return {
+    api,
+    async provider(of, kind, channel, config) {
+      const body = { name: kind, kind, channel, config };
+      const answer = await api.as(of.session, '/v1/messaging-providers', { method: 'POST', body });
+      expect(answer.status, answer.text).toBe(201);
+      return String(answer.body.data['id']);
+    },
+    async message({ tenant_id, project_id }, provider_id, more = {}) {
+      const send_id = newId();
+      const row = {
+        tenant_id,
+        project_id,
+        send_id,
+        player_id: newId(),
+        channel: 'email',
+        provider_id,
+        recipient: `${send_id}@example.com`,
+        status: 'sent',
+        enqueued_at: at(0),
+        sent_at: at(0),
+        counted_at: at(0),
+        ...more,
+      };
+      await sql`insert into message_sends ${sql(row)}`;
+      return send_id;
+    },
+    async rowOf(send_id) {
+      const [row] = await sql<Row[]>`
+        select *, changed_xid::text as changed_xid from message_sends where send_id = ${send_id}`;
+      if (row === undefined) throw new Error('no such message');
+      return row;
+    },
+    suppressions: ({ tenant_id }) => sql<Fields[]>`
+      select channel, address, reason from suppressions where tenant_id = ${tenant_id} order by address`,
+  };
+}
+
+export function expectRefused(answer: Answer): void {
+  expect([answer.status, answer.body.error?.code], answer.text).toEqual([401, 'FORBIDDEN']);
+}

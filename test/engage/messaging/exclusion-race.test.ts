@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Random } from '../../crash/random.ts';
+import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { messagingClient } from './messaging-client.ts';
+
+/** Each player is one interleaving of an exclusion with the fan-out and the sending of a campaign. */
+const INTERLEAVINGS = Number(process.env['EXCLUSION_RUNS'] ?? 1_000);
+const PLAYERS = 200;
+const SEED = Number(process.env['EXCLUSION_SEED'] ?? Date.now() % 1_000_000);
+/** As long as a campaign of this size takes from being sent to its end. */
+const SPREAD_MS = 500;
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(async () => service?.close());
+
+it(
+  `no message is decided upon once the player's exclusion was accepted (seed ${SEED})`,
+  async () => {
+    const random = new Random(SEED);
+    const outcomes = { sent: 0, skipped: 0 };
+    for (let done = 0; done < INTERLEAVINGS; done += PLAYERS) {
+      const client = messagingClient(service, await service.newTenant());
+      const player_ids = await client.players(PLAYERS);
+      const segment_id = await client.segment(player_ids);
+      const template_id = await client.template();
+      const provider_id = await client.provider();
+      const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
+      const accepted_ms = new Map<string, number>();
+      const exclusions = player_ids.map(async (player_id) => {
+        await sleep(random.integer(0, SPREAD_MS));
+        await client.event(player_id, 'self_exclusion_set');
+        accepted_ms.set(player_id, Date.now());
+      });
+      await sleep(random.integer(0, SPREAD_MS / 2));
+      expect((await client.send(campaign_id)).status).toBe(200);
+      await Promise.all(exclusions);
+      await client.reaches(campaign_id, 'sent');
+      const decided = await decisions(campaign_id);
+      expect(decided).toHaveLength(PLAYERS);
+      for (const { player_id, status, error_code, decided_at } of decided) {
+        if (status === 'failed') {
+          expect(error_code).toBe('SKIPPED_SELF_EXCLUDED');
+          outcomes.skipped += 1;
+        } else {
+          expect(status).toBe('sent');
+          // Decided at the latest when the acceptance was known to whoever asked for it.
+          expect(decided_at?.getTime()).toBeLessThanOrEqual(accepted_ms.get(player_id) ?? 0);
+          outcomes.sent += 1;
+        }
+      }
+      // Once more: by now everybody is excluded.
+      const again = await client.campaign({ segment_id, template_id, provider_id });
+      await client.send(again);
+      await client.reaches(again, 'sent');
+      expect((await client.stats(again)).counters).toMatchObject({ sent: 0, failed: PLAYERS });
+    }
+    // The race was one.
+    expect(outcomes.sent).toBeGreaterThan(INTERLEAVINGS / 20);
+    expect(outcomes.skipped).toBeGreaterThan(INTERLEAVINGS / 20);
+  },
+  60_000 + INTERLEAVINGS * 100,
+);
+
+async function decisions(campaign_id: string) {
+  const { service: sql } = service.platform.postgres;
+  return sql<{ player_id: string; status: string; error_code: string | null; decided_at: Date | null }[]>`
+    select player_id, status, error_code, counted_at as decided_at from message_sends
+    where campaign_id = ${campaign_id}`;
+}

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
+import {
+  deleteBatches,
+  takeFirstBatch,
+  takeNextBatch,
+} from '../../../src/engage/campaigns/fan-out-queries.ts';
+import type { CampaignRef } from '../../../src/engage/campaigns/queries.ts';
+import { connectPool } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
+
+let postgres: Awaited<ReturnType<typeof openTestPostgres>>;
+let sql: ReturnType<typeof connectPool>;
+beforeAll(async () => {
+  postgres = await openTestPostgres({ prepared: true });
+  sql = connectPool(postgres.url);
+});
+afterAll(async () => {
+  await sql?.end({ timeout: 5 });
+  await postgres?.close();
+});
+
+it('one range is taken at a time, whichever way the planner joins', async () => {
+  const ref = { tenant_id: randomUUID(), project_id: randomUUID(), campaign_id: randomUUID() };
+  const player_ids = Array.from({ length: 20 }, () => randomUUID()).sort();
+  // As after many campaigns that have come and gone: one would expect to find next to nothing.
+  await sql`
+    insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
+    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid() from generate_series(1, 5000)`;
+  await sql`analyze campaign_batches`;
+  await sql`delete from campaign_batches`;
+  for (const from of player_ids) {
+    await sql`
+      insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
+      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${from})`;
+  }
+  const left = async () => (await sql`select from campaign_batches`).length;
+  for (const [n, way] of ['hashjoin', 'mergejoin', 'nestloop', 'nestloop'].entries()) {
+    const taken = await sql.begin(async (tx) => {
+      // As the API's role, whose policy makes every row look rare.
+      await tx`select set_config('app.tenant_id', ${ref.tenant_id}, true), set_config('role', 'engagement_api', true)`;
+      for (const other of ['hashjoin', 'mergejoin', 'nestloop', 'material', 'seqscan']) {
+        if (other !== way) await tx`select set_config(${`enable_${other}`}, 'off', true)`;
+      }
+      return n === 2 ? takeNextBatch(tx, undefined, []) : takeFirstBatch(tx, ref);
+    });
+    expect(taken).toMatchObject({ ...ref, from_player_id: player_ids[n] });
+    expect(await left()).toBe(player_ids.length - n - 1);
+  }
+  await sql.begin((tx) => deleteBatches(tx, ref));
+  expect(await left()).toBe(0);
+  expect(await sql.begin((tx) => takeNextBatch(tx, undefined, []))).toBeUndefined();
+});
+
+async function insertBatches(ref: CampaignRef, many: number): Promise<void> {
+  for (let n = 0; n < many; n++) {
+    await sql`
+      insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
+      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${randomUUID()})`;
+  }
+}
+const newRefs = (many: number) =>
+  Array.from({ length: many }, () => ({
+    tenant_id: randomUUID(),
+    project_id: randomUUID(),
+    campaign_id: randomUUID(),
+  })).sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
+
+it('campaigns take turns, one range each, but for those that rest', async () => {
+  const refs = newRefs(3);
+  for (const ref of refs) await insertBatches(ref, 3);
+  const [first, second, third] = refs.map(({ campaign_id }) => campaign_id);
+  const taken: (string | undefined)[] = [];
+  let last: CampaignRef | undefined;
+  for (let n = 0; n < 8; n++) {
+    last = await sql.begin((tx) => takeNextBatch(tx, last, n < 5 ? [second ?? ''] : []));
+    taken.push(last?.campaign_id);
+  }
+  expect(taken).toEqual([first, third, first, third, first, second, third, second]);
+  await sql`delete from campaign_batches`;
+});
+
+it('a campaign whose ranges fail holds up no other, and keeps them', async () => {
+  const refs = newRefs(3);
+  for (const ref of refs) await insertBatches(ref, 2);
+  const failing_id = refs[0]?.campaign_id;
+  const asked: unknown[] = [];
+  const failingFor = (tx: Tx) =>
+    new Proxy(tx, {
+      apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+        const id = args.find((arg) => arg === failing_id);
+        if (id !== undefined && String(args[0]).includes('campaign_id =')) {
+          asked.push(id);
+          throw new Error('a row of it cannot be written');
+        }
+        return Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
+      },
+    });
+  const service = {
+    begin: (work: (tx: Tx) => Promise<unknown>) => sql.begin((tx) => work(failingFor(tx))),
+  } as unknown as Db;
+  const warnings: unknown[] = [];
+  const logger = { warn: (fields: unknown) => warnings.push(fields) };
+  const fanOut = new FanOut({ postgres: { service }, clock: systemClock, logger } as never);
+  let turns = 0;
+  while (await fanOut.turn()) turns += 1;
+  // Of campaigns that are not there, all ranges go with the first; the one that fails is asked for once.
+  expect(turns).toBe(3);
+  expect(asked).toEqual([failing_id]);
+  expect(warnings).toMatchObject([{ campaign_id: failing_id }]);
+  const left = await sql<{ campaign_id: string }[]>`select campaign_id from campaign_batches`;
+  expect(left.map(({ campaign_id }) => campaign_id)).toEqual([failing_id, failing_id]);
+});

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
+import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts';
+import { eventually, type TestService, type TestTenant } from '../../engines/embedded.ts';
+
+export type Body = Record<string, unknown>;
+
+/** A send row as the API shows it. */
+export interface ShownSend {
+  id: string;
+  campaign_id: string;
+  player_id: string;
+  status: string;
+  error_code: string | null;
+  recipient: string | null;
+  variant_id: string;
+  template_id: string;
+  provider_message_id: string | null;
+  sent_at: string | null;
+}
+
+/** A message the sandbox was given. */
+export interface ShownMessage {
+  send_id: string | null;
+  recipient: string;
+  subject: string | null;
+  body: string;
+  headers: Record<string, string>;
+}
+
+interface Answer<T> {
+  status: number;
+  data: T;
+  code: string | undefined;
+  error: unknown;
+  headers: Headers;
+  next_cursor: string | null;
+}
+
+/** What a CRM manager does with messages, over HTTP, in one project of a service. */
+export function messagingClient(service: TestService, tenant: TestTenant = service) {
+  const { postgres } = service.platform;
+  let made = 0;
+  async function api<T = Body>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
+    const response = await fetch(service.base_url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${tenant.session_token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as {
+      data: T;
+      error?: { code: string };
+      meta?: { next_cursor?: string | null };
+    };
+    return {
+      status: response.status,
+      data: answer.data,
+      code: answer.error?.code,
+      error: answer.error,
+      headers: response.headers,
+      next_cursor: answer.meta?.next_cursor ?? null,
+    };
+  }
+  async function create(path: string, body: Body): Promise<string> {
+    const { status, data, error } = await api('POST', path, body);
+    expect(status, JSON.stringify(error)).toBe(201);
+    return String(data['id']);
+  }
+  async function all<T>(path: string): Promise<T[]> {
+    const found: T[] = [];
+    for (let cursor = ''; ;) {
+      const { data, next_cursor } = await api<T[]>('GET', `${path}?limit=200${cursor}`);
+      found.push(...data);
+      if (next_cursor === null) return found;
+      cursor = `&cursor=${encodeURIComponent(next_cursor)}`;
+    }
+  }
+  return {
+    api,
+    template: (rest: Body = {}) =>
+      create('/v1/templates', {
+        name: `template ${++made}`,
+        channel: 'email',
+        status: 'active',
+        subject: 'Hello {{first_name}}',
+        body: '<p>Dear {{first_name}}</p>',
+        ...rest,
+      }),
+    provider: (rest: Body = {}) =>
+      create('/v1/messaging-providers', {
+        name: `provider ${++made}`,
+        kind: 'sandbox',
+        channel: 'email',
+        config: {},
+        ...rest,
+      }),
+    campaign: (rest: Body) =>
+      create('/v1/campaigns', { name: `campaign ${++made}`, type: 'broadcast', channel: 'email', ...rest }),
+    send: (campaign_id: string, headers: Record<string, string> = {}) =>
+      api('POST', `/v1/campaigns/${campaign_id}/send`, undefined, headers),
+    /** Adds players straight to Postgres, with an address each unless `columns` say otherwise; returns their ids. */
+    async players(count: number, columns: { email?: null; phone?: string; timezone?: string } = {}) {
+      const ids = Array.from({ length: count }, () => randomUUID());
+      const emails = ids.map((id) => (columns.email === null ? null : `${id}@example.com`));
+      const now = new Date();
+      await postgres.service`
+        insert into players (tenant_id, project_id, player_id, email, phone, timezone, default_currency_code,
+          custom_attributes, created_at, updated_at)
+        select ${tenant.tenant_id}, ${tenant.project_id}, u.player_id, u.email, ${columns.phone ?? null},
+          ${columns.timezone ?? null}, 'EUR', '{"first_name": "Ada"}', ${now}, ${now}
+        from unnest(${plainArray(ids)}::text::uuid[], ${textArray(emails)}::text::text[]) as u (player_id, email)`;
+      await postgres.service`
+        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        select ${tenant.tenant_id}, ${tenant.project_id}, u.player_id, ${now}, ${now}, ${now}
+        from unnest(${plainArray(ids)}::text::uuid[]) as u (player_id)`;
+      return ids;
+    },
+    /** A segment refreshed by hand, whose members these are. */
+    async segment(player_ids: readonly string[]) {
+      const definition = { operator: 'AND', conditions: [{ type: 'random', percent: 0, salt: 'nobody' }] };
+      const body = { name: `segment ${++made}`, definition, refresh_strategy: 'manual' };
+      const segment_id = await create('/v1/segments', body);
+      await postgres.service`
+        insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+        select ${tenant.tenant_id}, ${tenant.project_id}, ${segment_id}, u.player_id, now()
+        from unnest(${plainArray(player_ids)}::text::uuid[]) as u (player_id)`;
+      return segment_id;
+    },
+    recipients: (campaign_id: string) => all<ShownSend>(`/v1/campaigns/${campaign_id}/recipients`),
+    messages: (provider_id: string) => all<ShownMessage>(`/v1/messaging-providers/${provider_id}/messages`),
+    async stats(campaign_id: string) {
+      const { data } = await api<{ status: string; counters: Record<string, number> }>(
+        'GET',
+        `/v1/campaigns/${campaign_id}/stats`,
+      );
+      return data;
+    },
+    /** Resolves when the campaign has this status. */
+    reaches: (campaign_id: string, status: string, timeout_ms = 20_000) =>
+      eventually(
+        `campaign ${campaign_id} is ${status}`,
+        async () => {
+          const { data } = await api('GET', `/v1/campaigns/${campaign_id}`);
+          return data['status'] === status ? data : undefined;
+        },
+        timeout_ms,
+      ),
+    configure: async (messaging: Body) => {
+      const { status, error } = await api('PATCH', '/v1/tenant/config', { config: { messaging } });
+      expect(status, JSON.stringify(error)).toBe(200);
+    },
+    async event(player_id: string, event: string, properties: Body = {}) {
+      const response = await fetch(`${service.ingest_url}/v1/events`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ event, player_id, properties }),
+      });
+      expect(response.status).toBe(202);
+    },
+  };
+}
+export type MessagingClient = ReturnType<typeof messagingClient>;

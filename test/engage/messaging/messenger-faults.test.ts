@@ -1,0 +1,192 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
+import { Messenger, type MessengerDeps } from '../../../src/engage/messaging/messenger.ts';
+import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { messagingClient, type MessagingClient } from './messaging-client.ts';
+
+const SETTINGS = { credentials_key: '00'.repeat(32), public_url: 'http://localhost' };
+
+let service: TestService;
+let client: MessagingClient;
+let tenant: Awaited<ReturnType<TestService['newTenant']>>;
+let messenger: Messenger | undefined;
+/** Providers that take requests and say nothing. */
+let silent: readonly [Server, Server];
+beforeAll(async () => {
+  // Everything but the messenger, which each test drives itself.
+  service = await startTestService({
+    credentials_key: SETTINGS.credentials_key,
+    roles: new Set(['api', 'intake', 'player-fold', 'player-mirror']),
+  });
+  const listening = () => createServer(() => undefined).listen(0, '127.0.0.1');
+  silent = [listening(), listening()];
+});
+afterAll(async () => {
+  for (const server of silent ?? []) server.close();
+  await service?.close();
+});
+beforeEach(async () => {
+  tenant = await service.newTenant();
+  client = messagingClient(service, tenant);
+});
+afterEach(async () => {
+  for (const server of silent) server.closeAllConnections();
+  await messenger?.close();
+  messenger = undefined;
+});
+
+/** A campaign whose rows are there. */
+async function sending(players = 1, provider: Record<string, unknown> = {}) {
+  const provider_id = await client.provider(provider);
+  const template_id = await client.template();
+  const segment_id = await client.segment(await client.players(players));
+  const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
+  expect((await client.send(campaign_id)).status).toBe(200);
+  const fanOut = new FanOut(service.platform);
+  while (await fanOut.turn());
+  return { campaign_id, provider_id };
+}
+
+/** The same of one player, through this provider. */
+function sendingInto(server: Server) {
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return sending(1, { kind: 'sendgrid', config: { base_url, from: 'hi@casino.example', api_key: 'key' } });
+}
+
+/** The platform, but for what `broken` does with statements of the service role. */
+function withService(broken: Partial<Db>): MessengerDeps {
+  const { postgres } = service.platform;
+  const through = new Proxy(postgres.service, {
+    get: (target, name) => broken[name as keyof Db] ?? (Reflect.get(target, name) as unknown),
+  });
+  return { ...service.platform, postgres: { ...postgres, service: through } };
+}
+
+const turnsUntil = (what: string, isSo: () => Promise<boolean>) =>
+  eventually(what, async () => {
+    await messenger?.turn();
+    return (await isSo()) ? true : undefined;
+  });
+const codes = async (campaign_id: string) =>
+  (await client.recipients(campaign_id)).map(({ status, error_code }) => `${status} ${error_code}`);
+
+it('campaigns that wait for their provider hold up nobody behind them', async () => {
+  const waiting: string[] = [];
+  for (let n = 0; n < 14; n++) {
+    const { campaign_id, provider_id } = await sending();
+    await client.api('PATCH', `/v1/messaging-providers/${provider_id}`, { status: 'paused' });
+    waiting.push(campaign_id);
+  }
+  const { campaign_id } = await sending();
+  messenger = new Messenger(service.platform, SETTINGS);
+  await turnsUntil('the last campaign went out', async () =>
+    (await codes(campaign_id)).includes('sent null'),
+  );
+  for (const id of waiting) expect(await codes(id)).toEqual(['queued null']);
+});
+
+it('a campaign that is cancelled waits for no retry', async () => {
+  const { campaign_id } = await sending();
+  await service.platform.postgres.service`
+    update message_sends set retry_at = now() + interval '1 day' where campaign_id = ${campaign_id}`;
+  await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
+  messenger = new Messenger(service.platform, SETTINGS);
+  await turnsUntil('it is skipped', async () =>
+    (await codes(campaign_id)).includes('failed SKIPPED_CANCELLED'),
+  );
+});
+
+it('what fails before anything has left is sent after all', async () => {
+  const { campaign_id, provider_id } = await sending(3);
+  let failures = 0;
+  // Templates are read when messages are claimed already, and before any is handed over.
+  const { service: whole } = service.platform.postgres;
+  const failing = new Proxy(whole, {
+    apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+      if (failures === 0 && String(args[0]).includes('from templates')) {
+        failures += 1;
+        return Promise.reject(new Error('the connection was lost'));
+      }
+      return Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
+    },
+  });
+  const { platform } = service;
+  messenger = new Messenger({ ...platform, postgres: { ...platform.postgres, service: failing } }, SETTINGS);
+  await turnsUntil('all have gone out', async () =>
+    (await codes(campaign_id)).every((code) => code === 'sent null'),
+  );
+  expect(failures).toBe(1);
+  expect(await client.messages(provider_id)).toHaveLength(3);
+});
+
+it('nothing is claimed under a name of which others do not know that it lives', async () => {
+  const { service: whole } = service.platform.postgres;
+  let [is_begun, is_failed] = [false, false];
+  let fail = (): void => undefined;
+  const to_fail = new Promise<void>((resolve) => (fail = resolve));
+  const alive: boolean[] = [];
+  const begin = (async (work: (tx: Tx) => Promise<unknown>) => {
+    if (!is_failed) {
+      is_begun = true;
+      await to_fail;
+      is_failed = true;
+      throw new Error('the connection was lost');
+    }
+    const done = await whole.begin(work);
+    const rows = await whole<{ is_alive: boolean }[]>`
+      select exists (select from messengers a where a.messenger_id = s.messenger_id and a.alive_until > now()) as is_alive
+      from message_sends s where s.status = 'sending' and s.tenant_id = ${tenant.tenant_id}`;
+    alive.push(...rows.map(({ is_alive }) => is_alive));
+    return done;
+  }) as Db['begin'];
+  const failing = new Proxy(whole, {
+    get: (target, name) => (name === 'begin' ? begin : (Reflect.get(target, name) as unknown)),
+    apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+      const ask = () => Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
+      // Queues are asked for when the messenger has shown that it lives, and before it claims.
+      if (!is_begun || is_failed || !String(args[0]).includes('with recursive hop')) return ask();
+      fail();
+      return eventually('a batch failed', () => Promise.resolve(is_failed ? true : undefined)).then(ask);
+    },
+  });
+  await sending();
+  const { platform } = service;
+  messenger = new Messenger({ ...platform, postgres: { ...platform.postgres, service: failing } }, SETTINGS);
+  await turnsUntil('a batch is claimed', () => Promise.resolve(is_begun));
+  await sendingInto(silent[0]);
+  const is_on_its_way = once(silent[0], 'request');
+  await messenger.turn();
+  await is_on_its_way;
+  expect(new Set(alive)).toEqual(new Set([true]));
+});
+
+it('what was claimed by a commit nobody heard of is given up, though something is always in hand', async () => {
+  const [first, second] = silent;
+  let is_broken = false;
+  const { service: whole } = service.platform.postgres;
+  const begin = (async (work: (tx: Tx) => Promise<unknown>) => {
+    const done = await whole.begin(work);
+    if (is_broken && Array.isArray(done) && done.length > 0) {
+      is_broken = false;
+      throw new Error('the connection was lost after the commit');
+    }
+    return done;
+  }) as Db['begin'];
+  messenger = new Messenger(withService({ begin }), SETTINGS);
+  const reaches = ({ campaign_id }: { campaign_id: string }, code: string) =>
+    turnsUntil(`${campaign_id} is ${code}`, async () => (await codes(campaign_id)).includes(code));
+  const early = await sendingInto(first);
+  await reaches(early, 'sending null');
+  const lost = await sending();
+  is_broken = true;
+  await reaches(lost, 'sending null');
+  const late = await sendingInto(second);
+  await reaches(late, 'sending null');
+  first.closeAllConnections();
+  await reaches(lost, 'failed OUTCOME_UNKNOWN');
+  expect(await codes(late.campaign_id)).toEqual(['sending null']);
+});

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
+import { plainArray } from '../../../src/platform/postgres/arrays.ts';
+import { eventually, startTestService, sunk, type TestService } from '../../engines/embedded.ts';
+import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
+
+interface Row {
+  player_id: string;
+  send_id: string;
+  status: string;
+  delivered_at: Date | null;
+  opened_at: Date | null;
+  clicked_at: Date | null;
+  changed_xid: string;
+}
+
+const MINUTE_MS = 60_000;
+/** When the tests' events happened, to the second. */
+const NOW_MS = Math.floor(Date.now() / 1000) * 1000;
+const ago = (minutes: number) => new Date(NOW_MS - minutes * MINUTE_MS);
+
+let service: TestService;
+let client: MessagingClient;
+let campaign_id: string;
+/** What two players were sent. */
+let mine: Row;
+let theirs: Row;
+beforeAll(async () => {
+  service = await startTestService();
+  client = messagingClient(service);
+});
+afterAll(async () => service?.close());
+
+beforeEach(async () => {
+  const sql = service.platform.postgres.service;
+  const player_ids = await client.players(2);
+  await sql`
+    update players set custom_attributes = custom_attributes || jsonb_build_object('push_token', player_id::text)
+    where player_id = any(${plainArray(player_ids)}::text::uuid[])`;
+  const channel = 'push';
+  const [segment_id, provider_id, template_id] = await Promise.all([
+    client.segment(player_ids),
+    client.provider({ channel }),
+    client.template({ channel, subject: 'Hello', body: 'Come and play' }),
+  ]);
+  campaign_id = await client.campaign({ segment_id, provider_id, template_id, channel });
+  expect((await client.send(campaign_id)).status).toBe(200);
+  await client.reaches(campaign_id, 'sent');
+  // A while ago, so that something has happened since.
+  const rows = await sql<[Row, Row]>`
+    update message_sends set enqueued_at = ${ago(11)}, counted_at = ${ago(10)}, sent_at = ${ago(10)}
+    where campaign_id = ${campaign_id} returning *`;
+  [mine, theirs] = rows;
+  expect([mine.status, theirs.status]).toEqual(['sent', 'sent']);
+});
+
+/** Tells an event of a time, as the client SDK does. */
+async function tell(player_id: string, event: string, properties: Body, timestamp = new Date(NOW_MS)) {
+  const response = await fetch(`${service.ingest_url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ event, player_id, properties, timestamp: timestamp.toISOString() }),
+  });
+  expect(response.status, await response.text()).toBe(202);
+}
+
+/** Resolves when everything told so far has been applied and mirrored, and what that told in turn. */
+async function settled(): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    await sunk(service.platform);
+    await eventually('the messenger has seen every event', async () => {
+      const lag = await service.platform.eventLog.lag('player-events', 'campaign-trigger');
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    });
+    await waitUntilCaughtUp(service.platform, 30_000);
+  }
+}
+
+async function rowOf({ send_id }: Row): Promise<Row | undefined> {
+  const [row] = await service.platform.postgres.service<Row[]>`
+    select player_id, send_id, status, delivered_at, opened_at, clicked_at, changed_xid::text as changed_xid
+    from message_sends where send_id = ${send_id}`;
+  return row;
+}
+
+async function eventsOf(player_id: string): Promise<string[]> {
+  const { data } = await client.api<{ event: string }[]>('GET', `/v1/players/${player_id}/timeline`);
+  return data.map(({ event }) => event).toSorted();
+}
+
+it('an opened and clicked push shows in its row and in the stats, and each is one event', async () => {
+  const { player_id, send_id } = mine;
+  await tell(player_id, 'push_opened', { send_id }, ago(2));
+  await settled();
+  expect(await rowOf(mine)).toMatchObject({
+    status: 'opened',
+    delivered_at: ago(2),
+    opened_at: ago(2),
+    clicked_at: null,
+  });
+  await tell(player_id, 'push_clicked', { send_id }, ago(1));
+  await settled();
+  const clicked = await rowOf(mine);
+  expect(clicked).toMatchObject({ status: 'clicked', opened_at: ago(2), clicked_at: ago(1) });
+  const { counters } = await client.stats(campaign_id);
+  expect(counters).toMatchObject({ sent: 2, opened: 1, clicked: 1 });
+  expect(await eventsOf(player_id)).toEqual(['push_clicked', 'push_opened', 'push_sent']);
+  expect(await eventsOf(theirs.player_id)).toEqual(['push_sent']);
+  expect((await rowOf(theirs))?.status).toBe('sent');
+});
+
+it('comes to the same in any order, and what is told again leaves the row as it is', async () => {
+  const { player_id, send_id } = mine;
+  await tell(player_id, 'push_clicked', { send_id }, ago(3));
+  await tell(player_id, 'push_opened', { send_id: send_id.toUpperCase() }, ago(5));
+  await tell(player_id, 'push_opened', { send_id }, ago(4));
+  await settled();
+  const row = await rowOf(mine);
+  expect(row).toMatchObject({
+    status: 'clicked',
+    delivered_at: ago(5),
+    opened_at: ago(5),
+    clicked_at: ago(3),
+  });
+  await tell(player_id, 'push_opened', { send_id }, ago(5));
+  await tell(player_id, 'push_opened', { send_id }, ago(1));
+  await tell(player_id, 'push_clicked', { send_id }, ago(3));
+  await tell(player_id, 'push_clicked', { send_id }, ago(2));
+  await settled();
+  // The transaction that wrote it last, too.
+  expect(await rowOf(mine)).toEqual(row);
+});
+
+it('is passed over where it names no push to the player who tells it', async () => {
+  const { player_id, send_id } = mine;
+  const before = await rowOf(mine);
+  await tell(theirs.player_id, 'push_opened', { send_id });
+  const tenant = await service.newTenant();
+  const foreign = messagingClient(service, tenant);
+  const [stranger = ''] = await foreign.players(1);
+  await foreign.event(stranger, 'push_opened', { send_id });
+  for (const odd of [undefined, null, 7, '', 'nonsense', [send_id], { send_id }, randomUUID()])
+    await tell(player_id, 'push_clicked', { send_id: odd });
+  for (const event of ['email_opened', 'sms_clicked', 'custom_push_opened', 'click', 'push_sent'])
+    await tell(player_id, event, { send_id, event: 'push_opened' });
+  await settled();
+  expect(await rowOf(mine)).toEqual(before);
+  // Of another channel, its provider tells.
+  const sql = service.platform.postgres.service;
+  await sql`update message_sends set channel = 'email' where send_id = ${send_id}`;
+  await tell(player_id, 'push_opened', { send_id });
+  await settled();
+  expect((await rowOf(mine))?.status).toBe('sent');
+  // What was not sent was not opened either.
+  await sql`
+    update message_sends set status = 'failed', error_code = 'SKIPPED_BANNED' where send_id = ${theirs.send_id}`;
+  await tell(theirs.player_id, 'push_opened', { send_id: theirs.send_id });
+  await settled();
+  expect(await rowOf(theirs)).toMatchObject({ status: 'failed', opened_at: null });
+});
+
+it('happened after the push was sent and before it was told, whatever the clock of the device says', async () => {
+  const { player_id, send_id } = mine;
+  const before = new Date();
+  await tell(player_id, 'push_opened', { send_id }, new Date(0));
+  await tell(player_id, 'push_clicked', { send_id }, new Date(Date.now() + 3_600_000));
+  // Of unknown outcome: what is told is all that is known.
+  const sql = service.platform.postgres.service;
+  await sql`
+    update message_sends set status = 'failed', error_code = 'OUTCOME_UNKNOWN', sent_at = null
+    where send_id = ${theirs.send_id}`;
+  await tell(theirs.player_id, 'push_opened', { send_id: theirs.send_id }, new Date('1900-01-01'));
+  await settled();
+  const row = await rowOf(mine);
+  expect(row).toMatchObject({ status: 'clicked', delivered_at: ago(10), opened_at: ago(10) });
+  expect(Number(row?.clicked_at)).toBeGreaterThanOrEqual(before.getTime());
+  expect(Number(row?.clicked_at)).toBeLessThanOrEqual(Date.now());
+  const [unknown] = await sql`select * from message_sends where send_id = ${theirs.send_id}`;
+  expect(unknown).toMatchObject({ status: 'opened', sent_at: ago(10), opened_at: ago(10) });
+  await tell(player_id, 'push_opened', { send_id }, new Date(1));
+  await settled();
+  expect(await rowOf(mine)).toEqual(row);
+});
+
+it('of one that nobody is known to have handed over, nothing happened before it was there', async () => {
+  const { player_id, send_id } = mine;
+  const sql = service.platform.postgres.service;
+  await sql`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', sent_at = null, counted_at = null
+    where send_id = ${send_id}`;
+  await tell(player_id, 'push_clicked', { send_id }, new Date(0));
+  await settled();
+  const [row] = await sql`select * from message_sends where send_id = ${send_id}`;
+  const times = { sent_at: ago(11), counted_at: ago(11), opened_at: ago(11), clicked_at: ago(11) };
+  expect(row).toMatchObject({ status: 'clicked', ...times });
+});

@@ -1,0 +1,267 @@
+import { array, assert, constantFrom, property, string } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/errors.ts';
+import { playerScope, SYNTHETIC_PLAYER } from '../../../src/engage/templates/player-scope.ts';
+import {
+  compileTemplate,
+  isBlank,
+  parseTemplate,
+  RenderFailed,
+  renderMessage,
+} from '../../../src/engage/templates/render.ts';
+
+type Source = Parameters<typeof compileTemplate>[0];
+const email = (body: string, rest: Partial<Source> = {}): Source => ({
+  channel: 'email',
+  subject: 'S',
+  preheader: null,
+  body,
+  data: {},
+  ...rest,
+});
+const sms = (body: string): Source => email(body, { channel: 'sms', subject: null });
+const render = (source: Source, scope: Record<string, unknown> = {}) =>
+  renderMessage(compileTemplate(source), scope);
+const html = (body: string, scope: Record<string, unknown> = {}) => render(email(body), scope).body;
+const text = (body: string, scope: Record<string, unknown> = {}) => render(sms(body), scope).body;
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+const HOSTILE = `<script>alert("x")</script>'&`;
+const HARMLESS = '&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;&#39;&amp;';
+
+describe('HTML', () => {
+  it.each([
+    '{{ a }}',
+    '{{a}}',
+    '{{- a -}}',
+    '{{ a | escape }}',
+    '{{ a | escape_once }}',
+    '{{ a | strip }}',
+    '{{ b.c }}',
+    '{{ b["c"] }}',
+    '{{ nobody | default: a }}',
+    '{% assign x = a %}{{ x }}',
+    '{% echo a %}',
+    '{% cycle a, "b" %}',
+    '{% liquid echo a %}',
+    '{% for x in list %}{{ x }}{% endfor %}',
+    '{% capture x %}{{ a }}{% endcapture %}{{ x }}',
+    '{% case a %}{% when a %}{{ a }}{% endcase %}',
+    '{{ list }}',
+    '{{ list | first }}',
+    '{{ list | join: "" }}',
+    '{{ a | url_encode | url_decode }}',
+    '{{ a | base64_encode | base64_decode }}',
+    '{{ a | split: "z" | join: "z" }}',
+  ])('escapes %s', (body) => {
+    expect(html(body, { a: HOSTILE, b: { c: HOSTILE }, list: [HOSTILE] })).toBe(HARMLESS);
+  });
+
+  it('leaves what the template itself says', () => {
+    const body =
+      '<p class="x">{% raw %}{{ a }}{% endraw %}</p>{% capture x %}<b>{{ a }}</b>{% endcapture %}{{ x }}';
+    expect(html(body, { a: '<' })).toBe('<p class="x">{{ a }}</p><b>&lt;</b>');
+    expect(html('{{ a | newline_to_br }}', { a: '<\n' })).toBe('&lt;<br />\n');
+    // What was captured and then changed is a text like any other.
+    expect(html('{% capture x %}<b>{{ a }}</b>{% endcapture %}{{ x | upcase }}', { a: '<' })).not.toContain(
+      '<',
+    );
+    expect(html('{% capture x %}gold{% endcapture %}{% if x == "gold" %}yes{% endif %}')).toBe('yes');
+  });
+
+  it('has no way around it', () => {
+    for (const body of ['{{ a | raw }}', '{{ a | upcase | raw }}', '{% echo a | raw %}']) {
+      expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID' });
+    }
+    expect(thrownBy(() => html('{% cycle a | raw, a %}', { a: HOSTILE }))).toBeInstanceOf(RenderFailed);
+  });
+
+  it('escapes whatever a player says, through any filters', () => {
+    const filters =
+      'upcase downcase capitalize strip escape newline_to_br squish reverse json inspect strip_html url_encode first last ' +
+      'size xml_escape append:a prepend:a replace:"b",a remove:"/" split:""|join:a truncate:20 default:a slice:0,9 date:a ' +
+      'concat:list';
+    assert(
+      property(
+        array(constantFrom(...filters.split(' ')), { maxLength: 4 }),
+        string({ unit: constantFrom('<', '>', '"', "'", '&', '/', 'b', '\n', '😀', ';') }),
+        (chain, value) => {
+          const source = email(`{{ a | ${['strip', ...chain].join(' | ')} }}`);
+          let body: string;
+          try {
+            body = render(source, { a: value, list: [value] }).body;
+          } catch (error) {
+            expect(error).toBeInstanceOf(RenderFailed);
+            return;
+          }
+          expect(body.replaceAll('<br />', '')).not.toMatch(/[<>"']/);
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is in the preheader of emails alone', () => {
+    const all = { subject: '{{ a }}', preheader: '{{ a }}', data: { x: '{{ a }}' } };
+    const scope = { a: '<b>&' };
+    const made = render(email('{{ a }}', all), scope);
+    expect(made).toMatchObject({ subject: '<b>&', preheader: '&lt;b&gt;&amp;', body: '&lt;b&gt;&amp;' });
+    const push = render(email('{{ a }}', { ...all, preheader: null, channel: 'push' }), scope);
+    expect(push).toMatchObject({ subject: '<b>&', preheader: null, body: '<b>&', data: { x: '<b>&' } });
+    expect(text('{{ a }}', scope)).toBe('<b>&');
+  });
+});
+
+describe('what is said', () => {
+  it('has a subject of one line', () => {
+    const a = 'x\r\nBcc: y@z.example\n\n\u2028\u0000\u0007 end\r\n';
+    const { subject, preheader } = render(email('b', { subject: 'Hi {{ a }}', preheader: '{{ a }}' }), { a });
+    expect(subject).toBe('Hi x Bcc: y@z.example  end');
+    expect(preheader).not.toMatch(/[\r\n]/);
+  });
+
+  it('holds nothing that cannot be kept', () => {
+    expect(text('{{ "%00%0D%0A%1B" | url_decode }}a\tb')).toBe('\na\tb');
+    expect(text('{{ "😀" | split: "" | first }}')).toBe('\uFFFD');
+    expect(render(email('b', { channel: 'push', data: { x: '{{ "%00" | url_decode }}' } })).data).toEqual({
+      x: '',
+    });
+  });
+
+  it('shows objects as JSON and nothing as nothing', () => {
+    expect(
+      text('{{ journey.context }}|{{ none }}|{{ nil }}|{{ n }}|{{ t }}', {
+        journey: { context: { a: [1] } },
+        n: 1.5,
+        t: true,
+      }),
+    ).toBe('{"a":[1]}|||1.5|true');
+  });
+
+  it('knows nothing of how objects are made', () => {
+    const body =
+      '{{ constructor }}{{ a.constructor }}{{ __proto__ }}{{ a.__proto__.polluted }}{{ toString }}{{ list.push }}';
+    expect(text(body, { a: {}, list: [] })).toBe('');
+    text('{% assign __proto__ = "x" %}{% assign constructor = "y" %}');
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  it('may be nothing', () => {
+    expect(isBlank(render(email(' {% if a %}x{% endif %}\n')))).toBe(true);
+    expect(isBlank(render(email('{{ a }}'), { a: 'x' }))).toBe(false);
+  });
+});
+
+describe('missing variables', () => {
+  const missing = (source: Source, scope: Record<string, unknown>) => render(source, scope).missing_variables;
+
+  it('are those that the template reads and does not set', () => {
+    const body = `{{ a }} {{ b.c }} {{ d.e.f }} {% assign g = h %}{{ g }} {% for i in list %}{{ i.x }}{{ forloop.index }}
+      {% endfor %} {% if j %}{{ k | default: l }}{% endif %} {{ m.size }} {{ n["o p"] }} {{ q[r] }} {{ list[0].s }}`;
+    expect(
+      missing(email(body, { subject: '{{ subject_only }}' }), {
+        a: 1,
+        b: { c: 0 },
+        d: {},
+        list: [{ s: '' }],
+      }),
+    ).toEqual(['d.e.f', 'h', 'j', 'k', 'l', 'm', "n['o p']", 'q', 'r', 'subject_only']);
+  });
+
+  it('are null or absent, not empty or false', () => {
+    expect(missing(sms('{{ a }}{{ b }}{{ c }}{{ d }}'), { a: null, b: '', c: false, d: 0 })).toEqual(['a']);
+  });
+});
+
+describe('a player', () => {
+  const scope = playerScope(
+    {
+      ...SYNTHETIC_PLAYER,
+      custom_attributes: {
+        first_name: 'Zoe',
+        email: 'forged@example.com',
+        player: 'forged',
+        journey: 1,
+        bonus: 2,
+      },
+    },
+    { context: { amount: 5 } },
+  );
+
+  it('stands at the top and under its name; its own fields win over attributes', () => {
+    const body = '{{ first_name }} {{ player.first_name }} {{ email }} {{ player.email }} {{ player.id }}';
+    const { email: address, player_id } = SYNTHETIC_PLAYER;
+    expect(text(body, scope)).toBe(`Zoe Zoe ${address} ${address} ${player_id}`);
+    expect(text('{{ journey.context.amount }}|{{ bonus }}|{{ unsubscribe_url }}', scope)).toBe('5||');
+    expect(text('{{ player.custom_attributes.email }}', scope)).toBe('forged@example.com');
+  });
+});
+
+describe('limits', () => {
+  it.each([
+    '{% for i in (1..99999999) %}x{% endfor %}',
+    '{% for i in (1..3000) %}{% for j in (1..3000) %}{{ i }}{% endfor %}{% endfor %}',
+    `{% assign a = "xxxxxxxxxx" %}${'{% assign a = a | append: a %}'.repeat(40)}`,
+    `{% for i in (1..1000) %}${'x'.repeat(100_000)}{% endfor %}`,
+    `{% capture z %}{% for i in (1..1000) %}${'x'.repeat(100_000)}{% endfor %}{% endcapture %}{{ z | replace: "", "y" }}`,
+    '{% for i in (1..2000) %}{% for j in (1..2000) %}{% endfor %}{% endfor %}',
+    '{{ "%zz" | url_decode }}',
+  ])('a template that asks too much fails: %s', (body) => {
+    const before_ms = performance.now();
+    const error = thrownBy(() => html(body)) as RenderFailed;
+    expect(error).toBeInstanceOf(RenderFailed);
+    expect(error.code).toBe('TEMPLATE_FAILED');
+    expect(error.issue.path).toBe('body');
+    expect(performance.now() - before_ms).toBeLessThan(5_000);
+  });
+
+  it('the fields of a message may not each cost what a whole one may', () => {
+    const costly = '{% for i in (1..15000) %}{{ i }}{{ i }}{% endfor %}';
+    const data = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`field_${i}`, costly]));
+    const push = (rest: Partial<Source>) => email('short', { channel: 'push', subject: null, ...rest });
+    expect(render(push({ data: { field_0: costly } })).data).toHaveProperty('field_0');
+    const error = thrownBy(() => render(push({ data }))) as RenderFailed;
+    expect(error).toBeInstanceOf(RenderFailed);
+    expect(error.issue.message).toBe('takes more work than one message may cost');
+  });
+
+  it.each([
+    '{% if a %}'.repeat(4_000) + '{% endif %}'.repeat(900),
+    '{{a}}'.repeat(5_001),
+    '{%'.repeat(100_000),
+  ])('one that is too much to parse is refused at once: %#', (body) => {
+    const before_ms = performance.now();
+    const error = thrownBy(() => parseTemplate(email(body)));
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
+    expect(performance.now() - before_ms).toBeLessThan(5_000);
+  });
+
+  it('what is large and honest is rendered', () => {
+    const body = `${'<p>Hello {{ first_name }}, your code is {{ code }}</p>'.repeat(2_500)}${'x'.repeat(100_000)}`;
+    const before_ms = performance.now();
+    expect(html(body, { first_name: 'Zoe', code: 'X1' })).toHaveLength(2_500 * 33 + 100_000);
+    expect(performance.now() - before_ms).toBeLessThan(5_000);
+  });
+});
+
+it('errors name field, line, column and tag, and nothing of the player', () => {
+  const error = thrownBy(() =>
+    parseTemplate(email('ok\n  {{ x | nope }}', { preheader: '{% fo %}' })),
+  ) as ApiError;
+  expect(error.details?.issues).toEqual([
+    { path: 'preheader', message: 'tag "fo" not found', line: 1, column: 1, tag: 'fo' },
+    { path: 'body', message: 'undefined filter: nope', line: 2, column: 3, tag: '{{ x | nope }}' },
+  ]);
+  expect(error.message).toBe('preheader line 1, column 1: tag "fo" not found');
+  const failed = thrownBy(() => html('{{ a | base64_decode }}', { a: 'private!' })) as RenderFailed;
+  expect(JSON.stringify([failed.message, failed.issue])).not.toContain('private');
+});

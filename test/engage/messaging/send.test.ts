@@ -1,0 +1,329 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { variantChooser } from '../../../src/engage/messaging/variant-choice.ts';
+import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { messagingClient, type Body, type MessagingClient, type ShownSend } from './messaging-client.ts';
+
+let service: TestService;
+let client: MessagingClient;
+let tenant: Awaited<ReturnType<TestService['newTenant']>>;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(async () => service?.close());
+beforeEach(async () => {
+  tenant = await service.newTenant();
+  client = messagingClient(service, tenant);
+});
+
+/** A campaign by email with a template and a sandbox of its own. */
+async function campaignFor(player_ids: readonly string[], rest: Body = {}) {
+  const provider_id = await client.provider();
+  const template_id = await client.template();
+  const segment_id = await client.segment(player_ids);
+  const campaign_id = await client.campaign({ segment_id, template_id, provider_id, ...rest });
+  return { provider_id, template_id, segment_id, campaign_id };
+}
+
+const patchPlayer = async (player_id: string, patch: Body) =>
+  expect((await client.api('PATCH', `/v1/players/${player_id}`, patch)).status).toBe(200);
+const codesOf = (rows: readonly ShownSend[]) =>
+  Object.fromEntries(rows.map(({ player_id, error_code }) => [player_id, error_code]));
+
+it('a campaign reaches who may be reached, says why others were not, and ends', async () => {
+  const [ada = '', excluded = '', banned = '', deleted = ''] = await client.players(4);
+  const [silent = ''] = await client.players(1, { email: null });
+  await patchPlayer(ada, { custom_attributes: { first_name: '<Ada>' } });
+  await client.event(excluded, 'self_exclusion_set');
+  await patchPlayer(banned, { status: 'banned' });
+  const { provider_id, template_id, campaign_id } = await campaignFor([
+    ada,
+    excluded,
+    banned,
+    deleted,
+    silent,
+  ]);
+  await client.api('DELETE', `/v1/players/${deleted}`);
+  const sent = await client.send(campaign_id);
+  expect(sent.status, JSON.stringify(sent.error)).toBe(200);
+  expect(sent.data).toMatchObject({ campaign_id, recipients_total: 4, no_recipient: 1 });
+  await client.reaches(campaign_id, 'sent');
+  const rows = await client.recipients(campaign_id);
+  expect(codesOf(rows)).toEqual({
+    [ada]: null,
+    [excluded]: 'SKIPPED_SELF_EXCLUDED',
+    [banned]: 'SKIPPED_BANNED',
+    [silent]: 'SKIPPED_NO_RECIPIENT',
+  });
+  const row = rows.find(({ player_id }) => player_id === ada);
+  expect(row).toMatchObject({ status: 'sent', recipient: `${ada}@example.com`, template_id });
+  const messages = await client.messages(provider_id);
+  expect(messages).toHaveLength(1);
+  expect(messages[0]).toMatchObject({
+    send_id: row?.id,
+    recipient: `${ada}@example.com`,
+    subject: 'Hello <Ada>',
+    body: '<p>Dear &lt;Ada&gt;</p>',
+  });
+  expect(messages[0]?.headers['List-Unsubscribe-Post']).toBe('List-Unsubscribe=One-Click');
+  expect((await client.stats(campaign_id)).counters).toEqual({
+    recipients_total: 4,
+    sent: 1,
+    delivered: 0,
+    opened: 0,
+    clicked: 0,
+    bounced: 0,
+    failed: 3,
+    capped: 0,
+  });
+});
+
+describe('the gate', () => {
+  it('keeps the caps over several campaigns that are sent at once', async () => {
+    await client.configure({ frequency_caps: { email: { per_day: 1 } } });
+    const player_ids = await client.players(30);
+    const first = await campaignFor(player_ids);
+    const second = await campaignFor(player_ids);
+    await Promise.all([client.send(first.campaign_id), client.send(second.campaign_id)]);
+    await Promise.all([
+      client.reaches(first.campaign_id, 'sent'),
+      client.reaches(second.campaign_id, 'sent'),
+    ]);
+    const rows = [
+      ...(await client.recipients(first.campaign_id)),
+      ...(await client.recipients(second.campaign_id)),
+    ];
+    for (const player_id of player_ids) {
+      const own = rows
+        .filter((row) => row.player_id === player_id)
+        .map(({ status, error_code }) => `${status} ${error_code}`);
+      expect(own.sort()).toEqual(['capped SKIPPED_FREQUENCY_CAP', 'sent null']);
+    }
+  });
+
+  it('counts rolling days and weeks to the millisecond, and only what may have gone out', async () => {
+    await client.configure({ frequency_caps: { email: { per_day: 1, per_week: 2 } } });
+    const DAY = 86_400_000;
+    // The clock of the service runs on while the campaign is sent: edges are a minute away, on either side.
+    const MINUTE = 60_000;
+    const cases: { ages_ms: number[]; status?: string; error_code?: string; passes: boolean }[] = [
+      { ages_ms: [], passes: true },
+      { ages_ms: [DAY - MINUTE], passes: false },
+      { ages_ms: [DAY + MINUTE], passes: true },
+      { ages_ms: [2 * DAY, 7 * DAY - MINUTE], passes: false },
+      { ages_ms: [2 * DAY, 7 * DAY + MINUTE], passes: true },
+      { ages_ms: [MINUTE], status: 'failed', error_code: 'OUTCOME_UNKNOWN', passes: false },
+    ];
+    const player_ids = await client.players(cases.length);
+    const { service: sql } = service.platform.postgres;
+    for (const [i, { ages_ms, status = 'sent', error_code = null }] of cases.entries()) {
+      for (const age_ms of ages_ms) {
+        const at = new Date(Date.now() - age_ms);
+        await sql`
+          insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, status, error_code,
+            counted_at, enqueued_at)
+          values (${tenant.tenant_id}, ${tenant.project_id}, ${randomUUID()}, ${randomUUID()}, ${player_ids[i] ?? ''},
+            'email', ${status}, ${error_code}, ${at}, ${at})`;
+      }
+    }
+    const { campaign_id } = await campaignFor(player_ids);
+    await client.send(campaign_id);
+    await client.reaches(campaign_id, 'sent');
+    const codes = codesOf(await client.recipients(campaign_id));
+    const passed = player_ids.map((player_id) => codes[player_id] === null);
+    expect(passed).toEqual(cases.map(({ passes }) => passes));
+  });
+
+  it('asks for consent, pauses, suppressed addresses and quiet hours', async () => {
+    const ids = await client.players(6);
+    const [no = '', nested = '', paused = '', suppressed = '', awake = '', torn = ''] = ids;
+    const [asleep = ''] = await client.players(1, { timezone: 'Asia/Tokyo' });
+    await patchPlayer(no, { custom_attributes: { 'consent.email': false } });
+    await patchPlayer(torn, { custom_attributes: { 'consent.email': true, consent: { email: false } } });
+    await patchPlayer(nested, { custom_attributes: { consent: { email: 'no', sms: true } } });
+    await client.event(paused, 'cooldown_entered', { until: new Date(Date.now() + 3_600_000).toISOString() });
+    await service.platform.postgres.service`
+      insert into suppressions (tenant_id, channel, address, reason, created_at)
+      values (${tenant.tenant_id}, 'email', ${`${suppressed}@example.com`}, 'bounce', now())`;
+    // Quiet in Tokyo alone: an hour around now on the clock there.
+    const clock = (zone: string, shift_ms: number) =>
+      new Intl.DateTimeFormat('en-GB', {
+        timeZone: zone,
+        hour: '2-digit',
+        minute: '2-digit',
+        hour12: false,
+      }).format(Date.now() + shift_ms);
+    await client.configure({
+      quiet_hours: {
+        start: clock('Asia/Tokyo', -1_800_000),
+        end: clock('Asia/Tokyo', 1_800_000),
+        default_timezone: 'America/New_York',
+      },
+    });
+    const { campaign_id } = await campaignFor([...ids, asleep]);
+    await client.send(campaign_id);
+    await client.reaches(campaign_id, 'sent');
+    expect(codesOf(await client.recipients(campaign_id))).toEqual({
+      [no]: 'SKIPPED_NO_CONSENT',
+      [nested]: 'SKIPPED_NO_CONSENT',
+      [torn]: 'SKIPPED_NO_CONSENT',
+      [paused]: 'SKIPPED_COOLDOWN',
+      [suppressed]: 'SKIPPED_SUPPRESSED',
+      [awake]: null,
+      [asleep]: 'SKIPPED_QUIET_HOURS',
+    });
+    await client.configure({ consent_required: true, quiet_hours: null });
+    await patchPlayer(no, { custom_attributes: { 'consent.email': true } });
+    const second = await campaignFor([no, awake]);
+    await client.send(second.campaign_id);
+    await client.reaches(second.campaign_id, 'sent');
+    expect(codesOf(await client.recipients(second.campaign_id))).toEqual({
+      [no]: null,
+      [awake]: 'SKIPPED_NO_CONSENT',
+    });
+  });
+});
+
+it('every member gets the variant that the hash says, in batches of a thousand', async () => {
+  const player_ids = await client.players(2_345);
+  const { campaign_id, template_id } = await campaignFor(player_ids);
+  const other = await client.template({ body: 'B' });
+  for (const [name, weight, of] of [
+    ['a', 70, template_id],
+    ['b', 30, other],
+  ] as const) {
+    const body = { name, label: name.toUpperCase(), template_id: of, weight, sort_order: weight };
+    expect((await client.api('POST', `/v1/campaigns/${campaign_id}/variants`, body)).status).toBe(201);
+  }
+  const { data } = await client.api<
+    { id: string; weight: number; sort_order: number; template_id: string }[]
+  >('GET', `/v1/campaigns/${campaign_id}/variants`);
+  const variants = data.map((one) => ({ ...one, variant_id: one.id }));
+  const sent = await client.send(campaign_id);
+  expect(sent.data).toMatchObject({ recipients_total: 2_345, enqueued: 2_345, no_recipient: 0 });
+  await client.reaches(campaign_id, 'sent', 60_000);
+  const rows = await client.recipients(campaign_id);
+  expect(rows.map(({ player_id }) => player_id).sort()).toEqual(player_ids.toSorted());
+  for (const row of rows) {
+    const expected = variantChooser(campaign_id, variants)(row.player_id);
+    expect([row.variant_id, row.template_id, row.status]).toEqual([
+      expected.id,
+      expected.template_id,
+      'sent',
+    ]);
+  }
+  expect(new Set(rows.map(({ variant_id }) => variant_id)).size).toBe(2);
+});
+
+describe('life of a campaign', () => {
+  it('is sent once, with one Idempotency-Key and with many', async () => {
+    const one = await campaignFor(await client.players(20));
+    const key = randomUUID();
+    const same = await Promise.all(
+      Array.from({ length: 8 }, () => client.send(one.campaign_id, { 'idempotency-key': key })),
+    );
+    const answered = same.filter(({ status }) => status === 200);
+    expect(answered.length).toBeGreaterThan(0);
+    expect(new Set(answered.map(({ data }) => JSON.stringify(data))).size).toBe(1);
+    for (const { status, code } of same) {
+      if (status !== 200) expect([status, code]).toEqual([409, 'IDEMPOTENCY_IN_PROGRESS']);
+    }
+    const replay = await client.send(one.campaign_id, { 'idempotency-key': key });
+    expect(replay.data).toEqual(answered[0]?.data);
+    expect(replay.headers.get('idempotent-replayed')).toBe('true');
+    expect(await client.recipients(one.campaign_id)).toHaveLength(20);
+
+    const other = await campaignFor(await client.players(20));
+    const many = await Promise.all(
+      Array.from({ length: 8 }, () => client.send(other.campaign_id, { 'idempotency-key': randomUUID() })),
+    );
+    expect(many.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      200,
+      ...Array<number>(7).fill(409),
+    ]);
+    expect(new Set(many.flatMap(({ code }) => code ?? []))).toEqual(new Set(['CAMPAIGN_INVALID_STATUS']));
+    await client.reaches(other.campaign_id, 'sent');
+    const { counters } = await client.stats(other.campaign_id);
+    expect(counters).toMatchObject({ recipients_total: 20, sent: 20 });
+    expect(await client.messages(other.provider_id)).toHaveLength(20);
+  });
+
+  it('cancelled, nothing more goes out; what is cancelled or sent stays so', async () => {
+    const draft = await campaignFor(await client.players(1));
+    expect((await client.api('POST', `/v1/campaigns/${draft.campaign_id}/cancel`)).data['status']).toBe(
+      'cancelled',
+    );
+    expect((await client.send(draft.campaign_id)).code).toBe('CAMPAIGN_INVALID_STATUS');
+
+    const provider_id = await client.provider({ rate_per_second: 1 });
+    const paused = await campaignFor(await client.players(1_500), { provider_id });
+    expect((await client.send(paused.campaign_id)).status).toBe(200);
+    const cancelled = await client.api('POST', `/v1/campaigns/${paused.campaign_id}/cancel`);
+    expect([cancelled.status, cancelled.data['status']]).toEqual([200, 'cancelled']);
+    expect((await client.api('POST', `/v1/campaigns/${paused.campaign_id}/cancel`)).status).toBe(409);
+    const rows = await eventuallyClosed(paused.campaign_id);
+    expect(rows.length).toBeGreaterThanOrEqual(1_000);
+    const sent = rows.filter(({ status }) => status === 'sent');
+    // A few had been handed over by then, at one a second.
+    expect(sent.length).toBeLessThan(10);
+    expect(await client.messages(provider_id)).toHaveLength(sent.length);
+    const others = rows.filter(({ status }) => status !== 'sent');
+    expect(new Set(others.map(({ status, error_code }) => `${status} ${error_code}`))).toEqual(
+      new Set(['failed SKIPPED_CANCELLED']),
+    );
+  });
+
+  it('what it needs may be gone when it is sent: that shows row by row, or at once', async () => {
+    const without_template = await campaignFor(await client.players(2));
+    await client.api('DELETE', `/v1/templates/${without_template.template_id}`);
+    expect((await client.send(without_template.campaign_id)).status).toBe(200);
+    await client.reaches(without_template.campaign_id, 'sent');
+    const codes = Object.values(codesOf(await client.recipients(without_template.campaign_id)));
+    expect(codes).toEqual(['SKIPPED_TEMPLATE_MISSING', 'SKIPPED_TEMPLATE_MISSING']);
+
+    const without_segment = await campaignFor(await client.players(2));
+    await client.api('DELETE', `/v1/segments/${without_segment.segment_id}`);
+    expect((await client.send(without_segment.campaign_id)).data).toMatchObject({ recipients_total: 0 });
+    await client.reaches(without_segment.campaign_id, 'sent');
+
+    const draft = await campaignFor([], { template_id: await client.template({ status: 'draft' }) });
+    const refused = await client.send(draft.campaign_id);
+    expect([refused.status, refused.code]).toEqual([422, 'TEMPLATE_NOT_ACTIVE']);
+
+    const paused = await campaignFor([]);
+    await client.api('PATCH', `/v1/messaging-providers/${paused.provider_id}`, { status: 'paused' });
+    expect((await client.send(paused.campaign_id)).code).toBe('PROVIDER_NOT_CONFIGURED');
+
+    const bare = await campaignFor([], { provider_id: null });
+    await client.api('DELETE', `/v1/messaging-providers/${bare.provider_id}`);
+    for (const { id } of (await client.api<{ id: string }[]>('GET', '/v1/messaging-providers')).data) {
+      await client.api('DELETE', `/v1/messaging-providers/${id}`);
+    }
+    const homeless = await client.send(bare.campaign_id);
+    expect([homeless.status, homeless.code]).toEqual([422, 'PROVIDER_NOT_CONFIGURED']);
+  });
+
+  it('scheduled, it goes out when it is due, once', async () => {
+    const schedule_at = new Date(Date.now() + 1_500).toISOString();
+    const { campaign_id, provider_id } = await campaignFor(await client.players(3), { schedule_at });
+    expect((await client.api('GET', `/v1/campaigns/${campaign_id}`)).data['status']).toBe('scheduled');
+    await client.reaches(campaign_id, 'sent');
+    expect(await client.messages(provider_id)).toHaveLength(3);
+  });
+
+  it('scheduled without what it needs, it waits as a draft and says why', async () => {
+    const schedule_at = new Date(Date.now() + 1_000).toISOString();
+    const template_id = await client.template({ status: 'draft' });
+    const { campaign_id } = await campaignFor(await client.players(1), { schedule_at, template_id });
+    const draft = await client.reaches(campaign_id, 'draft');
+    expect(draft['last_error']).toMatch(/active/);
+  });
+});
+
+async function eventuallyClosed(campaign_id: string): Promise<ShownSend[]> {
+  for (;;) {
+    const rows = await client.recipients(campaign_id);
+    if (rows.every(({ status }) => status !== 'queued' && status !== 'sending')) return rows;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

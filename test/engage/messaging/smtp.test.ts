@@ -1,0 +1,302 @@
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { describe, expect, it } from 'vitest';
+import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
+import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
+import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
+import { clock, closers, MESSAGE, opened, PROVIDER_ID, SEND_ID, TENANT_ID } from './transport-fixture.ts';
+
+describe('SMTP', () => {
+  interface Mail {
+    from: string | false;
+    to: string[];
+    text: string;
+  }
+
+  const smtp = async (options: SMTPServerOptions = {}) => {
+    const mails: Mail[] = [];
+    const server = new SMTPServer({
+      disabledCommands: ['STARTTLS'],
+      authOptional: true,
+      allowInsecureAuth: true,
+      onAuth: ({ username, password }, _session, done) =>
+        username === 'user' && password === 'pass' ? done(null, { user: 'user' }) : done(new Error('no')),
+      onData(stream, session, done) {
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () => {
+          const { mailFrom, rcptTo } = session.envelope;
+          mails.push({
+            from: mailFrom && mailFrom.address,
+            to: rcptTo.map(({ address }) => address),
+            text: Buffer.concat(chunks).toString(),
+          });
+          done();
+        });
+      },
+      ...options,
+    });
+    server.on('error', () => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    return { port: (server.server.address() as AddressInfo).port, mails };
+  };
+  const open = (
+    port: number,
+    rest: { username?: string; password?: string; from?: string } = {},
+    silence_ms = 2_000,
+  ) =>
+    opened(
+      openSmtp({ host: '127.0.0.1', port, from: 'Casino <hi@casino.example>', ...rest }, { silence_ms }),
+    );
+  const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode });
+
+  /** A server made of lines: what it says to each line of the client; null ends the connection. */
+  const lines = async (
+    says: (line: string, in_data: boolean) => string | null | undefined,
+    greeting = '220 hi\r\n',
+  ) => {
+    let connections = 0;
+    const sockets: Socket[] = [];
+    const server = createTcpServer((socket) => {
+      connections += 1;
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.write(greeting);
+      let in_data = false;
+      let rest = '';
+      socket.on('data', (chunk) => {
+        const parts = (rest + chunk.toString()).split('\r\n');
+        rest = parts.pop() ?? '';
+        for (const line of parts) {
+          const said = says(line, in_data);
+          if (line === 'DATA') in_data = true;
+          else if (line === '.') in_data = false;
+          if (said === null) {
+            socket.destroy();
+            return;
+          }
+          if (said !== undefined) socket.write(said);
+        }
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    return { port: (server.address() as AddressInfo).port, connections: () => connections };
+  };
+  const usual = (line: string, in_data: boolean) => {
+    if (in_data && line !== '.') return undefined;
+    return line === 'DATA' ? '354 go on\r\n' : '250 ok\r\n';
+  };
+
+  it('is given the message with the headers that name it', async () => {
+    const { port, mails } = await smtp();
+    const transport = open(port, { username: 'user', password: 'pass' });
+    const provider_message_id = `<${SEND_ID}@casino.example>`;
+    expect(await transport.send(MESSAGE)).toEqual({ kind: 'sent', provider_message_id });
+    expect(mails[0]).toMatchObject({ from: 'hi@casino.example', to: ['ann@example.com'] });
+    const unfolded = mails[0]?.text.replace(/\r\n[ \t]+/g, ' ') ?? '';
+    expect(unfolded).toContain(`Message-ID: ${provider_message_id}`);
+    expect(unfolded).toContain('From: Casino <hi@casino.example>');
+    expect(unfolded).toContain('To: ann@example.com');
+    expect(unfolded).toMatch(/^Subject: =\?UTF-8\?/m);
+    expect(unfolded).toContain(`List-Unsubscribe: ${MESSAGE.headers['List-Unsubscribe']}`);
+    expect(unfolded).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click');
+    expect(unfolded.replace(/=\r\n/g, '')).toContain('Look &amp; see</div><p>Hello</p>');
+    expect(await transport.send({ ...MESSAGE, send_id: null })).toEqual({
+      kind: 'sent',
+      provider_message_id: null,
+    });
+  });
+
+  it('gets no header and no recipient out of what players are called', async () => {
+    const { port, mails } = await smtp();
+    const hostile = 'x\r\nBcc: thief@example.com\r\n\r\nbody';
+    const subject = await open(port).send({
+      ...MESSAGE,
+      subject: hostile,
+      headers: { 'X-Note': hostile, 'X-A\r\nBcc': 'y' },
+    });
+    expect(subject).toMatchObject({ kind: 'sent' });
+    const head = mails[0]?.text.slice(0, mails[0].text.indexOf('\r\n\r\n')) ?? '';
+    expect(head).not.toMatch(/^Bcc/im);
+    expect(mails[0]?.to).toEqual(['ann@example.com']);
+    for (const recipient of [
+      'a@b.c, thief@example.com',
+      'a@b.c>\r\nRCPT TO:<thief@example.com',
+      '"x" <thief@example.com>, b@c.d',
+    ]) {
+      const outcome = await open(port).send({ ...MESSAGE, recipient });
+      expect(outcome).toMatchObject({ kind: 'rejected' });
+    }
+    expect(mails).toHaveLength(1);
+  });
+
+  it.each([
+    ['a login that is wrong', {}, { username: 'user', password: 'wrong' }, 'rejected'],
+    [
+      'a recipient that is no more',
+      { onRcptTo: (_a: unknown, _s: unknown, done: (e: Error) => void) => done(refusal(550)) },
+      {},
+      'rejected',
+    ],
+    [
+      'a recipient that has to wait',
+      { onRcptTo: (_a: unknown, _s: unknown, done: (e: Error) => void) => done(refusal(451)) },
+      {},
+      'retry',
+    ],
+    [
+      'a sender that may not',
+      { onMailFrom: (_a: unknown, _s: unknown, done: (e: Error) => void) => done(refusal(553)) },
+      {},
+      'rejected',
+    ],
+    [
+      'no connections now',
+      { onConnect: (_s: unknown, done: (e: Error) => void) => done(refusal(421)) },
+      {},
+      'retry',
+    ],
+    [
+      'no connections for us',
+      { onConnect: (_s: unknown, done: (e: Error) => void) => done(refusal(554)) },
+      {},
+      'retry',
+    ],
+  ] as const)('refuses: %s', async (_what, options: SMTPServerOptions, rest, kind) => {
+    const { port, mails } = await smtp(options);
+    const outcome = await open(port, rest).send(MESSAGE);
+    expect(outcome).toMatchObject({ kind });
+    expect(JSON.stringify(outcome)).not.toContain('ann@');
+    expect(mails).toHaveLength(0);
+  });
+
+  /** Two messages handed over together, to a provider whose server is this. */
+  const deliverTwo = async (options: SMTPServerOptions) => {
+    const { port } = await smtp(options);
+    const row: ProviderRow = {
+      tenant_id: TENANT_ID,
+      provider_id: PROVIDER_ID,
+      name: 'smtp',
+      kind: 'smtp',
+      channel: 'email',
+      status: 'active',
+      config: { host: '127.0.0.1', port, from: 'hi@casino.example' },
+      credentials: null,
+      rate_per_second: null,
+      created_at: new Date(0),
+      updated_at: new Date(0),
+      deleted_at: null,
+    };
+    // What it keeps in Postgres or counts, no SMTP provider without a rate needs.
+    const deps = { clock } as ConstructorParameters<typeof Transports>[0];
+    const transports = new Transports(deps, { public_url: '' }, () => ({}));
+    // Before the server, which waits until nobody is connected.
+    closers.unshift(() => transports.close());
+    const provider = transports.open(row);
+    const outcomes = await provider.deliver([MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }]);
+    return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).is_ready };
+  };
+  type Step = (address: { address: string }, session: unknown, done: (error?: Error) => void) => void;
+  const unlessBob =
+    (code: number): Step =>
+    ({ address }, _session, done) =>
+      address.startsWith('bob') ? done() : done(refusal(code));
+  const never =
+    (code: number): Step =>
+    (_address, _session, done) =>
+      done(refusal(code));
+
+  it.each([450, 451, 452])('a recipient who has to wait (%i) holds up nobody else', async (code) => {
+    const { kinds, is_ready } = await deliverTwo({ onRcptTo: unlessBob(code) });
+    expect(kinds).toEqual(['retry', 'sent']);
+    expect(is_ready).toBe(true);
+  });
+
+  it.each([
+    ['the sender', 450, { onMailFrom: never(450) }, ['retry', 'retry']],
+    ['the sender', 451, { onMailFrom: never(451) }, ['retry', 'retry']],
+    ['a recipient, and ends', 421, { onRcptTo: unlessBob(421) }, ['retry', 'sent']],
+    [
+      'connections',
+      421,
+      { onConnect: (_s: unknown, done: (e: Error) => void) => done(refusal(421)) },
+      ['retry', 'retry'],
+    ],
+  ] as const)('is left alone for a while when it puts off %s: %i', async (_what, _code, options, outcome) => {
+    const { kinds, is_ready } = await deliverTwo(options);
+    expect(kinds).toEqual(outcome);
+    expect(is_ready).toBe(false);
+  });
+
+  it.each([
+    ['450 later\r\n', 'retry'],
+    ['552 too big\r\n', 'rejected'],
+    ['421 going down\r\n', 'retry'],
+    [null, 'unknown'],
+  ])('says %j to the text of a message', async (said, kind) => {
+    let taken = 0;
+    const server = await lines((line, in_data) => {
+      if (!in_data || line !== '.') return usual(line, in_data);
+      taken += 1;
+      return said;
+    });
+    expect(await open(server.port).send(MESSAGE)).toMatchObject({ kind });
+    // Nobody hands it over a second time on his own.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(taken).toBe(1);
+    expect(server.connections()).toBe(1);
+  });
+
+  it('that goes away before the text has sent nothing; in the middle of it, nobody knows', async () => {
+    const before = await lines((line, in_data) => (line === 'DATA' ? null : usual(line, in_data)));
+    expect(await open(before.port).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+    const early = await lines(() => null);
+    expect(await open(early.port).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+    const amid = await lines((line, in_data) => (in_data && line === '' ? null : usual(line, in_data)));
+    expect(await open(amid.port).send(MESSAGE)).toMatchObject({ kind: 'unknown' });
+    expect(amid.connections()).toBe(1);
+  });
+
+  it('that says nothing is not waited for', async () => {
+    const silent = await lines((line, in_data) => (line === '.' ? undefined : usual(line, in_data)));
+    expect(await open(silent.port, {}, 300).send(MESSAGE)).toMatchObject({ kind: 'unknown' });
+    const asleep = await lines((line, in_data) =>
+      line.startsWith('MAIL') ? undefined : usual(line, in_data),
+    );
+    expect(await open(asleep.port, {}, 300).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+  });
+
+  it('that cannot be reached has sent nothing', async () => {
+    expect(await open(1).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+  });
+
+  it('keeps a few connections', async () => {
+    let connections = 0;
+    const { port, mails } = await smtp({
+      onConnect(_session, done) {
+        connections += 1;
+        done();
+      },
+    });
+    const transport = open(port);
+    for (let i = 0; i < 5; i++) expect(await transport.send(MESSAGE)).toMatchObject({ kind: 'sent' });
+    expect(connections).toBe(1);
+    await Promise.all(Array.from({ length: 20 }, () => transport.send(MESSAGE)));
+    expect(mails).toHaveLength(25);
+    expect(connections).toBeLessThanOrEqual(5);
+  });
+
+  it('outlives a connection that was closed while it was idle', async () => {
+    const { port, mails } = await smtp({ socketTimeout: 200 });
+    const transport = open(port);
+    expect(await transport.send(MESSAGE)).toMatchObject({ kind: 'sent' });
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    expect(await transport.send(MESSAGE)).toMatchObject({ kind: 'sent' });
+    expect(mails).toHaveLength(2);
+  });
+});

@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach } from 'vitest';
+import type { Message, Transport } from '../../../src/engage/messaging/message.ts';
+
+export const SEND_ID = '018f0000-0000-7000-8000-000000000001';
+export const PROVIDER_ID = '018f0000-0000-7000-8000-000000000002';
+export const TENANT_ID = '018f0000-0000-7000-8000-000000000003';
+export const NOW_MS = Date.UTC(2026, 0, 1);
+export const clock = { now_ms: () => NOW_MS };
+
+export const MESSAGE: Message = {
+  channel: 'email',
+  recipient: 'ann@example.com',
+  subject: 'Grüße, Ann',
+  preheader: 'Look &amp; see',
+  body: '<html><body class="x"><p>Hello</p></body></html>',
+  data: {},
+  headers: {
+    'List-Unsubscribe': `<http://localhost:3000/v1/unsubscribe?token=${'t'.repeat(300)}>`,
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  },
+  send_id: SEND_ID,
+};
+
+/** What the running test has opened, closed after it. */
+export const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+interface Seen {
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+/** A provider that answers as it is told. */
+export async function serve(
+  answer: (response: ServerResponse, seen: Seen, request: IncomingMessage) => void,
+) {
+  const seen: Seen[] = [];
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const one = {
+        path: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString(),
+      };
+      seen.push(one);
+      answer(response, one, request);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+export const reply = (status: number, body = '', headers: Record<string, string> = {}) => {
+  return (response: ServerResponse) => {
+    response.writeHead(status, headers);
+    response.end(body);
+  };
+};
+
+export function opened<T extends Transport>(transport: T): T {
+  closers.push(() => transport.close());
+  return transport;
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { fireCampaigns } from '../../../src/engage/campaigns/trigger.ts';
+import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { eventually, startTestService, sunk, type TestService } from '../../engines/embedded.ts';
+import { messagingClient, type MessagingClient } from './messaging-client.ts';
+
+let service: TestService;
+let client: MessagingClient;
+beforeAll(async () => {
+  service = await startTestService();
+  client = messagingClient(service);
+});
+afterAll(async () => service?.close());
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const deposit = (transaction_id: string) => ({
+  amount: 5_000,
+  currency: 'EUR',
+  transaction_id,
+  payment_method: 'card',
+});
+
+/** A triggered campaign that waits for its event; what it sends is told apart by its provider. */
+async function armed(trigger_event: string, member: string) {
+  const segment_id = await client.segment([member]);
+  const [provider_id, template_id] = await Promise.all([client.provider(), client.template()]);
+  const plan = { segment_id, template_id, provider_id, type: 'triggered', trigger_event };
+  const campaign_id = await client.campaign(plan);
+  expect((await client.send(campaign_id)).status).toBe(200);
+  return { campaign_id, provider_id };
+}
+
+/** Tells an event that happened so many hours ago. */
+async function tellLate(player_id: string, hours: number, event: string, properties: object) {
+  const timestamp = new Date(Date.now() - hours * 3_600_000).toISOString();
+  const response = await fetch(`${service.ingest_url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ event, player_id, properties, timestamp }),
+  });
+  expect(response.status, await response.text()).toBe(202);
+}
+
+const messagesOf = ({ provider_id }: { provider_id: string }, count: number) =>
+  eventually(`${count} messages`, async () => {
+    const found = await client.messages(provider_id);
+    return found.length >= count ? found : undefined;
+  });
+
+/** Changes the database as its owner does. */
+const asOwner = (statements: string) =>
+  service.platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx.unsafe(statements);
+  });
+
+it('a triggered campaign writes to a member at each of its events, from when it was sent until it is cancelled', async () => {
+  const [member = '', stranger = ''] = await client.players(2);
+  const segment_id = await client.segment([member]);
+  const provider_id = await client.provider();
+  const template_id = await client.template({ body: 'Thank you for {{context.amount}}' });
+  const rest = { type: 'triggered', trigger_event: 'deposit_confirmed' };
+  const campaign_id = await client.campaign({ segment_id, template_id, provider_id, ...rest });
+  await client.event(member, 'deposit_confirmed', deposit('too early'));
+  await sunk(service.platform);
+  expect((await client.send(campaign_id)).data).toMatchObject({ recipients_total: 0, enqueued: 0 });
+  await client.event(member, 'deposit_confirmed', deposit('first'));
+  await client.event(member, 'deposit_confirmed', deposit('first'));
+  await client.event(member, 'login');
+  await client.event(stranger, 'deposit_confirmed', deposit('of a stranger'));
+  await client.event(member, 'deposit_confirmed', deposit('second'));
+  const messages = await eventually('two messages', async () => {
+    const found = await client.messages(provider_id);
+    return found.length >= 2 ? found : undefined;
+  });
+  expect(messages.map(({ body, recipient }) => [body, recipient])).toEqual(
+    Array.from({ length: 2 }, () => ['Thank you for 5000', `${member}@example.com`]),
+  );
+  // It goes on: nothing ends it but cancelling.
+  expect((await client.api('GET', `/v1/campaigns/${campaign_id}`)).data['status']).toBe('sending');
+  expect((await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`)).status).toBe(200);
+  await client.event(member, 'deposit_confirmed', deposit('too late'));
+  await sunk(service.platform);
+  await eventually('the trigger has seen it', async () => {
+    const lag = await service.platform.eventLog.lag('player-events', 'campaign-trigger');
+    return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+  });
+  expect(await client.recipients(campaign_id)).toHaveLength(2);
+});
+
+it('needs to be told its event, which cannot be a message of its own', async () => {
+  const segment_id = await client.segment([]);
+  const provider_id = await client.provider();
+  const template_id = await client.template();
+  const body = { segment_id, template_id, provider_id, type: 'triggered' };
+  const refused = await client.send(await client.campaign(body));
+  expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_ERROR']);
+  const circular = { ...body, name: 'circular', channel: 'email', trigger_event: 'email_sent' };
+  expect((await client.api('POST', '/v1/campaigns', circular)).code).toBe('VALIDATION_ERROR');
+});
+
+it('is fired by what a device told late, but not by a history that is imported', async () => {
+  const [member = ''] = await client.players(1);
+  const name = 'custom_late';
+  const segment_id = await client.segment([member]);
+  const [provider_id, template_id] = await Promise.all([
+    client.provider(),
+    client.template({ body: 'after {{context.hours}} hours' }),
+  ]);
+  const plan = { segment_id, template_id, provider_id, type: 'triggered', trigger_event: name };
+  const campaign_id = await client.campaign(plan);
+  expect((await client.send(campaign_id)).status).toBe(200);
+  // It has been waiting for longer than what is imported is old.
+  await service.platform.postgres.service`
+    update campaigns set started_at = ${new Date(Date.now() - 1_000 * 24 * 3_600_000)} where campaign_id = ${campaign_id}`;
+  const told = [2 * 365 * 24, 25, 23, 1, 0];
+  for (const hours of told) await tellLate(member, hours, name, { hours });
+  const messages = await eventually('the messages', async () => {
+    const found = await client.messages(provider_id);
+    return found.some(({ body }) => body === 'after 0 hours') ? found : undefined;
+  });
+  const expected = ['after 0 hours', 'after 1 hours', 'after 23 hours'];
+  expect(messages.map(({ body }) => body).toSorted()).toEqual(expected);
+  expect(await client.recipients(campaign_id)).toHaveLength(3);
+});
+
+it('is fired by what happened shortly before it was sent, where that comes after', async () => {
+  const [member = ''] = await client.players(1);
+  const campaign = await armed('custom_offline', member);
+  await tellLate(member, 1, 'custom_offline', {});
+  expect(await messagesOf(campaign, 1)).toHaveLength(1);
+});
+
+it('reads an event once for all campaigns that it fires, and fires none of a like name or of another project', async () => {
+  const [member = ''] = await client.players(1);
+  const [first, second, longer] = [
+    await armed('custom_once', member),
+    await armed('custom_once', member),
+    await armed('custom_once_more', member),
+  ];
+  const now_ms = Date.now();
+  const values = [service.project_id, randomUUID()].map((project_id) =>
+    encodePlayerEvent({
+      tenant_id: service.tenant_id,
+      project_id,
+      event: 'custom_once',
+      player_id: member,
+      occurred_at: now_ms,
+      received_at: now_ms,
+      ingestion_id: randomUUID(),
+      event_index: 0,
+      base_amount: null,
+      base_payout: null,
+      properties: {},
+    }),
+  );
+  const parse = vi.spyOn(JSON, 'parse');
+  await fireCampaigns(
+    service.platform,
+    values.map((value, i) => ({ offset: BigInt(i), key: '', value })),
+  );
+  const read = values.map((value) => parse.mock.calls.filter(([text]) => text === value).length);
+  parse.mockRestore();
+  expect(read).toEqual([1, 0]);
+  const rows = await Promise.all(
+    [first, second, longer].map(({ campaign_id }) => client.recipients(campaign_id)),
+  );
+  expect(rows.map(({ length }) => length)).toEqual([1, 1, 0]);
+});
+
+it.each([
+  [
+    'no variant',
+    'RangeError',
+    (id: string) => `delete from campaign_variants where campaign_id = '${id}'`,
+    'select 1',
+  ],
+  [
+    'a row that is refused',
+    '23514',
+    (id: string) =>
+      `alter table message_sends add constraint refused check (campaign_id is distinct from '${id}'::uuid) not valid`,
+    'alter table message_sends drop constraint refused',
+  ],
+])(
+  'a campaign that cannot be fired is logged and holds up no other: %s',
+  async (_what, code, spoil, mend) => {
+    const [member = ''] = await client.players(1);
+    const broken = await armed('deposit_confirmed', member);
+    const sound = await armed('login', member);
+    await asOwner(spoil(broken.campaign_id));
+    const error = vi.spyOn(service.platform.logger, 'error');
+    try {
+      await client.event(member, 'deposit_confirmed', deposit(`with ${code}`));
+      await client.event(member, 'login');
+      expect(await messagesOf(sound, 1)).toHaveLength(1);
+      expect(await client.recipients(broken.campaign_id)).toEqual([]);
+      const logged = () => error.mock.calls.map(([fields]) => fields);
+      const expected = { campaign_id: broken.campaign_id, code, events: 1 };
+      await vi.waitFor(() => expect(logged()).toContainEqual(expected));
+      expect(JSON.stringify(logged())).not.toContain(member);
+    } finally {
+      await asOwner(mend);
+      for (const { campaign_id } of [broken, sound])
+        await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
+    }
+  },
+);
+
+it('what is no fault of a campaign is tried again until it goes', async () => {
+  const [member = ''] = await client.players(1);
+  const campaign = await armed('custom_patience', member);
+  await asOwner(`
+    create function no_room() returns trigger language plpgsql as $$
+      begin raise exception 'no room' using errcode = '53100'; end $$;
+    create trigger no_room before insert on message_sends
+      for each row when (new.campaign_id = '${campaign.campaign_id}'::uuid) execute function no_room()`);
+  const warn = vi.spyOn(service.platform.logger, 'warn');
+  await client.event(member, 'custom_patience');
+  try {
+    await eventually('it has failed', () => {
+      const failed = warn.mock.calls.some(
+        ([fields]) => (fields as { err?: { code?: string } }).err?.code === '53100',
+      );
+      return Promise.resolve(failed ? true : undefined);
+    });
+  } finally {
+    await asOwner('drop trigger no_room on message_sends; drop function no_room()');
+  }
+  expect(await messagesOf(campaign, 1)).toHaveLength(1);
+});

@@ -1,0 +1,109 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { bucketOf, variantChooser, fmix32, fnv1a } from '../../../src/engage/messaging/variant-choice.ts';
+
+/** Ids that look like the ones we make, and are the same in every run. */
+function idsFrom(seed: number, count: number): string[] {
+  let state = seed;
+  const word = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return fmix32(state).toString(16).padStart(8, '0');
+  };
+  return Array.from({ length: count }, () => {
+    const hex = word() + word() + word() + word();
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
+  });
+}
+
+const variant = (variant_id: string, weight: number, sort_order = 0) => ({ variant_id, weight, sort_order });
+
+function chiSquared(counts: readonly number[], expected: readonly number[]): number {
+  return counts.reduce((sum, count, i) => sum + (count - expected[i]!) ** 2 / expected[i]!, 0);
+}
+
+it.each([
+  ['', 0x811c9dc5],
+  ['a', 0xe40c292c],
+  ['b', 0xe70c2de5],
+  ['foo', 0xa9f37ed7],
+  ['foobar', 0xbf9cf968],
+  ['chongo was here!\n', 0xd49930d5],
+])('hashes %j like the published FNV-1a', (text, hash) => {
+  expect(fnv1a(text)).toBe(hash);
+});
+
+it('hashes the UTF-8 of a text', () => {
+  let hash = 0x811c9dc5n;
+  for (const byte of [0xc3, 0xa9, 0xf0, 0x9f, 0x8e, 0xb0])
+    hash = ((hash ^ BigInt(byte)) * 16777619n) & 0xffffffffn;
+  expect(fnv1a('é🎰')).toBe(Number(hash));
+});
+
+it.each([
+  [0, 0],
+  [1, 0x514e28b7],
+  [2, 0x30f4c306],
+  [0xffffffff, 0x81f16f39],
+])("mixes %i like MurmurHash3's finaliser", (hash, mixed) => {
+  expect(fmix32(hash)).toBe(mixed);
+});
+
+it('puts every hash into a bucket, exactly, whatever the weights', () => {
+  const total = fc.integer({ min: 1, max: 2 ** 36 });
+  fc.assert(
+    fc.property(fc.uuid(), fc.uuid(), total, (campaign_id, player_id, parts) => {
+      const hash = BigInt(fmix32(fnv1a(`${campaign_id}:${player_id}`)));
+      expect(BigInt(bucketOf(campaign_id, player_id, parts))).toBe((hash * BigInt(parts)) / 2n ** 32n);
+    }),
+  );
+});
+
+it('chooses the same whatever the spelling of the ids and the order of the variants', () => {
+  const variants = [variant('b', 3, 1), variant('a', 2, 1), variant('c', 5, 0)];
+  fc.assert(
+    fc.property(fc.uuid(), fc.uuid(), fc.shuffledSubarray(variants, { minLength: 3 }), (c, p, shuffled) => {
+      const chosen = variantChooser(c, variants)(p);
+      expect(variantChooser(c.toUpperCase(), shuffled)(p.toUpperCase())).toBe(chosen);
+      // By sort_order, then id: c has the buckets 0 … 4, a 5 and 6, b the rest.
+      const bucket = bucketOf(c, p, 10);
+      expect(chosen.variant_id).toBe(bucket < 5 ? 'c' : bucket < 7 ? 'a' : 'b');
+    }),
+  );
+});
+
+it('needs a variant', () => {
+  expect(() => variantChooser('c', [])('p')).toThrow(RangeError);
+});
+
+it('splits players by weight in every campaign', () => {
+  const variants = [variant('a', 50, 0), variant('b', 30, 1), variant('c', 20, 2)];
+  const players = idsFrom(1, 5_000);
+  const values = idsFrom(2, 100).map((campaign_id) => {
+    const counts = [0, 0, 0];
+    for (const player_id of players)
+      counts[variants.indexOf(variantChooser(campaign_id, variants)(player_id))]! += 1;
+    return chiSquared(counts, [2_500, 1_500, 1_000]);
+  });
+  // Two degrees of freedom: the mean is 2, and one in 10^6 is above 27.6.
+  expect(Math.max(...values)).toBeLessThan(27.6);
+  expect(values.reduce((sum, value) => sum + value) / values.length).toBeLessThan(3);
+});
+
+it('chooses in one campaign independently of every other', () => {
+  const variants = [variant('a', 1, 0), variant('b', 1, 1)];
+  const players = idsFrom(3, 1_000);
+  const campaigns = idsFrom(4, 40).map((campaign_id) =>
+    players.map((player_id) => variantChooser(campaign_id, variants)(player_id).variant_id),
+  );
+  let worst = 0;
+  for (const [i, first] of campaigns.entries()) {
+    for (const second of campaigns.slice(i + 1)) {
+      const counts = [0, 0, 0, 0];
+      for (const [p, chosen] of first.entries())
+        counts[(chosen === 'a' ? 0 : 2) + (second[p] === 'a' ? 0 : 1)]! += 1;
+      worst = Math.max(worst, chiSquared(counts, [250, 250, 250, 250]));
+    }
+  }
+  // Three degrees of freedom, 780 pairs: one in 10^6 for a single pair is above 30.7.
+  expect(worst).toBeLessThan(30.7);
+});

@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { LetterResource, ReplayReport } from '../../src/ingest/dead-letters/schema.ts';
+import { newId } from '../../src/platform/ids.ts';
+import { eventually, folded, startTestService, type TestService } from '../engines/embedded.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+async function internal(path: string, body?: unknown): Promise<{ status: number; answer: unknown }> {
+  const response = await fetch(`${service.base_url}/v1/internal/${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, answer: await response.json() };
+}
+
+interface Page {
+  data: LetterResource[];
+  meta: { next_cursor: string | null };
+}
+
+/** Every letter, read in pages of `limit`. */
+async function letters(limit = 200, reason?: string): Promise<LetterResource[]> {
+  const all: LetterResource[] = [];
+  let after: string | null = null;
+  do {
+    const query = new URLSearchParams({
+      limit: String(limit),
+      ...(after && { after }),
+      ...(reason && { reason }),
+    });
+    const { status, answer } = await internal(`dead-letters?${query.toString()}`);
+    expect(status).toBe(200);
+    const { data, meta } = answer as Page;
+    expect(data.length).toBeLessThanOrEqual(limit);
+    all.push(...data);
+    after = meta.next_cursor;
+  } while (after !== null);
+  return all;
+}
+
+async function replay(body: object): Promise<ReplayReport> {
+  const { status, answer } = await internal('dead-letters/replay', body);
+  expect(status).toBe(200);
+  return (answer as { data: ReplayReport }).data;
+}
+
+async function send(event: object): Promise<void> {
+  const response = await fetch(`${service.ingest_url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(event),
+  });
+  expect(response.status).toBe(202);
+}
+
+function session(player_id: string): object {
+  return { event: 'session_start', player_id };
+}
+
+/** A letter of a new player that does not exist. */
+async function unknownPlayer(): Promise<{ player_id: string; letter: LetterResource }> {
+  const player_id = newId();
+  await send(session(player_id));
+  const letter = await eventually('the letter is there', async () => {
+    await folded(service.platform);
+    return (await letters()).find(({ value }) => value.includes(player_id));
+  });
+  return { player_id, letter };
+}
+
+/** Makes the player known, as restoring a backup would. */
+async function restorePlayer(player_id: string): Promise<void> {
+  const { tenant_id, project_id } = service;
+  const now = new Date();
+  const sql = service.platform.postgres.service;
+  await sql`insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', ${now}, ${now})`;
+  await sql`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${player_id}, ${now}, ${now}, ${now})`;
+}
+
+async function sessionsOf(player_id: string): Promise<number> {
+  await folded(service.platform);
+  const response = await fetch(`${service.base_url}/v1/players/${player_id}`, {
+    headers: { authorization: `Bearer ${service.session_token}` },
+  });
+  return ((await response.json()) as { data: { session_count: number } }).data.session_count;
+}
+
+it('lists what could not be folded, with its reason, in pages', async () => {
+  const transaction_id = randomUUID();
+  for (const amount of [100, 200, 300, 400]) {
+    const properties = { amount, currency: 'EUR', transaction_id, payment_method: 'card' };
+    await send({ event: 'deposit_confirmed', anonymous_id: 'dlq-1', properties });
+  }
+  await unknownPlayer();
+  const all = await letters();
+  expect(all.filter(({ value }) => value.includes(transaction_id)).map(({ reason }) => reason)).toEqual(
+    Array.from({ length: 3 }, () => 'CONFLICTING_DUPLICATE'),
+  );
+  expect(await letters(1)).toEqual(all);
+  expect(await letters(2)).toEqual(all);
+  const conflicts = await letters(1, 'CONFLICTING_DUPLICATE');
+  expect(conflicts).toEqual(all.filter(({ reason }) => reason === 'CONFLICTING_DUPLICATE'));
+  // Letters of several partitions come as their partitions were folded.
+  expect(conflicts[0]).toMatchObject({
+    replay: 'none',
+    message: expect.stringContaining(transaction_id) as string,
+  });
+});
+
+it('sends a letter through the fold again, once', async () => {
+  const { player_id, letter } = await unknownPlayer();
+  await restorePlayer(player_id);
+  const { partition, offset } = letter;
+  expect(await replay({ partition, offsets: [offset] })).toMatchObject({ replayed: 1, unknown_outcomes: 0 });
+  expect(await sessionsOf(player_id)).toBe(1);
+  expect(await replay({ partition, offsets: [offset] })).toMatchObject({ replayed: 0, replayed_before: 1 });
+  expect(await sessionsOf(player_id)).toBe(1);
+  expect(
+    (await letters()).find((other) => other.partition === partition && other.offset === offset)?.replay,
+  ).toBe('replayed');
+  expect(await replay({ partition, offsets: [offset], force: true })).toMatchObject({ replayed: 1 });
+  expect(await sessionsOf(player_id)).toBe(2);
+});
+
+it('sends a letter once when two ask for it at the same time', async () => {
+  const { player_id, letter } = await unknownPlayer();
+  await restorePlayer(player_id);
+  const { partition, offset } = letter;
+  const reports = await Promise.all([1, 2, 3].map(() => replay({ partition, offsets: [offset] })));
+  expect(reports.reduce((sum, { replayed }) => sum + replayed, 0)).toBe(1);
+  expect(await sessionsOf(player_id)).toBe(1);
+});
+
+it('leaves a replay of unknown outcome alone until it is forced', async () => {
+  const { player_id, letter } = await unknownPlayer();
+  await restorePlayer(player_id);
+  const { partition, offset } = letter;
+  // What a process leaves that dies between the mark and the append.
+  await service.platform.postgres.service`
+    insert into dead_letter_replays (partition, log_offset, started_at) values (${partition}, ${offset}, now())`;
+  expect(
+    (await letters()).find((other) => other.partition === partition && other.offset === offset)?.replay,
+  ).toBe('unknown');
+  expect(await replay({ partition, offsets: [offset] })).toMatchObject({
+    replayed: 0,
+    unknown_outcome: [{ partition, offset }],
+    unknown_outcomes: 1,
+  });
+  expect(await sessionsOf(player_id)).toBe(0);
+  expect(await replay({ partition, offsets: [offset], force: true })).toMatchObject({ replayed: 1 });
+  expect(await sessionsOf(player_id)).toBe(1);
+});
+
+it('shows a letter once that a fold emitted again after a crash', async () => {
+  const first = await unknownPlayer();
+  const second = await unknownPlayer();
+  const before = await letters();
+  const { eventLog } = service.platform;
+  for (const { letter } of [first, second]) {
+    const { at, replay: _, ...rest } = letter;
+    const repeated = { ...rest, at_ms: Date.parse(at) + 5_000 };
+    await eventLog.append('dead-letters', [{ key: letter.key, value: JSON.stringify(repeated) }]);
+  }
+  expect(await letters()).toEqual(before);
+  expect(await letters(1)).toEqual(before);
+  await restorePlayer(first.player_id);
+  const { partition, offset } = first.letter;
+  expect(await replay({ partition, offsets: [offset] })).toMatchObject({ replayed: 1, replayed_before: 0 });
+  expect(await sessionsOf(first.player_id)).toBe(1);
+});
+
+it('replays all of a reason; what fails again is a new letter', async () => {
+  const { letter } = await unknownPlayer();
+  const before = await letters(200, 'UNKNOWN_PLAYER');
+  const open = before.filter(({ replay }) => replay === 'none').length;
+  expect(open).toBeGreaterThan(0);
+  expect(await replay({ all: true, reason: 'UNKNOWN_PLAYER' })).toMatchObject({ replayed: open });
+  await folded(service.platform);
+  const after = await letters(200, 'UNKNOWN_PLAYER');
+  expect(after.filter(({ replay }) => replay === 'none')).toHaveLength(after.length - before.length);
+  const again = after.filter(({ value }) => value === letter.value);
+  expect(again).toHaveLength(2);
+  expect(again[1]?.offset).not.toBe(letter.offset);
+});
+
+it('says what it does not know and refuses what it cannot read', async () => {
+  expect(await replay({ partition: 0, offsets: ['999999999'] })).toMatchObject({
+    replayed: 0,
+    not_found: [{ partition: 0, offset: '999999999' }],
+  });
+  for (const body of [{}, { all: false }, { partition: 0, offsets: [] }, { partition: 0, offsets: ['-1'] }]) {
+    expect((await internal('dead-letters/replay', body)).status).toBe(422);
+  }
+  for (const query of ['limit=0', 'limit=201', 'after=nonsense', 'reason=NO_SUCH', 'other=1']) {
+    expect((await internal(`dead-letters?${query}`)).status).toBe(422);
+  }
+});

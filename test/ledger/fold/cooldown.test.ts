@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { joinChanges, statusChangeOf } from '../../../src/ledger/fold/status-events.ts';
+import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { Operator, type Fields, type Sent } from '../../players/identity/operator.ts';
+
+const HOUR = 3_600_000;
+const START_MS = Date.UTC(2026, 0, 15, 12);
+const iso = (hour: number) => new Date(START_MS + hour * HOUR).toISOString();
+
+let service: TestService;
+let operator: Operator;
+beforeAll(async () => {
+  service = await startTestService();
+  operator = await Operator.open(service);
+});
+afterAll(() => service.close());
+
+const cooledDown = (anonymous_id: string, hour: number, properties: Fields = {}): Sent => ({
+  event: 'cooldown_entered',
+  anonymous_id,
+  timestamp: iso(hour),
+  properties,
+});
+
+async function cooldownOf(anonymous_id: string): Promise<string | undefined> {
+  const [player] = await service.platform.postgres.service<{ cooldown_until: Date | null }[]>`
+    select p.cooldown_until from players p
+    join player_identities i using (tenant_id, project_id, player_id)
+    where tenant_id = ${operator.tenant.tenant_id} and i.anonymous_id = ${anonymous_id}`;
+  return player?.cooldown_until?.toISOString();
+}
+
+it('lasts 24 hours, or until the time that the event names', async () => {
+  await operator.fold(cooledDown('day', 0), cooledDown('named', 0, { until: '2026-01-20T01:00:00+01:00' }));
+  expect(await cooldownOf('day')).toBe(iso(24));
+  expect(await cooldownOf('named')).toBe('2026-01-20T00:00:00.000Z');
+});
+
+it('is never shortened, in whatever order the events come', async () => {
+  await operator.fold(cooledDown('one', 0, { until: iso(100) }), cooledDown('one', 1, { until: iso(50) }));
+  expect(await cooldownOf('one')).toBe(iso(100));
+  await operator.fold(cooledDown('one', 2));
+  expect(await cooldownOf('one')).toBe(iso(100));
+  await operator.fold(cooledDown('one', -5, { until: iso(200) }));
+  expect(await cooldownOf('one')).toBe(iso(200));
+  // An event that says nothing of pauses leaves it.
+  await operator.fold({ event: 'self_exclusion_set', anonymous_id: 'one', timestamp: iso(3) });
+  expect(await cooldownOf('one')).toBe(iso(200));
+});
+
+it('counts from when the event was received, where its clock is ahead', async () => {
+  const ahead = new Date(Date.now() + 20 * HOUR).toISOString();
+  await operator.fold({ event: 'cooldown_entered', anonymous_id: 'ahead', timestamp: ahead });
+  const until = Date.parse((await cooldownOf('ahead')) ?? '');
+  expect(until).toBeGreaterThan(Date.now() + 23 * HOUR);
+  expect(until).toBeLessThanOrEqual(Date.now() + 24 * HOUR);
+});
+
+it.each(['tomorrow', '', '2026-02-30T00:00:00Z', '2026-02-03', '9999-01-01T00:00:00Z', 1_800_000_000, null])(
+  'refuses %j as the time until which it lasts',
+  async (until) => {
+    const response = await fetch(`${service.ingest_url}/v1/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${operator.tenant.api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(cooledDown('refused', 0, { until })),
+    });
+    expect(response.status).toBe(422);
+    expect(await response.json()).toMatchObject({ error: { code: 'PROPERTIES_INVALID' } });
+  },
+);
+
+it('of two players who are merged, the longer one holds', async () => {
+  await operator.identify({ anonymous_id: 'known', external_id: 'ann' });
+  await operator.identify({ anonymous_id: 'visitor' });
+  await operator.fold(cooledDown('known', 0), cooledDown('visitor', 5));
+  await operator.identify({ anonymous_id: 'visitor', external_id: 'ann' });
+  expect(await cooldownOf('known')).toBe(iso(29));
+  await operator.fold(cooledDown('visitor', 1));
+  expect(await cooldownOf('known')).toBe(iso(29));
+});
+
+it('reads what an older version of the service accepted', () => {
+  for (const until of ['tomorrow', 7, '9999-01-01T00:00:00Z'])
+    expect(statusChangeOf('cooldown_entered', { until }, 0)).toEqual({ cooldown_until_ms: 24 * HOUR });
+});
+
+it('joins with other changes of a batch', () => {
+  const excluded = { self_excluded: { value: true, at_ms: 1 } };
+  const cooled = { cooldown_until_ms: 5 };
+  expect(joinChanges(excluded, cooled)).toEqual({ ...excluded, ...cooled });
+  expect(joinChanges(cooled, excluded)).toEqual({ ...excluded, ...cooled });
+  expect(joinChanges(cooled, { cooldown_until_ms: 4 })).toEqual(cooled);
+});

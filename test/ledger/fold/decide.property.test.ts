@@ -1,0 +1,124 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
+import { replay } from '../../../src/ledger/fold/replay.ts';
+import { betEffect, stakesDiffer } from '../../../src/ledger/money/bets.ts';
+import { betKindOf, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
+import { streamOf, toEvents, type Sender, type Step } from '../../oracle/streams.ts';
+import { propertyParameters } from '../../oracle/settings.ts';
+import { eventAt, MemoryStore } from './model.ts';
+
+const PLAYERS = 6;
+const EVENTS = 60;
+const parameters = propertyParameters('DECIDE_RUNS', 500);
+
+/** Every other sender was identified before. */
+const senders: readonly Sender[] = Array.from({ length: PLAYERS }, (_, i) => ({
+  anonymous_id: `device-${i}`,
+  player_id: i % 2 === 0 ? `01900000-0000-7000-a000-00000000000${i}` : undefined,
+}));
+
+function newStore(): MemoryStore {
+  const store = new MemoryStore();
+  for (const { anonymous_id, player_id } of senders) {
+    if (player_id !== undefined) store.identify(anonymous_id, player_id);
+  }
+  return store;
+}
+
+function eventsOf(steps: readonly Step[]): FoldEvent[] {
+  return toEvents(steps, senders).map((sent, i) => eventAt(sent, i));
+}
+
+/** Cuts a stream into batches at random places. */
+const cuts = fc.uniqueArray(fc.integer({ min: 1, max: EVENTS - 1 }), { maxLength: 12 });
+function batchesOf<T>(values: readonly T[], places: readonly number[]): T[][] {
+  const ends = [...places, values.length].sort((a, b) => a - b);
+  return ends.map((end, i) => values.slice(ends[i - 1] ?? 0, end));
+}
+
+const stream = streamOf(PLAYERS, EVENTS, true);
+
+describe('deciding batches', () => {
+  it('comes to the same wherever the stream is cut into batches', () => {
+    fc.assert(
+      fc.property(stream, cuts, (steps, places) => {
+        const whole = newStore();
+        const decided = whole.fold(eventsOf(steps));
+        const cut = newStore();
+        const decisions = batchesOf(eventsOf(steps), places).map((batch) => cut.fold(batch));
+        expect(cut.totalsByIdentity()).toEqual(whole.totalsByIdentity());
+        expect(decisions.flatMap(({ emission }) => emission.rejections)).toEqual(decided.emission.rejections);
+        expect(decisions.flatMap(({ emission }) => emission.events.map(withoutPlayer))).toEqual(
+          decided.emission.events.map(withoutPlayer),
+        );
+        expect(decisions.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(decided.duplicates);
+      }),
+      parameters,
+    );
+  });
+
+  it('says of every batch on replay what it said when applying it, whatever came after', () => {
+    fc.assert(
+      fc.property(stream, cuts, (steps, places) => {
+        const store = newStore();
+        const batches = batchesOf(eventsOf(steps), places);
+        const said = batches.map((batch) => store.fold(batch).emission);
+        const again = batches.map((batch) => replay(batch, store.snapshot(), 0));
+        expect(again).toEqual(said);
+      }),
+      parameters,
+    );
+  });
+
+  it('emits the same events on replay when two partitions claim the same ids', () => {
+    fc.assert(
+      fc.property(stream, cuts, (steps, places) => {
+        const store = newStore();
+        const batches = batchesOf(eventsOf(steps), places);
+        const said = batches.map((batch, i) => store.fold(batch, i % 2).emission);
+        const again = batches.map((batch, i) => replay(batch, store.snapshot(), i % 2));
+        expect(again.map(({ events }) => events)).toEqual(said.map(({ events }) => events));
+        // Why a record was refused may be told differently: the other partition's claims carry no time.
+        const refused = (emissions: typeof said) =>
+          emissions.map(({ rejections }) => rejections.map(({ record }) => record.offset));
+        expect(refused(again)).toEqual(refused(said));
+      }),
+      parameters,
+    );
+  });
+});
+
+describe('the effect of a bet', () => {
+  it('does not depend on the order of its rows', () => {
+    fc.assert(
+      fc.property(streamOf(2, EVENTS, false), fc.infiniteStream(fc.nat()), (steps, order) => {
+        const store = newStore();
+        store.fold(eventsOf(steps));
+        for (const rows of betsOf(store)) {
+          const kind = betKindOf(rows[0]?.event ?? '') ?? 'casino';
+          const expected = betEffect(kind, rows);
+          const keyed = rows.map((row) => ({ row, at: order.next().value as number }));
+          const shuffled = keyed.sort((a, b) => a.at - b.at).map(({ row }) => row);
+          expect(betEffect(kind, shuffled)).toEqual(expected);
+          expect(stakesDiffer(shuffled)).toBe(stakesDiffer(rows));
+        }
+      }),
+      parameters,
+    );
+  });
+});
+
+/** All rows of each bet of more than one row. */
+function betsOf(store: MemoryStore): LedgerRow[][] {
+  const all = [...store.ledger.values()].flatMap((rows) =>
+    (['casino', 'sport'] as const).map((kind) => rows.filter((row) => betKindOf(row.event) === kind)),
+  );
+  return all.filter((rows) => rows.length > 1);
+}
+
+/** New players get new ids in every run. */
+function withoutPlayer<T extends { player_id: string }>(event: T): Omit<T, 'player_id'> {
+  const { player_id: _, ...rest } = event;
+  return rest;
+}

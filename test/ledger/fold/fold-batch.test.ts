@@ -1,0 +1,311 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Emission } from '../../../src/ledger/fold/effects.ts';
+import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import {
+  batchOf,
+  deposit,
+  openFoldFixture,
+  totalsOf,
+  type FoldFixture,
+  type Given,
+  type Place,
+} from './fold-fixture.ts';
+
+const LARGEST = '9223372036854775807';
+
+let fixture: FoldFixture;
+let place: Place;
+/** A topic per test, so that each has positions of its own. */
+let topic: string;
+beforeAll(async () => {
+  fixture = await openFoldFixture();
+});
+afterAll(() => fixture.close());
+beforeEach(async () => {
+  place = await fixture.newTenant();
+  topic = `events-${place.project_id}`;
+});
+
+const session = (anonymous_id: string): Given => ({ event: 'session_start', anonymous_id });
+const bet = (bet_id: string, amount: number) => ({
+  bet_id,
+  amount,
+  currency: 'EUR',
+  game_id: 'g',
+  game_category: 'slots',
+});
+const placed = (anonymous_id: string, bet_id: string, amount: number): Given => ({
+  event: 'bet_placed',
+  anonymous_id,
+  properties: bet(bet_id, amount),
+});
+const settled = (anonymous_id: string, bet_id: string, amount: number, payout: number): Given => ({
+  event: 'bet_settled',
+  anonymous_id,
+  properties: { ...bet(bet_id, amount), payout, outcome: 'won' },
+});
+
+/** Reason and place of every refused record. */
+function refused({ rejections }: Emission): string[] {
+  return rejections
+    .toSorted((a, b) => Number(a.record.offset - b.record.offset))
+    .map(({ reason, record }) => `${record.offset} ${reason}`);
+}
+
+async function storedPosition(partition = 0): Promise<bigint | undefined> {
+  const [row] = await fixture.sql<{ next_offset: bigint }[]>`
+    select next_offset from fold_positions where topic = ${topic} and partition = ${partition}`;
+  return row?.next_offset;
+}
+
+describe('two folds with the same batch', () => {
+  it('apply it once when they race, and both tell the same of it', async () => {
+    const events = Array.from({ length: 40 }, (_, i) => [
+      session(`a-${i % 7}`),
+      deposit(`a-${i % 7}`, `t-${i % 13}`, i % 13),
+      placed(`a-${i % 7}`, `b-${i % 7}`, 100),
+    ]).flat();
+    const batch = batchOf(place, events, { topic });
+    const folds = [fixture.newFold(), fixture.newFold(), fixture.newFold()];
+    const emissions = await Promise.all(folds.map((fold) => foldBatch(fold, batch)));
+    for (const emission of emissions) expect(emission).toEqual(emissions[0]);
+    expect(await storedPosition()).toBe(BigInt(events.length));
+    const count = (name: string) => events.filter((event) => event.anonymous_id === name).length / 3;
+    for (const name of ['a-0', 'a-3', 'a-6']) {
+      expect(await totalsOf(fixture.sql, place, name)).toMatchObject({
+        session_count: BigInt(count(name)),
+        total_wagered: 100n,
+        bet_count: 1n,
+      });
+    }
+  });
+
+  it('let the later one, which still believes in an old position, apply nothing twice', async () => {
+    const first = batchOf(place, [session('a')], { topic });
+    const second = batchOf(place, [session('a'), deposit('a', 't', 5)], { topic, first: 1n });
+    const zombie = fixture.newFold();
+    const successor = fixture.newFold();
+    await foldBatch(zombie, first);
+    const told = await foldBatch(successor, second);
+    expect(await foldBatch(zombie, second)).toEqual(told);
+    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ session_count: 2n, total_deposited: 5n });
+  });
+
+  it('continue in the middle of a batch whose beginning was applied before', async () => {
+    const events = [session('a'), session('a'), session('a')];
+    const batch = batchOf(place, events, { topic });
+    const beginning = { ...batch, records: batch.records.slice(0, 2) };
+    await foldBatch(fixture.newFold(), beginning);
+    const emission = await foldBatch(fixture.newFold(), batch);
+    expect(emission.events).toHaveLength(3);
+    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ session_count: 3n });
+  });
+});
+
+describe('two partitions that meet', () => {
+  it('read again when the other one makes the same player first', async () => {
+    const fold = fixture.newFold();
+    const player_id = newId();
+    let folding: Promise<Emission> | undefined;
+    await fixture.sql.begin(async (tx) => {
+      const now = new Date();
+      const { tenant_id, project_id } = place;
+      await tx`insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+        values (${tenant_id}, ${project_id}, 'shared', ${player_id}, ${now})`;
+      await tx`insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+        values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', ${now}, ${now})`;
+      await tx`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        values (${tenant_id}, ${project_id}, ${player_id}, ${now}, ${now}, ${now})`;
+      folding = foldBatch(fold, batchOf(place, [deposit('shared', 't', 7)], { topic }));
+      await fixture.someoneWaits();
+    });
+    const emission = await folding;
+    expect(emission?.events.map((event) => event.player_id)).toEqual([player_id]);
+    expect(fold.overtaken).toHaveLength(1);
+    expect(await totalsOf(fixture.sql, place, 'shared')).toMatchObject({ total_deposited: 7n });
+  });
+
+  it('come to the right totals when they share bets, transactions and new players', async () => {
+    const overtaken: string[] = [];
+    for (let round = 0; round < 15; round++) {
+      const ids = Array.from({ length: 20 }, (_, i) => `bet-${round}-${i}`);
+      const name = (i: number) => `p-${round}-${i % 5}`;
+      // The same bets and deposits from both sides, in opposite order: each waits for the other, or both deadlock.
+      const one = ids.flatMap((id, i) => [placed(name(i), id, 10), deposit(name(i), `t-${round}-${i}`, 3)]);
+      const other = ids
+        .flatMap((id, i) => [settled(name(i), id, 10, 4), deposit(name(i), `t-${round}-${i}`, 3)])
+        .reverse();
+      const folds = [fixture.newFold(), fixture.newFold()];
+      const first = BigInt(round * 40);
+      const emissions = await Promise.all(
+        [one, other].map((events, partition) =>
+          foldBatch(
+            folds[partition] ?? fixture.newFold(),
+            batchOf(place, events, { topic, partition, first }),
+          ),
+        ),
+      );
+      overtaken.push(...folds.flatMap((fold) => fold.overtaken));
+      // Of each pair of deposits one is a duplicate.
+      expect(emissions.flatMap(({ events }) => events)).toHaveLength(60);
+      expect(emissions.flatMap(refused)).toEqual([]);
+      for (let i = 0; i < 5; i++) {
+        expect(await totalsOf(fixture.sql, place, name(i))).toEqual({
+          total_deposited: 12n,
+          total_wagered: 40n,
+          total_won: 16n,
+          bet_count: 4n,
+          session_count: 0n,
+        });
+      }
+    }
+    expect(overtaken.length).toBeGreaterThan(0);
+  });
+});
+
+describe('a record that cannot be folded', () => {
+  it('is refused alone when a total would exceed 64 bits, and the rest is applied', async () => {
+    const events = [
+      ...Array.from({ length: 5 }, () => session('other')),
+      deposit('rich', 't-1', LARGEST),
+      ...Array.from({ length: 6 }, () => session('rich')),
+      deposit('rich', 't-2', 1),
+      ...Array.from({ length: 4 }, () => session('other')),
+    ];
+    const batch = batchOf(place, events, { topic });
+    const emission = await foldBatch(fixture.newFold(), batch);
+    expect(refused(emission)).toEqual(['12 POISON_RECORD']);
+    expect(emission.events).toHaveLength(events.length - 1);
+    expect(await storedPosition()).toBe(BigInt(events.length));
+    expect(await totalsOf(fixture.sql, place, 'rich')).toMatchObject({
+      total_deposited: BigInt(LARGEST),
+      session_count: 6n,
+    });
+    expect(await totalsOf(fixture.sql, place, 'other')).toMatchObject({ session_count: 9n });
+    // After a crash before the emission the batch comes again.
+    const again = await foldBatch(fixture.newFold(), batch);
+    expect(refused(again)).toEqual(['12 POISON_RECORD']);
+    expect(again.events).toEqual(emission.events);
+  });
+
+  it('is refused when its amount alone exceeds 64 bits in the base currency', async () => {
+    const batch = batchOf(place, [deposit('a', 't-1', '9223372036854775808'), deposit('a', 't-2', 1)], {
+      topic,
+    });
+    const emission = await foldBatch(fixture.newFold(), batch);
+    expect(refused(emission)).toEqual(['0 AMOUNT_OUT_OF_RANGE']);
+    expect(await foldBatch(fixture.newFold(), batch)).toEqual(emission);
+    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ total_deposited: 1n });
+  });
+
+  it('is refused when it names a player of another project or of none', async () => {
+    const elsewhere = await fixture.newTenant();
+    await foldBatch(fixture.newFold(), batchOf(elsewhere, [session('a')], { topic: `${topic}-elsewhere` }));
+    const [foreign] = await fixture.sql<{ player_id: string }[]>`
+      select player_id from player_identities where tenant_id = ${elsewhere.tenant_id}`;
+    const batch = batchOf(
+      place,
+      [
+        { event: 'login', player_id: foreign?.player_id ?? '' },
+        { event: 'login', player_id: newId(), anonymous_id: 'known' },
+        session('known'),
+      ],
+      { topic },
+    );
+    const emission = await foldBatch(fixture.newFold(), batch);
+    expect(refused(emission)).toEqual(['0 UNKNOWN_PLAYER', '1 UNKNOWN_PLAYER']);
+    expect(await foldBatch(fixture.newFold(), batch)).toEqual(emission);
+    expect(await totalsOf(fixture.sql, place, 'known')).toMatchObject({ session_count: 1n });
+    expect(await totalsOf(fixture.sql, elsewhere, 'a')).toMatchObject({ session_count: 1n });
+  });
+
+  it('is refused, with whatever it has instead of an accepted event, and stops nobody', async () => {
+    const elsewhere = await fixture.newTenant();
+    const sound = batchOf(place, [session('a')]).records[0]?.value ?? '';
+    const changed = (change: (accepted: Record<string, Record<string, unknown>>) => void) => {
+      const accepted = JSON.parse(sound) as Record<string, Record<string, unknown>>;
+      change(accepted);
+      return JSON.stringify(accepted);
+    };
+    const withEvent = (event: unknown) => changed((accepted) => Object.assign(accepted, { event }));
+    const unsound = ['', 'null', '[]', '7', '"text"', '{', '{}', '{"event":null}'];
+    unsound.push(
+      withEvent(null),
+      withEvent('session_start'),
+      withEvent({ event: 'session_start' }),
+      withEvent({ event: 7, anonymous_id: 'a' }),
+      withEvent({ event: 'session_start', anonymous_id: 7 }),
+      withEvent({ event: 'session_start', anonymous_id: 'a', player_id: null }),
+      withEvent({ event: 'session_start', anonymous_id: 'a', timestamp: 'yesterday' }),
+      withEvent({ event: 'session_start', anonymous_id: 'a', timestamp: 7 }),
+      withEvent({ event: 'kyc_approved', anonymous_id: 'a', properties: null }),
+      withEvent({ event: 'kyc_approved', anonymous_id: 'a', properties: 'level' }),
+      withEvent({ event: 'kyc_approved', anonymous_id: 'a', properties: [] }),
+      withEvent(deposit('a', 't', 1.5)),
+      withEvent(deposit('a', 't', -1)),
+      withEvent(deposit('a', 't', 'much')),
+      withEvent(deposit('a', 't', '1'.repeat(60))),
+      withEvent(deposit('a', 'nul \u0000', 1)),
+      withEvent({ event: 'session_start', anonymous_id: 'nul \u0000' }),
+      withEvent({ event: 'session_start', player_id: 'not a uuid' }),
+      changed((accepted) => Object.assign(accepted, { tenant_id: 'not a uuid' })),
+      changed((accepted) => Object.assign(accepted, { project_id: 'not a uuid' })),
+      changed((accepted) => Object.assign(accepted, { tenant_id: newId() })),
+      changed((accepted) => Object.assign(accepted, { tenant_id: elsewhere.tenant_id })),
+      changed((accepted) => Object.assign(accepted, { project_id: elsewhere.project_id })),
+      changed((accepted) => Object.assign(accepted, { project_id: place.project_id.toUpperCase() })),
+      changed((accepted) => Object.assign(accepted, { received_at_ms: 'now' })),
+      changed((accepted) => Object.assign(accepted, { received_at_ms: 8_640_000_000_000_001 })),
+      changed((accepted) => Object.assign(accepted, { index: -0.5 })),
+      changed((accepted) => Object.assign(accepted, { index: 70_000, event: deposit('a', 't', 1) })),
+    );
+    const batch = batchOf(
+      place,
+      unsound.flatMap((value) => [value, session('a')]),
+      { topic },
+    );
+    const emission = await foldBatch(fixture.newFold(), batch);
+    expect(refused(emission).map((text) => text.split(' ')[0])).toEqual(unsound.map((_, i) => String(2 * i)));
+    expect(emission.events).toHaveLength(unsound.length);
+    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({
+      session_count: BigInt(unsound.length),
+      total_deposited: 0n,
+    });
+    // The same again after a crash, and without sticking.
+    const again = await foldBatch(fixture.newFold(), batch);
+    expect(refused(again).map((text) => text.split(' ')[0])).toEqual(unsound.map((_, i) => String(2 * i)));
+    expect(again.events).toEqual(emission.events);
+  });
+});
+
+describe('properties that the catalogue does not know for an event', () => {
+  it('are never taken for money', async () => {
+    const odd = { amount: 'a lot', payout: { of: 'nothing' }, currency: 7, transaction_id: 9 };
+    const events: Given[] = [
+      { event: 'bet_lost', anonymous_id: 'a', properties: { ...odd, bet_id: 'b-1' } },
+      { event: 'sport_bet_voided', anonymous_id: 'a', properties: { ...odd, bet_id: 'b-2' } },
+      { event: 'session_start', anonymous_id: 'a', properties: odd },
+      { event: 'custom_payment', anonymous_id: 'a', properties: odd },
+      {
+        event: 'deposit_confirmed',
+        anonymous_id: 'a',
+        properties: { ...deposit('a', 't', 5).properties, payout: 1.5, bet_id: 3 },
+      },
+      {
+        event: 'sport_cashout',
+        anonymous_id: 'a',
+        properties: { bet_id: 'b-3', payout: 4, currency: 'EUR', amount: 'a lot' },
+      },
+    ];
+    const emission = await foldBatch(fixture.newFold(), batchOf(place, events, { topic }));
+    expect(refused(emission)).toEqual([]);
+    expect(await totalsOf(fixture.sql, place, 'a')).toEqual({
+      total_deposited: 5n,
+      total_wagered: 0n,
+      total_won: 4n,
+      bet_count: 2n,
+      session_count: 1n,
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import { decide } from '../../../src/ledger/fold/decide.ts';
+import type { Decision } from '../../../src/ledger/fold/effects.ts';
+import {
+  anonymousIdentityKey,
+  betKey,
+  parseRecord,
+  playerIdentityKey,
+  referenceKey,
+  type FoldEvent,
+} from '../../../src/ledger/fold/fold-event.ts';
+import { conversionKey, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
+import type { Conversion } from '../../../src/ledger/money/conversion.ts';
+import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
+import { SUMS, type Sum } from '../../../src/ledger/money/totals.ts';
+import { encodeAccepted } from '../../../src/ingest/events/envelope.ts';
+import type { SentEvent } from '../../oracle/oracle.ts';
+
+export const TENANT_ID = '01900000-0000-7000-8000-00000000000a';
+export const PROJECT_ID = '01900000-0000-7000-8000-00000000000b';
+
+/** An event as the fold reads it from the log. Throws when the record is malformed. */
+export function eventAt(sent: SentEvent, offset: number): FoldEvent {
+  const stamp = {
+    ingestion_id: `01900000-0000-7000-8000-${String(offset).padStart(12, '0')}`,
+    tenant_id: TENANT_ID,
+    project_id: PROJECT_ID,
+    environment: 'dev',
+    received_at_ms: Date.UTC(2026, 5, 1),
+  };
+  const parsed = parseRecord({
+    offset: BigInt(offset),
+    key: 'any',
+    value: encodeAccepted(stamp, 0, JSON.stringify(sent)),
+  });
+  if ('event' in parsed) return parsed.event;
+  throw new Error(parsed.rejection.message);
+}
+
+/** Rates that are known in every other hour; there is none for the other currencies. */
+const CONVERSIONS: Readonly<Record<string, Omit<Conversion, 'ts_ms'>>> = {
+  USD: { rate: '0.915', is_inverse: false, from_scale: 2, to_scale: 2 },
+  ETH: { rate: '0.000333', is_inverse: true, from_scale: 18, to_scale: 2 },
+};
+const HOUR_MS = 3_600_000;
+
+function conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
+  const conversions: Snapshot['conversions'] = new Map();
+  for (const { accepted, claim, occurred_at_ms } of events) {
+    const hour = Math.floor(occurred_at_ms / HOUR_MS);
+    const conversion = CONVERSIONS[claim?.currency ?? ''];
+    if (conversion === undefined || hour % 2 === 1) continue;
+    const key = conversionKey(accepted.tenant_id, claim?.currency ?? '', occurred_at_ms);
+    conversions.set(key, { ...conversion, ts_ms: hour * HOUR_MS });
+  }
+  return conversions;
+}
+
+/** What Postgres is to the fold, in memory: decisions are made on copies and then written. */
+export class MemoryStore {
+  /** Identity key → player_id. */
+  readonly players = new Map<string, string>();
+  readonly ledger = new Map<string, LedgerRow[]>();
+  readonly bets = new Map<string, number>();
+  readonly totals = new Map<string, Record<Sum, bigint>>();
+  #ids = 0;
+
+  identify(anonymous_id: string, player_id: string): void {
+    this.players.set(anonymousIdentityKey(PROJECT_ID, anonymous_id), player_id);
+    this.players.set(playerIdentityKey(PROJECT_ID, player_id), player_id);
+  }
+
+  /** A copy: deciding changes its snapshot. */
+  snapshot(): Snapshot {
+    return {
+      players: new Map(this.players),
+      ledger: new Map([...this.ledger].map(([key, rows]) => [key, [...rows]])),
+      betRevisions: new Map(this.bets),
+      projects: new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]),
+      conversions: new Map(),
+    };
+  }
+
+  /** Decides the batch and writes its effects; throws where Postgres would find that a row has moved. */
+  fold(events: readonly FoldEvent[], partition = 0): Decision {
+    const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
+    const snapshot = { ...this.snapshot(), conversions: conversionsOf(events) };
+    const decision = decide(events, snapshot, { newId, partition });
+    const { newPlayers, ledgerRows, bets, players } = decision.effects;
+    for (const { anonymous_id, player_id } of newPlayers) this.identify(anonymous_id, player_id);
+    for (const row of ledgerRows) {
+      const key = referenceKey(PROJECT_ID, row.reference);
+      this.ledger.set(key, [...(this.ledger.get(key) ?? []), row]);
+    }
+    for (const { kind, bet_id, read_revision } of bets) {
+      const key = betKey(PROJECT_ID, kind, bet_id);
+      if (this.bets.get(key) !== read_revision) throw new Error(`bet ${bet_id} was read at another revision`);
+      this.bets.set(key, (read_revision ?? 0) + 1);
+    }
+    for (const { player_id, sums } of players) {
+      const total = this.totals.get(player_id) ?? { ...sums };
+      if (this.totals.has(player_id)) for (const sum of SUMS) total[sum] += sums[sum];
+      this.totals.set(player_id, total);
+    }
+    return decision;
+  }
+
+  /** Every player's sums by the identities that name the player. */
+  totalsByIdentity(): Map<string, Record<Sum, bigint> | undefined> {
+    const byIdentity = new Map<string, Record<Sum, bigint> | undefined>();
+    for (const [key, player_id] of this.players) {
+      if (key.startsWith('a:')) byIdentity.set(key, this.totals.get(player_id));
+    }
+    return byIdentity;
+  }
+}

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { readSnapshot } from '../../../src/ledger/fold/read-queries.ts';
+import type { SnapshotRequest } from '../../../src/ledger/fold/snapshot.ts';
+import type { Tx } from '../../../src/platform/postgres/port.ts';
+
+const PLACE = { tenant_id: crypto.randomUUID(), project_id: crypto.randomUUID() };
+
+/** The texts of what is asked for, in order. */
+async function askedFor(request: SnapshotRequest): Promise<string[]> {
+  const asked: string[] = [];
+  const statement = (texts: TemplateStringsArray) => {
+    asked.push(texts.join('?'));
+    const rows = Promise.resolve([]);
+    return Object.assign(rows, { values: () => rows });
+  };
+  await readSnapshot(Object.assign(statement, { unsafe: () => '' }) as unknown as Tx, request);
+  return asked;
+}
+
+const NOTHING: SnapshotRequest = {
+  projects: [PLACE],
+  anonymous: [],
+  players: [],
+  references: [],
+  bets: [],
+  conversions: [],
+};
+
+it('reads revisions of bets before their ledger rows, so that a commit in between is noticed', async () => {
+  const asked = await askedFor({
+    ...NOTHING,
+    references: [{ ...PLACE, reference: 'b' }],
+    bets: [{ ...PLACE, kind: 'casino', bet_id: 'b' }],
+  });
+  const revisions = asked.findIndex((text) => text.includes('from bets'));
+  const rows = asked.findIndex((text) => text.includes('from ledger'));
+  expect(revisions).toBeGreaterThanOrEqual(0);
+  expect(rows).toBeGreaterThan(revisions);
+});
+
+it('has a transaction id before it reads rates, so that fx-restater waits for it', async () => {
+  const { tenant_id } = PLACE;
+  const asked = await askedFor({
+    ...NOTHING,
+    conversions: [{ tenant_id, currency: 'SEK', occurred_at_ms: 0 }],
+  });
+  const id = asked.findIndex((text) => text.includes('pg_current_xact_id()'));
+  const rates = asked.findIndex((text) => text.includes('rate_at('));
+  expect(id).toBeGreaterThanOrEqual(0);
+  expect(rates).toBeGreaterThan(id);
+});

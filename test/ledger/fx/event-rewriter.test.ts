@@ -1,0 +1,343 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { startAnalyticsSink } from '../../../processors/analytics-sink/index.ts';
+import { rewriteOnce, startEventRewriter } from '../../../processors/event-rewriter/index.ts';
+import { ROLES, type Role } from '../../../src/config.ts';
+import type { LogConsumer } from '../../../src/platform/event-log/port.ts';
+import {
+  eventually,
+  folded,
+  startTestService,
+  sunk,
+  type TestService,
+  type TestTenant,
+} from '../../engines/embedded.ts';
+
+const HOUR_MS = 3_600_000;
+
+let service: TestService;
+let sink: LogConsumer;
+let tenant: TestTenant;
+beforeAll(async () => {
+  // The rewriter is called by hand, and a test has the sink stand still.
+  const byHand = new Set<Role>(['event-rewriter', 'analytics-sink']);
+  service = await startTestService({ roles: new Set(ROLES.filter((role) => !byHand.has(role))) });
+  sink = await startAnalyticsSink(service.platform);
+});
+afterAll(async () => {
+  await sink.close();
+  await service.close();
+});
+beforeEach(async () => {
+  tenant = await service.newTenant();
+});
+
+interface Sent {
+  event: string;
+  anonymous_id: string;
+  timestamp: string;
+  properties: Record<string, unknown>;
+}
+
+function deposit(transaction_id: string, amount: number, currency: string, timestamp: string): Sent {
+  const properties = { amount, currency, transaction_id, payment_method: 'card', note: 'é "\\ 😀' };
+  return { event: 'deposit_confirmed', anonymous_id: 'a', timestamp, properties };
+}
+
+/** Sends the events and resolves when ClickHouse has them. */
+async function send(events: readonly Sent[]): Promise<void> {
+  await post(events);
+  await sunk(service.platform);
+}
+
+async function post(events: readonly Sent[]): Promise<void> {
+  for (let next = 0; next < events.length; next += 100) {
+    const part = events.slice(next, next + 100);
+    const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ events: part }),
+    });
+    expect(await response.json()).toMatchObject({ data: { accepted: part.length } });
+  }
+}
+
+/** Sets what a Swedish krona is worth from 1900 on, and waits for the ledger to say so. */
+async function setRate(rate: string): Promise<void> {
+  const { service: sql } = service.platform.postgres;
+  await sql`
+    insert into fx_rates (tenant_id, base, quote, ts, rate)
+    values (${tenant.tenant_id}, 'SEK', 'EUR', '1900-01-01 00:00+00', ${rate})
+    on conflict (tenant_id, base, quote, ts) do update set rate = excluded.rate`;
+  await restated();
+}
+
+async function restated(): Promise<void> {
+  await eventually('the ledger is restated', async () => {
+    const { service: sql } = service.platform.postgres;
+    const rows = await sql`select from fx_rate_changes where tenant_id = ${tenant.tenant_id}`;
+    return rows.length === 0 ? true : undefined;
+  });
+}
+
+interface Event {
+  id: string;
+  at_ms: string;
+  received_ms: string;
+  player_id: string;
+  base_amount: string | null;
+  base_payout: string | null;
+  properties: string;
+}
+
+/** The events as queries see them; both orders must say the same, and each event be there once. */
+async function eventsInClickHouse(): Promise<Event[]> {
+  const read = (table: string) =>
+    service.platform.clickhouse.query<Event>(
+      `select if(JSONHas(properties, 'bet_id'), JSONExtractString(properties, 'bet_id') || ' ' || event,
+          JSONExtractString(properties, 'transaction_id')) as id,
+        toUnixTimestamp64Milli(occurred_at) as at_ms, toUnixTimestamp64Milli(received_at) as received_ms,
+        player_id, base_amount, base_payout, properties
+      from ${table} final where tenant_id = {tenant_id:UUID} order by id`,
+      { tenant_id: tenant.tenant_id },
+    );
+  const [events, by_player] = await Promise.all([read('events'), read('events_by_player')]);
+  expect(by_player).toEqual(events);
+  expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+  return events;
+}
+
+async function rewriteAll(): Promise<void> {
+  while (await rewriteOnce(service.platform));
+  const { service: sql } = service.platform.postgres;
+  expect(await sql`select from event_corrections`).toHaveLength(0);
+}
+
+const bet = (event: string, timestamp: string, properties: Record<string, unknown>): Sent => ({
+  event,
+  anonymous_id: 'a',
+  timestamp,
+  properties: { bet_id: 'b', currency: 'SEK', ...properties },
+});
+
+it('gives corrected events their new amounts and leaves everything else of them as it was', async () => {
+  const game = { game_id: 'g', game_category: 'slots' };
+  const now = new Date().toISOString();
+  await send([
+    deposit('sek', 1_000, 'SEK', now),
+    deposit('eur', 1_000, 'EUR', now),
+    deposit('usd', 1_000, 'USD', now),
+    bet('bet_placed', now, { amount: 300, ...game }),
+    bet('bet_settled', now, { amount: 300, payout: 50, outcome: 'won', ...game }),
+  ]);
+  const before = await eventsInClickHouse();
+  expect(before.map(({ base_amount }) => base_amount)).toEqual([null, null, '1000', null, null]);
+  for (const [rate, sek, stake, payout] of [
+    ['0.1', '100', '30', '5'],
+    ['0.3', '300', '90', '15'],
+  ]) {
+    await setRate(rate ?? '');
+    await rewriteAll();
+    const amounts = [stake, stake, '1000', sek, null];
+    const payouts = [null, payout, null, null, null];
+    expect(await eventsInClickHouse()).toEqual(
+      before.map((event, i) => ({ ...event, base_amount: amounts[i], base_payout: payouts[i] })),
+    );
+  }
+  // A rate that is taken back takes the amounts with it.
+  await service.platform.postgres.service`delete from fx_rates where tenant_id = ${tenant.tenant_id}`;
+  await restated();
+  await rewriteAll();
+  expect(await eventsInClickHouse()).toEqual(before);
+});
+
+it('keeps the time of events from long ago', async () => {
+  const times = [
+    '1900-01-01T00:00:00.001Z',
+    '1969-12-31T23:59:59.999Z',
+    '1970-01-01T00:00:00.000Z',
+    '1970-01-01T00:00:00.007Z',
+    '1999-12-31T23:59:59.123Z',
+    '2001-09-09T01:46:39.999Z',
+    '2001-09-09T01:46:40.000Z',
+    '2026-03-01T12:00:00.500Z',
+  ];
+  await send(times.map((time, i) => deposit(`t-${i}`, 1_000, 'SEK', time)));
+  const before = await eventsInClickHouse();
+  expect(before.map(({ at_ms }) => Number(at_ms))).toEqual(times.map((time) => Date.parse(time)));
+  await setRate('0.1');
+  await rewriteAll();
+  expect(await eventsInClickHouse()).toEqual(before.map((event) => ({ ...event, base_amount: '100' })));
+});
+
+it('changes nothing when a batch is repeated after a crash', async () => {
+  const now = new Date().toISOString();
+  const events = Array.from({ length: 30 }, (_, i) => deposit(`t-${i}`, 10 * (i + 1), 'SEK', now));
+  await send(events);
+  await setRate('0.1');
+  // What was to be corrected is forgotten last: a rewriter that dies before that leaves it to the next one.
+  const { platform } = service;
+  const { service: sql } = platform.postgres;
+  const dying = new Proxy(sql, {
+    apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+      if (args[0].join('').includes('delete from event_corrections')) throw new Error('the process died');
+      return Reflect.apply(target as (...all: unknown[]) => unknown, self, args);
+    },
+  });
+  await expect(
+    rewriteOnce({ ...platform, postgres: { ...platform.postgres, service: dying } }),
+  ).rejects.toThrow('died');
+  const corrected = await eventsInClickHouse();
+  expect(corrected.map(({ base_amount }) => Number(base_amount)).sort((a, b) => a - b)).toEqual(
+    events.map((_, i) => i + 1),
+  );
+  expect(await sql`select from event_corrections`).toHaveLength(30);
+  await rewriteAll();
+  expect(await eventsInClickHouse()).toEqual(corrected);
+  // Nor when the sink writes the event once more as it was at first: the later revision holds.
+  await platform.clickhouse.command(
+    `insert into events
+     select tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
+       cast(null, 'Nullable(Int64)'), cast(null, 'Nullable(Int64)'), properties, 0
+     from events final where tenant_id = {tenant_id:UUID}`,
+    { tenant_id: tenant.tenant_id },
+  );
+  expect(await eventsInClickHouse()).toEqual(corrected);
+});
+
+it('corrects more events than one batch holds, and one that was restated twice in between once', async () => {
+  const now = new Date(Date.now() - HOUR_MS).toISOString();
+  const events = Array.from({ length: 1_100 }, (_, i) => deposit(`t-${i}`, 1_000 + i, 'SEK', now));
+  await send(events);
+  await setRate('0.5');
+  await setRate('2');
+  await rewriteAll();
+  const amounts = (await eventsInClickHouse()).map(({ base_amount }) => Number(base_amount));
+  expect(amounts.sort((a, b) => a - b)).toEqual(events.map((_, i) => 2 * (1_000 + i)));
+});
+
+it('waits for events that are still on their way to ClickHouse', async () => {
+  await sink.close();
+  const { platform } = service;
+  await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
+  await folded(platform);
+  await setRate('0.1');
+  const { metrics } = platform;
+  const corrected = async () => (await metrics.eventsCorrected.get()).values[0]?.value;
+  const before = await corrected();
+  let is_done = false;
+  const rewriting = rewriteOnce(platform).finally(() => (is_done = true));
+  await eventually('the rewriter asks how far the sink is', async () => (is_done ? true : isRewriting()));
+  sink = await startAnalyticsSink(platform);
+  expect(await rewriting).toBe(true);
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
+  expect(await corrected()).toBe((before ?? 0) + 1);
+});
+
+it('does not wait for a sink that has ended before it', async () => {
+  await sink.close();
+  const { platform } = service;
+  await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
+  await folded(platform);
+  await setRate('0.1');
+  const rewriter = startEventRewriter(platform);
+  await eventually('the rewriter waits for the sink', isRewriting);
+  const closing_ms = Date.now();
+  await rewriter.close();
+  expect(Date.now() - closing_ms).toBeLessThan(5_000);
+  sink = await startAnalyticsSink(platform);
+  await rewriteAll();
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
+});
+
+/** Whether a rewriter is in its transaction. */
+async function isRewriting(): Promise<true | undefined> {
+  const { service: sql } = service.platform.postgres;
+  const rows =
+    await sql`select from pg_locks where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
+  return rows.length > 0 ? true : undefined;
+}
+
+/** Says that the device belongs to the one player whom the operator knows; others of it are merged into that one. */
+async function identify(anonymous_id: string): Promise<{ player_id: string; merged_player_ids: string[] }> {
+  const response = await fetch(`${service.base_url}/v1/players/identify`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ anonymous_id, external_id: 'x' }),
+  });
+  return ((await response.json()) as { data: { player_id: string; merged_player_ids: string[] } }).data;
+}
+
+it('corrects events also while merged players cannot be aliased', async () => {
+  const now = new Date().toISOString();
+  await send([
+    deposit('gone', 1_000, 'SEK', now),
+    { ...deposit('stays', 2_000, 'SEK', now), anonymous_id: 'b' },
+  ]);
+  await identify('b');
+  await identify('a');
+  await setRate('0.1');
+  const { platform } = service;
+  const clickhouse = {
+    ...platform.clickhouse,
+    command: async (sql: string) => {
+      if (sql.includes('reload dictionary')) throw new Error('no such user');
+    },
+  };
+  const rewrite = () => rewriteOnce({ ...platform, clickhouse });
+  expect(await rewrite()).toBe(true);
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100', '200']);
+  await expect(rewrite()).rejects.toThrow('no such user');
+  await rewriteAll();
+});
+
+it('corrects events of a player who was merged, before and after they carry the survivor’s id', async () => {
+  const now = new Date().toISOString();
+  await send([
+    deposit('gone', 1_000, 'SEK', now),
+    { ...deposit('stays', 2_000, 'SEK', now), anonymous_id: 'b' },
+  ]);
+  const { player_id } = await identify('b');
+  const { merged_player_ids } = await identify('a');
+  expect(merged_player_ids).toHaveLength(1);
+  const read = async () =>
+    (await eventsInClickHouse()).map((event) => [event.id, event.player_id, event.base_amount]);
+  await setRate('0.1');
+  await rewriteOnce(service.platform);
+  expect(await read()).toEqual([
+    ['gone', merged_player_ids[0], '100'],
+    ['stays', player_id, '200'],
+  ]);
+  await setRate('0.2');
+  await rewriteOnce(service.platform, 0);
+  await rewriteAll();
+  expect(await read()).toEqual([
+    ['gone', player_id, '200'],
+    ['stays', player_id, '400'],
+  ]);
+  await setRate('0.3');
+  await rewriteAll();
+  expect(await read()).toEqual([
+    ['gone', player_id, '300'],
+    ['stays', player_id, '600'],
+  ]);
+});
+
+it('forgets an alias also when its clock is behind that of the rewriter who wrote it', async () => {
+  const now = new Date().toISOString();
+  await send([
+    deposit('gone', 1_000, 'EUR', now),
+    { ...deposit('stays', 2_000, 'EUR', now), anonymous_id: 'b' },
+  ]);
+  await identify('b');
+  await identify('a');
+  const { platform } = service;
+  const aliases = () =>
+    platform.clickhouse.query('select * from player_aliases final where tenant_id = {tenant_id:UUID}', {
+      tenant_id: tenant.tenant_id,
+    });
+  await rewriteOnce(platform);
+  expect(await aliases()).toHaveLength(1);
+  const behind = { now_ms: () => platform.clock.now_ms() - 60_000 };
+  await rewriteOnce({ ...platform, clock: behind }, 0);
+  expect(await aliases()).toEqual([]);
+});

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openFixture, type Answer, type Fixture } from '../../http/api-fixture.ts';
+import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
+
+// Rates from providers that speak Frankfurter's and CoinGecko's protocols, down to what lies in storage.
+
+const DATE = '2026-02-27';
+const FIAT_TS = '2026-02-27 00:00:00+00';
+/** 2026-02-28T13:47:11Z. */
+const UPDATED_AT = 1_772_286_431;
+const CRYPTO_TS = '2026-02-28 13:00:00+00';
+
+let fixture: Fixture;
+let fiat: TestServer;
+let crypto: TestServer;
+
+beforeAll(async () => {
+  fiat = await startServer(json('{}'));
+  crypto = await startServer(json('{}'));
+  fixture = await openFixture({ FX_FIAT_URL: `${fiat.url}/`, FX_CRYPTO_URL: `${crypto.url}/below/` });
+});
+afterAll(async () => {
+  await fixture.close();
+  await Promise.all([fiat.close(), crypto.close()]);
+});
+beforeEach(async () => {
+  const sql = fixture.platform.postgres.service;
+  // A fetch is for every tenant: those of other tests need nothing.
+  await sql`delete from fx_rates`;
+  await sql`update currencies set is_active = false`;
+  for (const server of [fiat, crypto]) server.requests.splice(0);
+  fiat.handle = frankfurter(DATE, { EUR: { SEK: '11.0234', USD: '1.1000' } });
+  crypto.handle = coingecko(UPDATED_AT, { bitcoin: { eur: '57000.12' } });
+});
+
+/** A tenant of which only these currencies are active. */
+async function newTenant(base_currency: string, active: string[]): Promise<string> {
+  const request = { name: 'T', base_currency, project_name: 'P', admin_user_id: `of-${base_currency}` };
+  const { body } = await fixture.internal('/v1/internal/tenants', request);
+  const tenant_id = String(body.data['tenant_id']);
+  const sql = fixture.platform.postgres.service;
+  await sql`update currencies set is_active = code = any(string_to_array(${active.join()}, ',')) where tenant_id = ${tenant_id}`;
+  return tenant_id;
+}
+
+const fetchRates = (body: object = {}): Promise<Answer> => fixture.internal('/v1/internal/fx-fetch', body);
+
+async function stored(tenant_id: string): Promise<string[]> {
+  const rows = await fixture.platform.postgres.service<{ text: string }[]>`
+    select concat_ws(' ', base, quote, rate::text, ts::text, source) as text from fx_rates
+    where tenant_id = ${tenant_id} order by base collate "C", quote collate "C", ts`;
+  return rows.map(({ text }) => text);
+}
+
+async function tenantCount(): Promise<number> {
+  const [row] = await fixture.platform.postgres.service<
+    { n: number }[]
+  >`select count(*)::int as n from tenants`;
+  return row?.n ?? 0;
+}
+
+describe('a fetch', () => {
+  it('asks once per base currency for what its tenants need, and stores every digit', async () => {
+    const one = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
+    const two = await newTenant('EUR', ['EUR', 'USD', 'ETH']);
+    const dollar = await newTenant('USD', ['USD', 'KWD', 'DOGE', 'BTC']);
+    const idle = await newTenant('GBP', ['GBP']);
+    const SEK = '11.02340000000000000000000000000000000001';
+    fiat.handle = frankfurter(DATE, {
+      EUR: { SEK, USD: '1.1', GBP: '0.85' },
+      USD: { KWD: '3.1e-1', EUR: '0.9' },
+    });
+    crypto.handle = coingecko(UPDATED_AT, {
+      bitcoin: { eur: '57000.12', usd: '62000' },
+      ethereum: { eur: '3000.5', usd: '3300' },
+      dogecoin: { eur: '0.1', usd: '8.123456789012345678e-2' },
+    });
+    const { status, body } = await fetchRates();
+    expect(status).toBe(200);
+    expect(body.data).toEqual({ upserted: 7, tenants: await tenantCount(), failures: [] });
+    expect(fiat.requests.toSorted()).toEqual([
+      '/v1/latest?base=EUR&symbols=SEK,USD',
+      '/v1/latest?base=USD&symbols=KWD',
+    ]);
+    expect(crypto.requests).toEqual([
+      '/below/api/v3/simple/price?ids=bitcoin,dogecoin,ethereum&vs_currencies=eur,usd&include_last_updated_at=true',
+    ]);
+    expect(await stored(one)).toEqual([
+      `BTC EUR 57000.12 ${CRYPTO_TS} coingecko`,
+      `EUR SEK ${SEK} ${FIAT_TS} frankfurter`,
+    ]);
+    expect(await stored(two)).toEqual([
+      `ETH EUR 3000.5 ${CRYPTO_TS} coingecko`,
+      `EUR USD 1.1 ${FIAT_TS} frankfurter`,
+    ]);
+    expect(await stored(dollar)).toEqual([
+      `BTC USD 62000 ${CRYPTO_TS} coingecko`,
+      `DOGE USD 0.08123456789012345678 ${CRYPTO_TS} coingecko`,
+      `USD KWD 0.31 ${FIAT_TS} frankfurter`,
+    ]);
+    expect(await stored(idle)).toEqual([]);
+  });
+
+  it('prices fiat in crypto for a tenant whose base is a crypto currency', async () => {
+    const tenant = await newTenant('BTC', ['BTC', 'LTC', 'EUR', 'SEK']);
+    crypto.handle = coingecko(UPDATED_AT, {
+      bitcoin: { btc: '1', eur: '57000.12', sek: '630000' },
+      litecoin: { btc: '0.0012', eur: '70', sek: '770' },
+    });
+    expect((await fetchRates()).body.data).toMatchObject({ upserted: 3, failures: [] });
+    expect(fiat.requests).toEqual([]);
+    expect(crypto.requests[0]).toContain('?ids=bitcoin,litecoin&vs_currencies=btc,eur,sek&');
+    expect(await stored(tenant)).toEqual([
+      `BTC EUR 57000.12 ${CRYPTO_TS} coingecko`,
+      `BTC SEK 630000 ${CRYPTO_TS} coingecko`,
+      `LTC BTC 0.0012 ${CRYPTO_TS} coingecko`,
+    ]);
+  });
+
+  it('updates rows that are there, and adds those of a later time', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
+    const first = await fetchRates();
+    expect((await fetchRates()).body.data).toEqual(first.body.data);
+    expect(await stored(tenant)).toHaveLength(2);
+
+    const sql = fixture.platform.postgres.service;
+    await sql`update fx_rates set source = 'manual' where tenant_id = ${tenant} and base = 'BTC'`;
+    fiat.handle = frankfurter(DATE, { EUR: { SEK: '11.5' } });
+    crypto.handle = coingecko(UPDATED_AT + 60, { bitcoin: { eur: '58000' } });
+    expect((await fetchRates()).body.data).toMatchObject({ upserted: 2 });
+    expect(await stored(tenant)).toEqual([
+      `BTC EUR 58000 ${CRYPTO_TS} coingecko`,
+      `EUR SEK 11.5 ${FIAT_TS} frankfurter`,
+    ]);
+    crypto.handle = coingecko(UPDATED_AT + 3_600, { bitcoin: { eur: '59000' } });
+    await fetchRates();
+    expect(await stored(tenant)).toHaveLength(3);
+  });
+
+  it('may be for one kind, and for one tenant', async () => {
+    const one = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
+    const two = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
+    expect((await fetchRates({ kinds: ['fiat', 'fiat'] })).body.data).toMatchObject({ upserted: 2 });
+    expect(crypto.requests).toEqual([]);
+    const { body } = await fetchRates({ kinds: ['crypto'], tenant_id: two });
+    expect(body.data).toEqual({ upserted: 1, tenants: 1, failures: [] });
+    expect([(await stored(one)).length, (await stored(two)).length]).toEqual([1, 2]);
+
+    const unknown = await fetchRates({ tenant_id: '00000000-0000-4000-8000-000000000000' });
+    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TENANT_NOT_FOUND']);
+    for (const body of [{ kinds: [] }, { kinds: ['gold'] }, { tenant_id: 'x' }, { what: 1 }]) {
+      expect((await fetchRates(body)).body.error.code).toBe('VALIDATION_ERROR');
+    }
+  });
+
+  it('goes without what a provider does not have', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'KWD', 'BTC', 'ETH', 'LTC']);
+    crypto.handle = json(
+      `{"bitcoin":{"eur":57000,"last_updated_at":${UPDATED_AT}},"ethereum":{},"litecoin":{"eur":null}}`,
+    );
+    expect((await fetchRates()).body.data).toMatchObject({ upserted: 2, failures: [] });
+    expect(await stored(tenant)).toEqual([
+      `BTC EUR 57000 ${CRYPTO_TS} coingecko`,
+      `EUR SEK 11.0234 ${FIAT_TS} frankfurter`,
+    ]);
+  });
+});
+
+describe('a provider that fails', () => {
+  const broken = (text: string) => json(text);
+  const tomorrow = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const price = (text: string) => `{"bitcoin":{"eur":${text},"last_updated_at":${UPDATED_AT}}}`;
+
+  it.each([
+    ['another base', `{"base":"USD","date":"${DATE}","rates":{"SEK":11}}`, 'is for USD'],
+    ['no base', `{"date":"${DATE}","rates":{"SEK":11}}`, 'malformed'],
+    ['no rates', `{"base":"EUR","date":"${DATE}"}`, 'malformed'],
+    ['no date', `{"base":"EUR","rates":{"SEK":11}}`, 'malformed'],
+    ['a date that is none', '{"base":"EUR","date":"2026-02-30","rates":{"SEK":11}}', 'malformed'],
+    ['a date to come', `{"base":"EUR","date":"${tomorrow(3)}","rates":{"SEK":11}}`, 'future'],
+    ['a rate of 0', `{"base":"EUR","date":"${DATE}","rates":{"SEK":0,"USD":1.1}}`, '0 is no rate'],
+    ['a negative rate', `{"base":"EUR","date":"${DATE}","rates":{"USD":1.1,"SEK":-1}}`, '-1 is no rate'],
+    ['no number', `{"base":"EUR","date":"${DATE}","rates":{"SEK":"11"}}`, 'malformed'],
+    ['NaN', `{"base":"EUR","date":"${DATE}","rates":{"SEK":NaN}}`, 'not answered with JSON'],
+    ['a code nobody asked for', `{"base":"EUR","date":"${DATE}","rates":{"SEK":11,"XXX":1}}`, 'XXX'],
+    [
+      'two rates of one code',
+      `{"base":"EUR","date":"${DATE}","rates":{"SEK":11,"SEK":12}}`,
+      'not answered with JSON',
+    ],
+    ['a list', '[]', 'malformed'],
+  ])('at fiat with %s leaves no rate of its answer', async (_what, text, message) => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'USD', 'BTC']);
+    fiat.handle = broken(text);
+    const { body } = await fetchRates();
+    expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'frankfurter' }] });
+    expect(JSON.stringify(body.data['failures'])).toContain(message);
+    expect(JSON.stringify(body.data['failures'])).toContain(`${fiat.url}/v1/latest?base=EUR`);
+    expect(await stored(tenant)).toEqual([`BTC EUR 57000.12 ${CRYPTO_TS} coingecko`]);
+  });
+
+  it.each([
+    ['a price of 0', price('0'), '0 is no price'],
+    ['a negative price', price('-5'), '-5 is no price'],
+    ['a price beyond all bounds', price('1e300'), '1e300 is no price'],
+    ['no number', price('"57000"'), 'malformed'],
+    ['no time', '{"bitcoin":{"eur":57000}}', 'last_updated_at'],
+    ['a time that is none', '{"bitcoin":{"eur":57000,"last_updated_at":1.5}}', 'last_updated_at'],
+    ['a time to come', '{"bitcoin":{"eur":57000,"last_updated_at":99999999999}}', 'last_updated_at'],
+    ['a coin nobody asked for', `{"doge":{"eur":1,"last_updated_at":${UPDATED_AT}}}`, 'doge'],
+    ['a currency nobody asked for', `{"bitcoin":{"eur":1,"sek":2,"last_updated_at":${UPDATED_AT}}}`, 'sek'],
+    ['a list', '[]', 'malformed'],
+  ])('at crypto with %s leaves no rate of its answer', async (_what, text, message) => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'BTC', 'ETH']);
+    crypto.handle = broken(text);
+    const { body } = await fetchRates();
+    expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'coingecko' }] });
+    expect(JSON.stringify(body.data['failures'])).toContain(message);
+    expect(await stored(tenant)).toEqual([`EUR SEK 11.0234 ${FIAT_TS} frankfurter`]);
+  });
+
+  it('at one base currency does not keep the others waiting; one that is down is not asked again', async () => {
+    const refused = await newTenant('KES', ['KES', 'SEK']);
+    const known = await newTenant('EUR', ['EUR', 'SEK']);
+    const answer = fiat.handle;
+    fiat.handle = (...call) => (call[2].get('base') === 'KES' ? json('{}', 403)(...call) : answer(...call));
+    const { body } = await fetchRates({ kinds: ['fiat'] });
+    expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'frankfurter' }] });
+    expect(JSON.stringify(body.data['failures'])).toContain('base=KES&symbols=SEK was answered with 403');
+    expect([await stored(refused), (await stored(known)).length]).toEqual([[], 1]);
+
+    fiat.requests.splice(0);
+    fiat.handle = (_request, response) => response.writeHead(503, { 'retry-after': '3600' }).end();
+    expect((await fetchRates({ kinds: ['fiat'] })).body.data['failures']).toHaveLength(1);
+    expect(fiat.requests).toHaveLength(1);
+  });
+});
+
+it.each([400, 404, 422])(
+  'a base currency that the provider answers with %i has no rates there',
+  async (status) => {
+    const unknown = await newTenant('KES', ['KES', 'SEK']);
+    const known = await newTenant('EUR', ['EUR', 'SEK']);
+    const answer = fiat.handle;
+    fiat.handle = (...call) =>
+      call[2].get('base') === 'KES' ? json('{}', status)(...call) : answer(...call);
+    expect((await fetchRates({ kinds: ['fiat'] })).body.data).toMatchObject({ upserted: 1, failures: [] });
+    expect([await stored(unknown), (await stored(known)).length]).toEqual([[], 1]);
+  },
+);

@@ -1,0 +1,171 @@
+import type { RateChange } from '../../../src/ledger/fx/restate-queries.ts';
+import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { createMetrics } from '../../../src/platform/metrics.ts';
+import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { batchOf, type FoldFixture, type Given, type Place } from '../fold/fold-fixture.ts';
+
+/** When the events happen, unless a test says otherwise. */
+export const AT = Date.UTC(2026, 2, 1, 12);
+export const HOUR_MS = 3_600_000;
+
+/** What a restater of one process runs on. */
+export function restaterOn(sql: Db) {
+  const logger = createLogger('silent');
+  return { sql, postgres: { service: sql }, clock: systemClock, logger, metrics: createMetrics() };
+}
+
+const open = new Set<() => void>();
+
+/** Ends what a test that failed has left open, lest the next one waits for it. */
+export function endTransactions(): void {
+  for (const end of open) end();
+}
+
+/** A transaction of the service role that stays open until it is told to end. */
+export async function openTransaction(
+  sql: Db,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<{ commit(): Promise<void> }> {
+  let end = () => undefined as void;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  open.add(end);
+  let done: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((opened, failed) => {
+    done = sql.begin(async (tx) => {
+      await work(tx);
+      opened();
+      await ended;
+    });
+    done.catch(failed);
+  });
+  return {
+    async commit() {
+      end();
+      open.delete(end);
+      await done;
+    },
+  };
+}
+
+/**
+ * Keeps everybody from writing a table and from locking its rows, without a transaction id that somebody might wait
+ * for.
+ */
+export async function stopWriters(sql: Db, table: string): Promise<{ commit(): Promise<void> }> {
+  return openTransaction(sql, (tx) => tx`lock table ${tx(table)} in exclusive mode`);
+}
+
+/** `pair`: base/quote. */
+export async function insertRate(
+  sql: Tx,
+  { tenant_id }: { tenant_id: string },
+  pair: string,
+  rate: string,
+  ts_ms = AT,
+): Promise<void> {
+  const [base = '', quote = ''] = pair.split('/');
+  await sql`
+    insert into fx_rates (tenant_id, base, quote, ts, rate)
+    values (${tenant_id}, ${base}, ${quote}, ${new Date(ts_ms)}, ${rate})`;
+}
+
+export async function changesOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<RateChange[]> {
+  return sql<RateChange[]>`
+    select tenant_id, change_id, base, quote, ts::text from fx_rate_changes where tenant_id = ${tenant_id}
+    order by change_id`;
+}
+
+export function deposit(
+  anonymous_id: string,
+  transaction_id: string,
+  amount: number | string,
+  currency: string,
+  at_ms = AT,
+): Given {
+  const properties = { amount, currency, transaction_id, payment_method: 'card' };
+  return { event: 'deposit_confirmed', anonymous_id, timestamp: new Date(at_ms).toISOString(), properties };
+}
+
+function game(bet_id: string, amount: number, currency: string) {
+  return { bet_id, amount, currency, game_id: 'g', game_category: 'slots' };
+}
+
+export function placed(anonymous_id: string, bet_id: string, amount: number, currency: string): Given {
+  const timestamp = new Date(AT).toISOString();
+  return { event: 'bet_placed', anonymous_id, timestamp, properties: game(bet_id, amount, currency) };
+}
+
+export function settled(
+  anonymous_id: string,
+  bet_id: string,
+  amount: number,
+  payout: number,
+  currency: string,
+): Given {
+  const timestamp = new Date(AT).toISOString();
+  const properties = { ...game(bet_id, amount, currency), payout, outcome: 'won' };
+  return { event: 'bet_settled', anonymous_id, timestamp, properties };
+}
+
+/** Folds the events as a partition of their own. */
+export async function foldAll(
+  fixture: FoldFixture,
+  place: Place,
+  events: readonly Given[],
+  topic = crypto.randomUUID() as string,
+): Promise<void> {
+  await foldBatch(fixture.newFold(), batchOf(place, events, { topic }));
+}
+
+interface MoneyTotals {
+  deposited: bigint;
+  wagered: bigint;
+  won: bigint;
+  bets: bigint;
+  pending: bigint;
+}
+
+/** The totals of whoever the anonymous_id names, the survivor of a merge included. */
+export async function totalsOf(
+  sql: Tx,
+  place: Place,
+  anonymous_id: string,
+): Promise<MoneyTotals | undefined> {
+  const [row] = await sql<MoneyTotals[]>`
+    select t.total_deposited as deposited, t.total_wagered as wagered, t.total_won as won, t.bet_count as bets,
+      t.pending_conversions as pending
+    from player_identities i join player_totals t using (tenant_id, project_id, player_id)
+    where i.tenant_id = ${place.tenant_id} and i.project_id = ${place.project_id} and i.anonymous_id = ${anonymous_id}`;
+  return row;
+}
+
+export interface LedgerEntry {
+  reference: string;
+  event: string;
+  base_amount: bigint | null;
+  base_payout: bigint | null;
+  rate: string | null;
+}
+
+export async function ledgerOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<LedgerEntry[]> {
+  return sql<LedgerEntry[]>`
+    select reference, event::text, base_amount, base_payout, rate::text from ledger where tenant_id = ${tenant_id}
+    order by reference collate "C", event`;
+}
+
+/** What rows said before, oldest first. */
+export async function adjustmentsOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<LedgerEntry[]> {
+  return sql<LedgerEntry[]>`
+    select reference, event::text, base_amount, base_payout, rate::text from ledger_adjustments
+    where tenant_id = ${tenant_id} order by adjustment_id`;
+}
+
+/** Sums over all players of a tenant: merges do not change them. */
+export async function depositedBy(sql: Tx, { tenant_id }: { tenant_id: string }) {
+  const [row] = await sql<{ deposited: string; pending: string }[]>`
+    select sum(total_deposited)::text as deposited, sum(pending_conversions)::text as pending
+    from player_totals where tenant_id = ${tenant_id}`;
+  return row;
+}

@@ -1,0 +1,247 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { restateOnce } from '../../../processors/fx-restater/index.ts';
+import { readRateChanges, type RateChange } from '../../../src/ledger/fx/restate-queries.ts';
+import { applyRateChange } from '../../../src/ledger/fx/restate.ts';
+import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
+import { mergePlayer, type MergePair } from '../../../src/players/identity/merge-queries.ts';
+import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { eventually } from '../../engines/embedded.ts';
+import { batchOf, openFoldFixture, type FoldFixture, type Place } from '../fold/fold-fixture.ts';
+import {
+  adjustmentsOf,
+  changesOf,
+  deposit,
+  endTransactions,
+  foldAll,
+  insertRate,
+  ledgerOf,
+  openTransaction,
+  placed,
+  restaterOn,
+  settled,
+  stopWriters,
+  totalsOf,
+} from './restate-fixture.ts';
+
+let fixture: FoldFixture;
+let sql: Db;
+let place: Place;
+let topic: string;
+beforeAll(async () => {
+  fixture = await openFoldFixture();
+  sql = fixture.sql;
+});
+afterAll(() => fixture.close());
+beforeEach(async () => {
+  place = await fixture.newTenant();
+  topic = place.project_id;
+});
+afterEach(endTransactions);
+
+/** The pool, and how often it was asked for the oldest transaction under way. */
+function countingHorizons(db: Db): { counted: Db; horizons: () => number } {
+  let horizons = 0;
+  const counted = new Proxy(db, {
+    apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
+      if (args[0].join('').includes('pg_snapshot_xmin')) horizons++;
+      return Reflect.apply(target as (...all: unknown[]) => unknown, self, args);
+    },
+  });
+  return { counted, horizons: () => horizons };
+}
+
+describe('a rate that is committed while a fold that read without it is under way', () => {
+  it.each([
+    ['began before the fold', true],
+    ['began after the fold had read', false],
+  ])('restates what that fold writes: its transaction %s', async (_when, began_before) => {
+    const early = began_before
+      ? await openTransaction(sql, (tx) => insertRate(tx, place, 'SEK/EUR', '0.1'))
+      : undefined;
+    // It has read, and has nothing written yet.
+    const writers = await stopWriters(sql, 'fold_positions');
+    const folding = foldBatch(fixture.newFold(), batchOf(place, [deposit('a', 't', 500, 'SEK')], { topic }));
+    await fixture.someoneWaits();
+    if (early === undefined) await insertRate(sql, place, 'SEK/EUR', '0.1');
+    else await early.commit();
+    const { counted, horizons } = countingHorizons(sql);
+    const restating = restateOnce(restaterOn(counted));
+    await eventually(
+      'the restater waits for the fold',
+      async () => (horizons() > 2 ? true : undefined),
+      5_000,
+    );
+    await writers.commit();
+    await folding;
+    expect(await restating).toBe(1);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 50n, pending: 0n });
+    expect(await changesOf(sql, place)).toEqual([]);
+  });
+
+  it('lets the fold go on while the transaction of a rate stays open', async () => {
+    const rate = await openTransaction(sql, (tx) => insertRate(tx, place, 'SEK/EUR', '0.1'));
+    await foldAll(fixture, place, [deposit('a', 't-1', 500, 'SEK'), deposit('a', 't-2', 7, 'EUR')]);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 7n, pending: 1n });
+    expect(await restateOnce(restaterOn(sql))).toBe(0);
+    await rate.commit();
+    expect(await restateOnce(restaterOn(sql))).toBe(1);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 57n, pending: 0n });
+  });
+
+  it('asks how far transactions are only once it has read the changes', async () => {
+    const asked: string[] = [];
+    let answer = (_rows: unknown[]) => undefined as void;
+    const changes = new Promise((resolve) => (answer = resolve));
+    const statement = (texts: TemplateStringsArray) => {
+      asked.push(texts.join('?'));
+      return asked.length === 1 ? changes : Promise.resolve([{ xid: '7' }]);
+    };
+    const reading = readRateChanges(statement as unknown as Tx, 10);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked.map((text) => text.includes('from fx_rate_changes'))).toEqual([true]);
+    const change: RateChange = { ...place, change_id: 1n, base: 'SEK', quote: 'EUR', ts: '' };
+    answer([change]);
+    expect(await reading).toEqual({ changes: [change], until_xid: '7' });
+  });
+});
+
+describe('a bet that is restated while the fold settles it', () => {
+  async function waitingChange(): Promise<RateChange> {
+    await foldAll(fixture, place, [placed('a', 'b', 1_000, 'SEK'), placed('a', 'c', 500, 'SEK')]);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ wagered: 0n, bets: 2n, pending: 2n });
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    const [change] = await changesOf(sql, place);
+    if (change === undefined) throw new Error('no change was noted');
+    return change;
+  }
+  const settlement = () => batchOf(place, [settled('a', 'b', 1_000, 2_500, 'SEK')], { topic });
+  const EXPECTED = { wagered: 150n, won: 250n, bets: 2n, pending: 0n };
+
+  it('counts once when the restater comes first: the fold reads again', async () => {
+    await waitingChange();
+    const writers = await stopWriters(sql, 'bets');
+    const restating = restateOnce(restaterOn(sql));
+    await fixture.someoneWaits();
+    const fold = fixture.newFold();
+    const folding = foldBatch(fold, settlement());
+    await fixture.someoneWaits(2);
+    await writers.commit();
+    await Promise.all([restating, folding]);
+    expect(fold.overtaken).toHaveLength(1);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject(EXPECTED);
+  });
+
+  it('counts once when the fold comes first: the restater reads the bet as the fold left it', async () => {
+    const change = await waitingChange();
+    const writers = await stopWriters(sql, 'bets');
+    const folding = foldBatch(fixture.newFold(), settlement());
+    await fixture.someoneWaits();
+    const restating = applyRateChange(restaterOn(sql), change);
+    await fixture.someoneWaits(2);
+    await writers.commit();
+    await Promise.all([restating, folding]);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject(EXPECTED);
+    expect(await ledgerOf(sql, place)).toMatchObject([
+      { reference: 'b', event: 'bet_placed', base_amount: 100n },
+      { reference: 'b', event: 'bet_settled', base_amount: 100n, base_payout: 250n },
+      { reference: 'c', event: 'bet_placed', base_amount: 50n },
+    ]);
+  });
+});
+
+describe('a player who is merged into another while rows are restated', () => {
+  async function twoPlayers(): Promise<{ pair: MergePair; change: RateChange }> {
+    await foldAll(fixture, place, [
+      deposit('gone', 't-1', 500, 'SEK'),
+      placed('gone', 'b', 300, 'SEK'),
+      deposit('stays', 't-2', 900, 'SEK'),
+    ]);
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    const rows = await sql<{ anonymous_id: string; player_id: string }[]>`
+      select anonymous_id, player_id from player_identities where tenant_id = ${place.tenant_id}`;
+    const ids = new Map(rows.map(({ anonymous_id, player_id }) => [anonymous_id, player_id]));
+    const [change] = await changesOf(sql, place);
+    if (change === undefined) throw new Error('no change was noted');
+    return {
+      pair: { ...place, player_id: ids.get('gone') ?? '', into_player_id: ids.get('stays') ?? '' },
+      change,
+    };
+  }
+  const EXPECTED = { deposited: 140n, wagered: 30n, bets: 1n, pending: 0n };
+
+  it('has the survivor credited when the merge comes first', async () => {
+    const { pair, change } = await twoPlayers();
+    const merge = await openTransaction(sql, (tx) => mergePlayer(tx, pair, new Date()));
+    const restating = applyRateChange(restaterOn(sql), change);
+    await fixture.someoneWaits();
+    await merge.commit();
+    await restating;
+    expect(await totalsOf(sql, place, 'gone')).toMatchObject(EXPECTED);
+    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
+    expect(await changesOf(sql, place)).toEqual([]);
+  });
+
+  it('has the survivor credited when the restater comes first', async () => {
+    const { pair, change } = await twoPlayers();
+    const writers = await stopWriters(sql, 'ledger');
+    const restating = applyRateChange(restaterOn(sql), change);
+    await fixture.someoneWaits();
+    const merging = sql.begin((tx) => mergePlayer(tx, pair, new Date()));
+    await fixture.someoneWaits(2);
+    await writers.commit();
+    await Promise.all([restating, merging]);
+    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
+  });
+
+  it('restates rows of a player who was merged long ago in favour of the survivor', async () => {
+    const { pair, change } = await twoPlayers();
+    await sql.begin((tx) => mergePlayer(tx, pair, new Date()));
+    await applyRateChange(restaterOn(sql), change);
+    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
+    expect(await changesOf(sql, place)).toEqual([]);
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    expect(await restateOnce(restaterOn(sql))).toBe(1);
+    expect(await totalsOf(sql, place, 'stays')).toMatchObject({ deposited: 280n, wagered: 60n });
+  });
+});
+
+describe('two restaters at once', () => {
+  it('leave the newest rate, also where one has read the rate before it and writes last', async () => {
+    await foldAll(fixture, place, [deposit('a', 't', 500, 'SEK')]);
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    const totals = await stopWriters(sql, 'player_totals');
+    const first = restateOnce(restaterOn(sql));
+    await fixture.someoneWaits();
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    const { counted, horizons } = countingHorizons(sql);
+    const second = restateOnce(restaterOn(counted));
+    await eventually(
+      'the second waits for the first',
+      async () => (horizons() > 2 ? true : undefined),
+      5_000,
+    );
+    await totals.commit();
+    await Promise.all([first, second]);
+    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
+    expect(await adjustmentsOf(sql, place)).toMatchObject([{ base_amount: 50n }]);
+  });
+
+  it('do the work once', async () => {
+    const events = Array.from({ length: 600 }, (_, i) => deposit(`p-${i % 40}`, `t-${i}`, 100, 'SEK'));
+    await foldAll(fixture, place, events);
+    const restaters = [restaterOn(sql), restaterOn(sql), restaterOn(sql)];
+    const restated = async () => {
+      const counts = await Promise.all(restaters.map(({ metrics }) => metrics.rowsRestated.get()));
+      return counts.reduce((sum, { values }) => sum + (values[0]?.value ?? 0), 0);
+    };
+    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await Promise.all(restaters.map((restater) => restateOnce(restater)));
+    expect(await totalsOf(sql, place, 'p-0')).toMatchObject({ deposited: 150n, pending: 0n });
+    expect(await restated()).toBe(600);
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    await Promise.all(restaters.map((restater) => restateOnce(restater)));
+    expect(await totalsOf(sql, place, 'p-39')).toMatchObject({ deposited: 300n, pending: 0n });
+    expect(await restated()).toBe(1_200);
+    expect(await adjustmentsOf(sql, place)).toHaveLength(600);
+  });
+});

@@ -1,0 +1,203 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
+import { packageRoot } from '../../../src/package-root.ts';
+import {
+  eventually,
+  folded,
+  startTestService,
+  sunk,
+  type TestService,
+  type TestTenant,
+} from '../../engines/embedded.ts';
+
+const HOUR_MS = 3_600_000;
+
+let service: TestService;
+let tenant: TestTenant;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  tenant = await service.newTenant();
+});
+
+type Fields = Record<string, unknown>;
+
+async function post(url: string, body: unknown): Promise<Fields> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const { data } = (await response.json()) as { data: Fields };
+  expect(data, url).toBeDefined();
+  return data;
+}
+
+const identify = (body: Fields) => post(`${service.base_url}/v1/players/identify`, body);
+
+/** Sends a deposit of `anonymous_id`, named by its amount. */
+async function deposit(anonymous_id: string, amount: number, currency: string, at_ms: number): Promise<void> {
+  const properties = { amount, currency, transaction_id: `${amount} ${currency}`, payment_method: 'card' };
+  const timestamp = new Date(at_ms).toISOString();
+  await post(`${service.ingest_url}/v1/events`, {
+    event: 'deposit_confirmed',
+    anonymous_id,
+    timestamp,
+    properties,
+  });
+}
+
+async function get<T = Fields>(path: string): Promise<T> {
+  const headers = { authorization: `Bearer ${tenant.session_token}` };
+  const response = await fetch(`${service.base_url}${path}`, { headers });
+  return ((await response.json()) as { data: T }).data;
+}
+
+/** Resolves once the player shows these values. */
+async function shows(player_id: string, values: Fields): Promise<void> {
+  let last: Fields = {};
+  const isShown = async () => {
+    last = await get(`/v1/players/${player_id}`);
+    return Object.entries(values).every(([field, value]) => last[field] === value) ? true : undefined;
+  };
+  await eventually('the player shows it', isShown).catch(() => expect(last).toMatchObject(values));
+}
+
+async function differences(): Promise<unknown> {
+  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
+    method: 'POST',
+    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+    body: JSON.stringify({ tenant_id: tenant.tenant_id }),
+  });
+  return ((await response.json()) as { data: { listed: unknown } }).data.listed;
+}
+
+/** A session of an operator: the database's user, who becomes the service role as README says. */
+async function asOperator<T>(work: (sql: Awaited<ReturnType<typeof reserve>>) => Promise<T>): Promise<T> {
+  const sql = await reserve();
+  try {
+    await sql`set role none`;
+    return await work(sql);
+  } finally {
+    await sql`reset role`;
+    sql.release();
+  }
+}
+
+const reserve = () => service.platform.postgres.service.reserve();
+
+describe('rates that an operator writes', () => {
+  it('convert, correct and take back, by the statements that README shows', async () => {
+    const readme = await readFile(join(packageRoot, 'README.md'), 'utf8');
+    const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(readme) ?? [];
+    const [role = '', insert = '', correct = '', remove = ''] = block
+      .replaceAll('<tenant_id>', tenant.tenant_id)
+      .split(';')
+      .map((statement) => statement.trim());
+    const id = String((await identify({ anonymous_id: 'a' }))['player_id']);
+    await deposit('a', 112_50, 'SEK', Date.parse('2026-03-01T09:30:00Z'));
+    await deposit('a', 1_000, 'SEK', Date.parse('2026-03-01T09:29:59.999Z'));
+    await shows(id, { total_deposited: 0, pending_conversions: 2 });
+    await asOperator(async (sql) => {
+      await sql.unsafe(role);
+      await sql.unsafe(insert);
+      await shows(id, { total_deposited: 10_00, pending_conversions: 1 });
+      await sql.unsafe(correct);
+      await shows(id, { total_deposited: 9_99, pending_conversions: 1 });
+      await sql.unsafe(remove);
+      await shows(id, { total_deposited: 0, pending_conversions: 2 });
+      const adjusted = await sql`
+        select base_amount, rate::text, rate_is_inverse from ledger_adjustments
+        where tenant_id = ${tenant.tenant_id} order by adjustment_id`;
+      expect([...adjusted]).toEqual([
+        { base_amount: 10_00n, rate: '11.25', rate_is_inverse: true },
+        { base_amount: 9_99n, rate: '11.26', rate_is_inverse: true },
+      ]);
+    });
+    expect(await differences()).toEqual([]);
+  });
+
+  it('stop nothing while their transaction is open, and convert once it is committed', async () => {
+    const id = String((await identify({ anonymous_id: 'a' }))['player_id']);
+    const at_ms = Date.now() - HOUR_MS;
+    await deposit('a', 100, 'SEK', at_ms);
+    await folded(service.platform);
+    await asOperator(async (sql) => {
+      await sql`begin`;
+      await sql`set local role engagement_service`;
+      await sql`
+        insert into fx_rates (tenant_id, base, quote, ts, rate)
+        values (${tenant.tenant_id}, 'SEK', 'EUR', ${new Date(at_ms)}, 0.1)`;
+      for (let i = 1; i <= 20; i++) {
+        await deposit('a', 1_000 + i, 'SEK', at_ms + i);
+        await deposit('a', i, 'EUR', at_ms);
+      }
+      await folded(service.platform);
+      expect(await get(`/v1/players/${id}`)).toMatchObject({ total_deposited: 210, pending_conversions: 21 });
+      await sql`commit`;
+    });
+    // 1,001 … 1,020 by 0.1: 100 five times (1,005 is half-way), 101 nine times, 102 six times (1,015 is half-way).
+    await shows(id, { pending_conversions: 0, total_deposited: 210 + 10 + 5 * 100 + 9 * 101 + 6 * 102 });
+    expect(await differences()).toEqual([]);
+  });
+
+  it('are a tenant’s own', async () => {
+    const other = await service.newTenant();
+    const insertFor = ({ tenant_id }: TestTenant) =>
+      service.platform.postgres.asTenant(
+        tenant.tenant_id,
+        (tx) =>
+          tx`insert into fx_rates (tenant_id, base, quote, rate) values (${tenant_id}, 'SEK', 'EUR', 0.1)`,
+      );
+    const id = String((await identify({ anonymous_id: 'a' }))['player_id']);
+    await insertFor(tenant);
+    await deposit('a', 1_000, 'SEK', Date.now());
+    await shows(id, { total_deposited: 100 });
+    await expect(insertFor(other)).rejects.toThrow('row-level security');
+  });
+});
+
+describe('everything that shows the money', () => {
+  it('shows it restated, also of a player who has been merged since', async () => {
+    const { tenant_id } = tenant;
+    const { service: sql } = service.platform.postgres;
+    const now_ms = Date.now();
+    const id = String((await identify({ anonymous_id: 'a-1' }))['player_id']);
+    await deposit('a-1', 1_000, 'SEK', now_ms);
+    await deposit('a-2', 500, 'EUR', now_ms);
+    await sunk(service.platform);
+    const rate = (pair: [string, string], value: string) => sql`
+      insert into fx_rates (tenant_id, base, quote, ts, rate)
+      values (${tenant_id}, ${pair[0]}, ${pair[1]}, ${new Date(now_ms - HOUR_MS)}, ${value})`;
+    await rate(['EUR', 'SEK'], '10');
+    await shows(id, { total_deposited: 100 });
+    await identify({ anonymous_id: 'a-2', external_id: 'x' });
+    const merged = await identify({ anonymous_id: 'a-1', external_id: 'x' });
+    expect(merged['merged_player_ids']).toEqual([id]);
+    const survivor = String(merged['player_id']);
+    await rate(['SEK', 'EUR'], '0.2');
+    const expectAll = async (deposited: number) => {
+      await shows(survivor, { total_deposited: deposited, pending_conversions: 0 });
+      expect(await differences()).toEqual([]);
+      expect(await get(`/v1/players/${id}`)).toMatchObject({ id: survivor, anonymous_ids: ['a-1', 'a-2'] });
+      const days = await get<Fields[]>(`/v1/players/${survivor}/deposits-daily`);
+      expect(days.reduce((sum, { amount }) => sum + Number(amount), 0)).toBe(deposited);
+      expect(await get<Fields[]>(`/v1/players/${id}/timeline`)).toHaveLength(2);
+    };
+    await expectAll(700);
+    // The rows of the merged player become the survivor's; restating goes on as before.
+    await eventually('the merge is worked into ClickHouse', async () => {
+      await rewriteOnce(service.platform, 0);
+      const rows =
+        await sql`select from player_merges where tenant_id = ${tenant_id} and squashed_at is null`;
+      return rows.length === 0 ? true : undefined;
+    });
+    await expectAll(700);
+    await sql`update fx_rates set rate = 0.3 where tenant_id = ${tenant_id} and base = 'SEK'`;
+    await expectAll(800);
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { betEffect } from '../../../src/ledger/money/bets.ts';
+import { claimOf, judgeClaim, type Claim, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
+
+const PLAYER = 'p1';
+
+function rowOf(claim: Claim, player_id = PLAYER): LedgerRow {
+  return {
+    ...claim,
+    tenant_id: 't',
+    project_id: 'x',
+    player_id,
+    occurred_at_ms: claim.occurrence,
+    base_amount: claim.amount,
+    base_payout: claim.payout,
+    rate: null,
+    ingestion_id: 'i',
+    event_index: 0,
+    log_partition: 0,
+    log_offset: 0n,
+  };
+}
+
+function claim(event: string, properties: Record<string, unknown>, at_ms: number): Claim {
+  const made = claimOf(event, { bet_id: 'b', currency: 'EUR', ...properties }, at_ms);
+  if (made === undefined) throw new Error(`${event} makes no claim`);
+  return made;
+}
+
+describe('an outcome of a sport bet', () => {
+  const settled = claim('sport_bet_settled', { payout: 250 }, 1_000);
+
+  it('said again at the same time is a duplicate, otherwise an outcome of its own', () => {
+    expect(judgeClaim(settled, PLAYER, [rowOf(settled)])).toBe('duplicate');
+    const later = claim('sport_bet_settled', { payout: 250 }, 3_000);
+    expect(judgeClaim(later, PLAYER, [rowOf(settled)])).toBe('new');
+    const otherwise = claim('sport_bet_settled', { payout: 300 }, 1_000);
+    expect(judgeClaim(otherwise, PLAYER, [rowOf(settled)])).toBe('conflict');
+  });
+
+  it('holds when it is the latest, also after a void', () => {
+    const voided = claim('sport_bet_voided', {}, 2_000);
+    const again = claim('sport_bet_settled', { payout: 250 }, 3_000);
+    expect(betEffect('sport', [rowOf(settled), rowOf(voided)]).deltas).toEqual([]);
+    const { status, deltas } = betEffect('sport', [rowOf(again), rowOf(voided), rowOf(settled)]);
+    expect(status).toBe('settled');
+    expect(deltas).toContainEqual({ player_id: PLAYER, total_won: 250n });
+  });
+});
+
+describe('a casino bet', () => {
+  const settled = claim('bet_settled', { payout: 250, amount: 100 }, 1_000);
+
+  it('takes a second settlement under another name when it pays the same', () => {
+    expect(judgeClaim(claim('bet_won', { payout: 250 }, 2_000), PLAYER, [rowOf(settled)])).toBe('new');
+  });
+
+  it('refuses a second settlement that pays otherwise', () => {
+    expect(judgeClaim(claim('bet_lost', {}, 2_000), PLAYER, [rowOf(settled)])).toBe('conflict');
+  });
+});

@@ -1,0 +1,334 @@
+import { decide } from '../../../src/ledger/fold/decide.ts';
+import type { Decision, Effects, Emission } from '../../../src/ledger/fold/effects.ts';
+import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
+import {
+  betKey,
+  playerIdentityKey,
+  anonymousIdentityKey,
+  referenceKey,
+} from '../../../src/ledger/fold/fold-event.ts';
+import { replay } from '../../../src/ledger/fold/replay.ts';
+import { requestFor, type Snapshot, type SnapshotRequest } from '../../../src/ledger/fold/snapshot.ts';
+import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
+import { addSums } from './model-identify.ts';
+import type { Steps, Transaction } from './read-committed.ts';
+import { LOST_RACE, PROJECT_ID, TENANT_ID, type Process, type World } from './world.ts';
+
+// The fold of one partition as it runs: the same decisions, and one step per statement, in the order of src/fold.
+
+const MAX_BATCH = 4;
+const NO_EVENTS: Emission = { events: [], rejections: [] };
+const BASE_CURRENCIES = new Map([[TENANT_ID, 'EUR']]);
+const PROJECTS = new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]);
+
+/** What one process remembers of its partition. */
+interface Memory {
+  position: bigint | undefined;
+}
+
+/** The consumer of one partition: batch by batch applied, emitted, committed. */
+export function* consume(process: Process, partition: number): Steps {
+  const { world } = process;
+  const log = world.log[partition] ?? [];
+  const memory: Memory = { position: undefined };
+  for (let from = world.committedOffsets[partition] ?? 0; from < log.length || !world.isLogClosed;) {
+    const batch = log.slice(from, from + 1 + world.dice.roll(MAX_BATCH));
+    if (batch.length === 0) {
+      yield;
+      continue;
+    }
+    const emission = yield* foldBatch(process, memory, partition, batch);
+    if (emission !== undefined) {
+      yield;
+      world.emitted.push(emission);
+      yield;
+      from += batch.length;
+      world.committedOffsets[partition] = Math.max(world.committedOffsets[partition] ?? 0, from);
+    }
+  }
+}
+
+/** One attempt after the other until the batch is applied. */
+function* foldBatch(
+  process: Process,
+  memory: Memory,
+  partition: number,
+  batch: FoldEvent[],
+): Steps<Emission> {
+  const { world } = process;
+  for (;;) {
+    memory.position ??= yield* readPosition(process, partition);
+    const position = memory.position;
+    const applied = position === undefined ? 0 : batch.findIndex((event) => event.record.offset >= position);
+    const fresh_from = applied === -1 ? batch.length : applied;
+    try {
+      const replayed = yield* replayEvents(process, partition, batch.slice(0, fresh_from));
+      const fresh = yield* applyEvents(process, memory, partition, batch.slice(fresh_from));
+      return {
+        events: [...replayed.events, ...fresh.events],
+        rejections: [...replayed.rejections, ...fresh.rejections],
+      };
+    } catch (error) {
+      memory.position = undefined;
+      if (!process.isLostRace(error)) throw error;
+      if (world.met.lost_races > 10_000) throw error;
+    }
+  }
+}
+
+function* readPosition(process: Process, partition: number): Steps<bigint | undefined> {
+  return yield* process.begin(function* (tx) {
+    yield* tx.statement();
+    return process.world.positions.read(tx, String(partition));
+  });
+}
+
+/** REPEATABLE READ: one moment for all of it. */
+function* replayEvents(process: Process, partition: number, events: FoldEvent[]): Steps<Emission> {
+  const { world } = process;
+  if (events.length === 0 || world.faults.nothing_is_replayed === true) return NO_EVENTS;
+  world.met.replays++;
+  return yield* process.begin(function* (tx) {
+    yield* tx.statement();
+    const request = requestFor(events, BASE_CURRENCIES);
+    const snapshot: Snapshot = {
+      players: new Map([...readAnonymous(world, tx, request), ...readPlayers(world, tx, request)]),
+      ledger: readLedger(world, tx, request),
+      betRevisions: new Map(),
+      projects: PROJECTS,
+      conversions: new Map(),
+    };
+    return replay(events, snapshot, partition);
+  });
+}
+
+function* applyEvents(
+  process: Process,
+  memory: Memory,
+  partition: number,
+  events: FoldEvent[],
+): Steps<Emission> {
+  const { world } = process;
+  const last = events.at(-1);
+  if (last === undefined) return NO_EVENTS;
+  const next = last.record.offset + 1n;
+  const decision = yield* process.begin(
+    function* (tx) {
+      const snapshot = yield* readSnapshot(world, tx, requestFor(events, BASE_CURRENCIES));
+      const known = new Set(snapshot.players.keys());
+      const decided = decide(events, snapshot, { newId: () => world.newId(), partition });
+      yield* writeEffects(world, tx, decided.effects, partition, memory.position, next);
+      return { decided, known };
+    },
+    ({ decided, known }) => judgeConflicts(world, decided, events, known),
+  );
+  memory.position = next;
+  return decision.decided.emission;
+}
+
+function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest): Steps<Snapshot> {
+  yield* tx.statement();
+  const anonymous = readAnonymous(world, tx, request);
+  yield* tx.statement();
+  const players = new Map([...anonymous, ...readPlayers(world, tx, request)]);
+  let early: Map<string, LedgerRow[]> | undefined;
+  if (world.faults.revisions_are_read_last === true) {
+    yield* tx.statement();
+    early = readLedger(world, tx, request);
+  }
+  yield* tx.statement();
+  const betRevisions = readBetRevisions(world, tx, request);
+  yield* tx.statement();
+  const ledger = early ?? readLedger(world, tx, request);
+  return { players, ledger, betRevisions, projects: PROJECTS, conversions: new Map() };
+}
+
+function readAnonymous(world: World, tx: Transaction, { anonymous }: SnapshotRequest): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { id } of anonymous) {
+    const player_id = world.identities.read(tx, id);
+    if (player_id !== undefined) found.set(anonymousIdentityKey(PROJECT_ID, id), player_id);
+  }
+  return found;
+}
+
+function readPlayers(world: World, tx: Transaction, { players }: SnapshotRequest): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { id } of players) {
+    const isThere = world.players.read(tx, id) !== undefined;
+    const player_id = isThere ? id : world.merges.read(tx, id)?.into;
+    if (player_id !== undefined) found.set(playerIdentityKey(PROJECT_ID, id), player_id);
+  }
+  return found;
+}
+
+function readBetRevisions(world: World, tx: Transaction, { bets }: SnapshotRequest): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const { kind, bet_id } of bets) {
+    const key = betKey(PROJECT_ID, kind, bet_id);
+    const revision = world.bets.read(tx, key);
+    if (revision !== undefined) found.set(key, revision);
+  }
+  return found;
+}
+
+function readLedger(
+  world: World,
+  tx: Transaction,
+  { references }: SnapshotRequest,
+): Map<string, LedgerRow[]> {
+  const wanted = new Set(references.map(({ reference }) => reference));
+  const found = new Map<string, LedgerRow[]>();
+  for (const row of world.ledger.readAll(tx)) {
+    if (!wanted.has(row.reference)) continue;
+    const key = referenceKey(PROJECT_ID, row.reference);
+    const into =
+      world.faults.ledger_knows_no_aliases === true ? undefined : world.merges.read(tx, row.player_id)?.into;
+    const list = found.get(key) ?? [];
+    list.push({ ...row, player_id: into ?? row.player_id });
+    found.set(key, list);
+  }
+  return found;
+}
+
+/** The statements travel together: one that finds too little is noticed when all have run. */
+function* writeEffects(
+  world: World,
+  tx: Transaction,
+  effects: Effects,
+  partition: number,
+  read: bigint | undefined,
+  next: bigint,
+): Steps {
+  let isLost = !(yield* movePosition(world, tx, String(partition), read, next));
+  yield* insertPlayers(world, tx, effects);
+  yield* changeStatuses(world, tx, effects);
+  if (!(yield* addToTotals(world, tx, effects))) isLost = true;
+  if (!(yield* writeBets(world, tx, effects))) isLost = true;
+  if (effects.ledgerRows.length > 0) yield* tx.writing();
+  for (const row of effects.ledgerRows) {
+    yield* world.ledger.insert(tx, `${row.reference} ${row.event} ${row.occurrence}`, row);
+  }
+  if (isLost) throw LOST_RACE;
+}
+
+function* movePosition(
+  world: World,
+  tx: Transaction,
+  key: string,
+  read: bigint | undefined,
+  next: bigint,
+): Steps<boolean> {
+  yield* tx.writing();
+  const { positions, faults } = world;
+  if (read === undefined) return yield* positions.tryInsert(tx, key, next);
+  const isHere = (at: bigint) => at === read || faults.positions_are_not_compared === true;
+  return (yield* positions.update(tx, key, (at) => (isHere(at) ? next : undefined))) !== undefined;
+}
+
+function* insertPlayers(world: World, tx: Transaction, { newPlayers }: Effects): Steps {
+  if (newPlayers.length === 0) return;
+  const sorted = newPlayers.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
+  yield* tx.writing();
+  for (const { anonymous_id, player_id } of sorted)
+    yield* world.identities.insert(tx, anonymous_id, player_id);
+  yield* tx.writing();
+  for (const { anonymous_id, player_id } of sorted) {
+    yield* world.players.insert(tx, player_id, {
+      external_id: null,
+      anonymous_ids: [anonymous_id],
+      self_excluded: false,
+      deleted: false,
+      status: 'active',
+    });
+  }
+}
+
+function* changeStatuses(world: World, tx: Transaction, { statuses }: Effects): Steps {
+  if (statuses.length === 0) return;
+  yield* tx.writing();
+  for (const { player_id, self_excluded } of statuses.toSorted((a, b) =>
+    a.player_id < b.player_id ? -1 : 1,
+  )) {
+    if (self_excluded?.value !== true) continue;
+    yield* world.players.update(tx, player_id, (player) => {
+      const isShown = ['active', 'conflict'].includes(player.status);
+      return { ...player, self_excluded: true, status: isShown ? 'self_excluded' : player.status };
+    });
+  }
+}
+
+/** False when a known player has no totals. */
+function* addToTotals(world: World, tx: Transaction, { players, newPlayers }: Effects): Steps<boolean> {
+  const { faults, totals } = world;
+  const newIds = new Set(newPlayers.map((player) => player.player_id));
+  const sorted = players
+    .filter(
+      (effect) =>
+        effect.first_seen_at_ms !== null || hasSums(effect.sums) || faults.conflicts_rely_on_nobody !== true,
+    )
+    .toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const added = sorted.filter(({ player_id }) => newIds.has(player_id));
+  const known = sorted.filter(({ player_id }) => !newIds.has(player_id));
+  if (added.length > 0) yield* tx.writing();
+  for (const { player_id, sums } of added) yield* totals.insert(tx, player_id, sums);
+  if (known.length > 0) yield* tx.writing();
+  let updated = 0;
+  for (const { player_id, sums } of known) {
+    if ((yield* totals.update(tx, player_id, (before) => addSums(before, sums))) !== undefined) updated++;
+  }
+  return updated === known.length || faults.totals_of_merged_players_are_lost === true;
+}
+
+function hasSums(sums: Readonly<Record<string, bigint>>): boolean {
+  return Object.values(sums).some((sum) => sum !== 0n);
+}
+
+/** False when a bet is not at the revision that was read. */
+function* writeBets(world: World, tx: Transaction, { bets }: Effects): Steps<boolean> {
+  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+  const added = sorted.filter((bet) => bet.read_revision === undefined);
+  const known = sorted.filter((bet) => bet.read_revision !== undefined);
+  if (added.length > 0) yield* tx.writing();
+  for (const { kind, bet_id } of added) yield* world.bets.insert(tx, betKey(PROJECT_ID, kind, bet_id), 1);
+  if (known.length > 0) yield* tx.writing();
+  let written = 0;
+  for (const { kind, bet_id, read_revision = 0 } of known) {
+    const next = read_revision + 1;
+    const isHere = (revision: number) =>
+      revision === read_revision || world.faults.revisions_are_not_compared === true;
+    const key = betKey(PROJECT_ID, kind, bet_id);
+    if (yield* world.bets.upsert(tx, key, next, (revision) => (isHere(revision) ? next : undefined)))
+      written++;
+  }
+  return written === known.length;
+}
+
+/** At the moment of the commit: an event that was refused as a conflict must not be its own player's repetition. */
+function judgeConflicts(
+  world: World,
+  { emission }: Decision,
+  events: readonly FoldEvent[],
+  known: ReadonlySet<string>,
+): void {
+  if (emission.rejections.length === 0) return;
+  const identities = world.identities.committed();
+  const rows = [...world.ledger.committed().values()];
+  for (const { record, reason } of emission.rejections) {
+    if (reason !== 'CONFLICTING_DUPLICATE') {
+      world.complaints.push(`an event was refused: ${reason}`);
+      continue;
+    }
+    const event = events.find((one) => one.record === record);
+    if (event?.claim === undefined || !known.has(event.identity.key)) continue;
+    const { claim, identity } = event;
+    const named = identity.kind === 'player' ? identity.id : identities.get(identity.id);
+    const player_id = named === undefined ? undefined : world.survivorOf(named);
+    const same = rows.find(
+      (row) =>
+        row.reference === claim.reference && row.event === claim.event && row.occurrence === claim.occurrence,
+    );
+    if (same !== undefined && world.survivorOf(same.player_id) === player_id)
+      world.complaints.push(`${claim.event} ${claim.reference} was refused as a conflict with itself`);
+  }
+}

@@ -1,0 +1,317 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+
+let fixture: Fixture;
+let tenant: Tenant;
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+
+beforeAll(async () => {
+  fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000' });
+  tenant = await fixture.makeTenant();
+});
+afterAll(() => fixture.close());
+
+const brief = ({ status, body }: Answer) => [status, body.error?.code];
+const get = (path: string, who = tenant) => fixture.as(who.session, path);
+const patch = (id: string, body: unknown, who = tenant) =>
+  fixture.as(who.session, `/v1/players/${id}`, { method: 'PATCH', body });
+const remove = (id: string, who = tenant) =>
+  fixture.as(who.session, `/v1/players/${id}`, { method: 'DELETE' });
+
+async function newPlayer(body: Record<string, unknown> = {}, who = tenant): Promise<string> {
+  const external_id = `e-${Math.random()}`;
+  const request = { method: 'POST', body: { external_id, ...body } };
+  const answer = await fixture.as(who.api_key, '/v1/players/identify', request);
+  expect(answer.status, answer.text).toBe(200);
+  return String(answer.body.data['player_id']);
+}
+
+/** Sets totals and the time last seen, as the fold would. */
+async function fold(player_id: string, values: { last_seen_at?: string; total_deposited?: bigint }) {
+  const { service } = fixture.platform.postgres;
+  await service`update player_totals set ${service(values)} where player_id = ${player_id}`;
+}
+
+const idsOf = ({ body }: Answer) => (body.data as unknown as { id: string }[]).map(({ id }) => id);
+
+describe('reading one', () => {
+  test('every field of the resource is there', async () => {
+    const id = await newPlayer();
+    const { data } = (await get(`/v1/players/${id}`)).body;
+    expect(Object.keys(data).sort()).toEqual(
+      [
+        ['id', 'tenant_id', 'project_id', 'external_id', 'email', 'phone', 'telegram_id', 'anonymous_ids'],
+        ['status', 'first_seen_at', 'last_seen_at', 'total_deposited', 'total_withdrawn', 'total_wagered'],
+        ['total_won', 'ggr', 'bet_count', 'session_count', 'default_currency_code', 'current_tier_code'],
+        ['tier_promoted_at', 'kyc_status', 'kyc_level', 'churn_score', 'ltv_predicted', 'segment_ids'],
+        ['custom_attributes', 'created_at', 'updated_at', 'deleted_at', 'timezone', 'pending_conversions'],
+      ]
+        .flat()
+        .sort(),
+    );
+    expect(data).toMatchObject({ id, tenant_id: tenant.tenant_id, project_id: tenant.project_id });
+  });
+
+  test('totals beyond the doubles are exact integers', async () => {
+    const id = await newPlayer();
+    const { service } = fixture.platform.postgres;
+    await service`
+      update player_totals set total_deposited = 9007199254740993, total_wagered = 9223372036854775807,
+        total_won = 1 where player_id = ${id}`;
+    const { text } = await get(`/v1/players/${id}`);
+    expect(text).toContain('"total_deposited":9007199254740993,');
+    expect(text).toContain('"ggr":9223372036854775806,');
+  });
+
+  test('text that needs escapes comes back as it was', async () => {
+    const name = 'Zoë "Ω" \\ \u2028 \u0001 😀';
+    const id = await newPlayer({ external_id: name, anonymous_id: name, traits: { [name]: name } });
+    const { data } = (await get(`/v1/players/${id}`)).body;
+    expect(data).toMatchObject({
+      external_id: name,
+      anonymous_ids: [name],
+      custom_attributes: { [name]: name },
+    });
+  });
+
+  test('an unknown id, another tenant’s, or none is PLAYER_NOT_FOUND and named', async () => {
+    const other = await fixture.makeTenant();
+    for (const id of [UNKNOWN, await newPlayer({}, other), 'nonsense', '%00']) {
+      for (const path of ['', '/timeline', '/deposits-daily']) {
+        const answer = await get(`/v1/players/${id}${path}`);
+        expect(brief(answer), id + path).toEqual([404, 'PLAYER_NOT_FOUND']);
+        expect(answer.body.error.message).toContain(decodeURIComponent(id));
+      }
+      expect(brief(await patch(id, { email: 'a@b.c' })), id).toEqual([404, 'PLAYER_NOT_FOUND']);
+      expect(brief(await remove(id)), id).toEqual([404, 'PLAYER_NOT_FOUND']);
+    }
+  });
+
+  test('another project of the same tenant does not see it', async () => {
+    const id = await newPlayer();
+    const { body } = await fixture.internal('/v1/internal/projects', {
+      tenant_id: tenant.tenant_id,
+      name: 'Second',
+    });
+    const headers = { 'x-project-id': String(body.data['project_id']) };
+    expect((await fixture.as(tenant.session, `/v1/players/${id}`, { headers })).status).toBe(404);
+    expect((await fixture.as(tenant.session, '/v1/players', { headers })).body.data).toEqual([]);
+  });
+});
+
+describe('changing', () => {
+  test('writes the given fields and leaves the others', async () => {
+    const id = await newPlayer({ traits: { email: 'old@example.com', phone: '+100200', kept: 1, gone: 2 } });
+    const answer = await patch(id, {
+      email: 'new@example.com',
+      telegram_id: '@t',
+      timezone: 'Asia/Tokyo',
+      custom_attributes: { gone: null, added: { deep: [null] } },
+    });
+    expect(answer.status).toBe(200);
+    const after = (await get(`/v1/players/${id}`)).body.data;
+    expect(answer.body.data).toEqual(after);
+    expect(after).toMatchObject({ email: 'new@example.com', phone: '+100200', telegram_id: '@t' });
+    expect(after['custom_attributes']).toEqual({ kept: 1, added: { deep: [null] } });
+    expect((await patch(id, { phone: null })).body.data).toMatchObject({
+      phone: null,
+      email: 'new@example.com',
+    });
+  });
+
+  test('sets any status but deleted', async () => {
+    const id = await newPlayer({ traits: { email: 'a@b.c' } });
+    for (const status of ['banned', 'conflict', 'active', 'self_excluded', 'active']) {
+      expect((await patch(id, { status })).body.data).toMatchObject({ status, email: 'a@b.c' });
+    }
+    expect(brief(await patch(id, { status: 'deleted' }))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+
+  test('a ban that ends reveals the exclusion it hid', async () => {
+    const id = await newPlayer();
+    const { service } = fixture.platform.postgres;
+    await service`update players set self_excluded = true, status = 'self_excluded' where player_id = ${id}`;
+    expect((await patch(id, { status: 'banned' })).body.data).toMatchObject({ status: 'banned' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+    // Lifted by an admin: no later ban brings it back.
+    await patch(id, { status: 'banned' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+  });
+
+  test('an exclusion set by an admin outlives a ban', async () => {
+    const id = await newPlayer();
+    await patch(id, { status: 'self_excluded' });
+    await patch(id, { status: 'banned' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
+  });
+
+  test('a change is followed by the mirror, no change is not', async () => {
+    const id = await newPlayer();
+    const { service } = fixture.platform.postgres;
+    const xid = async () => {
+      const rows = await service`select changed_xid::text as xid from player_totals where player_id = ${id}`;
+      return BigInt(String(rows[0]?.['xid']));
+    };
+    const before = await xid();
+    const changed = (await patch(id, { email: 'x@y.z' })).body.data['updated_at'];
+    const after = await xid();
+    expect(after).toBeGreaterThan(before);
+    expect((await patch(id, { email: 'x@y.z' })).body.data['updated_at']).toBe(changed);
+    expect((await patch(id, {})).status).toBe(200);
+    expect(await xid()).toBe(after);
+  });
+
+  test('computed fields are FIELD_NOT_WRITABLE and named', async () => {
+    const id = await newPlayer();
+    const { data } = (await get(`/v1/players/${id}`)).body;
+    const writable = ['email', 'phone', 'telegram_id', 'timezone', 'status', 'custom_attributes'];
+    for (const field of Object.keys(data).filter((name) => !writable.includes(name))) {
+      const answer = await patch(id, { email: 'never@example.com', [field]: 1 });
+      expect(brief(answer), field).toEqual([422, 'FIELD_NOT_WRITABLE']);
+      expect(answer.body.error.message).toContain(field);
+    }
+    expect((await get(`/v1/players/${id}`)).body.data).toEqual(data);
+  });
+
+  test('unknown fields and unusable values are VALIDATION_ERROR', async () => {
+    const id = await newPlayer();
+    const bad = [
+      { nickname: 'x' },
+      { email: 'x' },
+      { status: 'gone' },
+      { status: null },
+      { timezone: 'Nowhere' },
+      { custom_attributes: [] },
+      { custom_attributes: null },
+      { custom_attributes: { a: 'x\u0000' } },
+      { phone: '\udfff12345' },
+      [],
+      'text',
+    ];
+    for (const body of bad) {
+      const answer = await patch(id, body);
+      expect(brief(answer), JSON.stringify(body)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(answer.body.error.details['issues']).not.toEqual([]);
+    }
+  });
+});
+
+describe('deleting', () => {
+  test('keeps the row, hides it from lists, and can be repeated', async () => {
+    const external_id = `deleted-${Math.random()}`;
+    const id = await newPlayer({ external_id });
+    const first = await remove(id);
+    expect(first.status).toBe(200);
+    const deleted_at = first.body.data['deleted_at'];
+    expect([first.body.data['status'], typeof deleted_at]).toEqual(['deleted', 'string']);
+    expect((await remove(id)).body.data).toEqual(first.body.data);
+    expect((await get(`/v1/players/${id}`)).body.data).toEqual(first.body.data);
+    expect(brief(await patch(id, { email: 'a@b.c' }))).toEqual([409, 'CONFLICT']);
+    expect(idsOf(await get(`/v1/players?external_id=${external_id}`))).toEqual([]);
+    expect(idsOf(await get(`/v1/players?external_id=${external_id}&status=deleted`))).toEqual([id]);
+  });
+});
+
+describe('listing', () => {
+  test('exact-match filters', async () => {
+    const traits = { email: 'filter@example.com', phone: '+99 1', telegram_id: '@filter' };
+    const id = await newPlayer({ external_id: 'filter&me', traits });
+    await newPlayer({ traits: { email: 'filter@example.com.mt' } });
+    for (const [field, value] of Object.entries({ ...traits, external_id: 'filter&me' })) {
+      expect(idsOf(await get(`/v1/players?${field}=${encodeURIComponent(value)}`)), field).toEqual([id]);
+    }
+    expect(idsOf(await get('/v1/players?email=FILTER@example.com'))).toEqual([]);
+    await patch(id, { status: 'banned' });
+    expect(idsOf(await get('/v1/players?status=banned'))).toEqual([id]);
+    expect(idsOf(await get('/v1/players?status=active&external_id=filter%26me'))).toEqual([]);
+  });
+
+  test('pages hold together while players come and change', async () => {
+    const who = await fixture.makeTenant();
+    const ids: string[] = [];
+    for (let i = 0; i < 25; i++) {
+      const id = await newPlayer({}, who);
+      ids.push(id);
+      // Ties, and microseconds that a millisecond clock would lose.
+      await fold(id, { last_seen_at: `2026-01-01T00:00:00.00000${Math.floor(i / 4)}Z` });
+    }
+    const seen: string[] = [];
+    let cursor: string | null = '';
+    for (let page = 0; cursor !== null; page++) {
+      const suffix = cursor === '' ? '' : `&cursor=${cursor}`;
+      const answer: Answer = await get(`/v1/players?limit=4${suffix}`, who);
+      expect(answer.status, answer.text).toBe(200);
+      seen.push(...idsOf(answer));
+      cursor = answer.body.meta['next_cursor'] as string | null;
+      // Those already listed move to the top, and a new one appears there.
+      await fold(seen[page] ?? '', { last_seen_at: '2026-06-01T00:00:00Z' });
+      await newPlayer({}, who);
+      expect(page).toBeLessThan(10);
+    }
+    expect([...seen].sort()).toEqual([...ids].sort());
+    expect(new Set(seen).size).toBe(25);
+  });
+
+  test('limits', async () => {
+    const who = await fixture.makeTenant();
+    for (let i = 0; i < 51; i++) await newPlayer({}, who);
+    expect(idsOf(await get('/v1/players', who)).length).toBe(50);
+    expect(idsOf(await get('/v1/players?limit=200', who)).length).toBe(51);
+    for (const limit of ['0', '201', '-1', '1.5', 'x', '', '1&limit=2']) {
+      expect(brief(await get(`/v1/players?limit=${limit}`)), limit).toEqual([422, 'VALIDATION_ERROR']);
+    }
+    expect(brief(await get('/v1/players?status=asleep'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(brief(await get('/v1/players?unknown=1'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(brief(await get('/v1/players?email=a%00'))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+
+  test('a cursor is good for its own list only', async () => {
+    const who = await fixture.makeTenant();
+    for (let i = 0; i < 3; i++) await newPlayer({}, who);
+    const { meta } = (await get('/v1/players?limit=1', who)).body;
+    const cursor = String(meta['next_cursor']);
+    expect((await get(`/v1/players?limit=2&cursor=${cursor}`, who)).status).toBe(200);
+    const id = idsOf(await get('/v1/players?limit=1', who))[0];
+    const forged = (parts: unknown) => Buffer.from(JSON.stringify(parts)).toString('base64url');
+    const [binding] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as string[];
+    const bad = [
+      `/v1/players?status=active&cursor=${cursor}`,
+      `/v1/players/${id}/timeline?cursor=${cursor}`,
+      '/v1/players?cursor=',
+      '/v1/players?cursor=garbage',
+      `/v1/players?cursor=${forged([binding])}`,
+      `/v1/players?cursor=${forged([binding, '1', 2])}`,
+      `/v1/players?cursor=${forged([binding, '1', '-'.repeat(36)])}`,
+      `/v1/players?cursor=${forged([binding, '9'.repeat(19), UNKNOWN])}`,
+      `/v1/players?cursor=${cursor.repeat(10)}`,
+    ];
+    for (const path of bad) {
+      expect(brief(await get(path, who)), path).toEqual([422, 'VALIDATION_ERROR']);
+    }
+    const extreme = forged([binding, '9'.repeat(17), UNKNOWN]);
+    expect((await get(`/v1/players?cursor=${extreme}`, who)).status).toBe(200);
+    expect(
+      (await get(`/v1/players?cursor=${forged([binding, `-${'9'.repeat(17)}`, UNKNOWN])}`, who)).status,
+    ).toBeLessThan(500);
+    expect(brief(await get(`/v1/players?cursor=${cursor}`))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+});
+
+test('a change that meets a writer in the opposite order is done again', async () => {
+  const id = await newPlayer();
+  const { service } = fixture.platform.postgres;
+  const changes: Promise<Answer>[] = [];
+  // Locks the totals first and the profile second, as a batch of events may.
+  await service
+    .begin(async (tx) => {
+      await tx`update player_totals set bet_count = bet_count + 1 where player_id = ${id}`;
+      changes.push(patch(id, { email: 'deadlock@example.com' }));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await tx`update players set kyc_level = 1 where player_id = ${id}`;
+    })
+    .catch((error: unknown) => expect((error as { code?: string }).code).toBe('40P01'));
+  const [answer] = await Promise.all(changes);
+  expect(answer?.status, answer?.text).toBe(200);
+  expect((await get(`/v1/players/${id}`)).body.data).toMatchObject({ email: 'deadlock@example.com' });
+});

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openApiKeys } from '../../src/auth/authenticators.ts';
+import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+
+let fixture: Fixture;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  tenant = await fixture.makeTenant();
+});
+afterAll(() => fixture.close());
+
+const path = (project_id = tenant.project_id) => `/v1/projects/${project_id}/api-keys`;
+const create = (body: unknown, project_id?: string) =>
+  fixture.as(tenant.session, path(project_id), { method: 'POST', body });
+const me = (key: string) => fixture.as(key, '/v1/me');
+
+async function newKey(): Promise<{ id: string; key: string }> {
+  const { data } = (await create({ name: 'key' })).body;
+  return { id: String(data['id']), key: String(data['key']) };
+}
+
+test('creation shows the key once, in the documented form', async () => {
+  const answer = await create({ name: 'Platform' });
+  expect(answer.status).toBe(201);
+  const { id, name, prefix, key, created_at } = answer.body.data as Record<string, string>;
+  expect(Object.keys(answer.body.data).sort()).toEqual(['created_at', 'id', 'key', 'name', 'prefix']);
+  expect(key).toMatch(/^svc_pk_dev_[a-z0-9]{8}_[A-Za-z0-9_-]{44}$/);
+  expect(prefix).toBe(key?.slice(0, 19));
+  expect([name, new Date(created_at ?? '').toISOString()]).toEqual(['Platform', created_at]);
+  const stored = await fixture.platform.postgres.service`select * from api_keys where key_id = ${id ?? ''}`;
+  const row = JSON.stringify(stored[0], (_key, value: unknown) => (typeof value === 'bigint' ? 0 : value));
+  expect(row).not.toContain(key?.slice(20));
+  expect(Buffer.from(stored[0]?.['secret_hash'] as Buffer).length).toBe(32);
+  const { body } = await me(key ?? '');
+  expect(body.data).toEqual({
+    tenant_id: tenant.tenant_id,
+    project_id: tenant.project_id,
+    environment: 'dev',
+  });
+});
+
+test('bad bodies are 422 and say why', async () => {
+  const bad = [
+    {},
+    { name: '' },
+    { name: 1 },
+    { name: 'x', extra: 1 },
+    { name: 'x', ingest_rate: { per_minute: 1 } },
+    { name: 'x', ingest_rate: { per_minute: 0, burst: 1 } },
+    { name: 'x', ingest_rate: { per_minute: 1.5, burst: 1 } },
+    { name: 'a\u0000b' },
+  ];
+  for (const body of bad) {
+    const answer = await create(body);
+    expect([answer.status, answer.body.error.code], JSON.stringify(body)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(answer.body.error.details['issues']).not.toEqual([]);
+  }
+  expect((await create({ name: 'x', extra: 1 })).body.error.message).toContain('extra');
+});
+
+test('a project of another tenant, or none, is 404', async () => {
+  const other = await fixture.makeTenant();
+  for (const id of [other.project_id, '00000000-0000-4000-8000-000000000000', 'x', '%00']) {
+    const answer = await create({ name: 'x' }, id);
+    expect([answer.status, answer.body.error.code], id).toEqual([404, 'PROJECT_NOT_FOUND']);
+  }
+});
+
+describe('revocation', () => {
+  test('holds at once, also for a key that was cached', async () => {
+    const { id, key } = await newKey();
+    expect((await me(key)).status).toBe(200);
+    const revoked = await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
+    expect(revoked.status).toBe(200);
+    expect(Object.keys(revoked.body.data).sort()).toEqual([
+      'created_at',
+      'deleted_at',
+      'id',
+      'name',
+      'prefix',
+    ]);
+    expect((await me(key)).status).toBe(401);
+    const again = await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
+    expect([again.status, again.body.data['deleted_at']]).toEqual([200, revoked.body.data['deleted_at']]);
+  });
+
+  test('reaches another process by notification', async () => {
+    const { config, platform, deps } = fixture;
+    const { clock } = platform;
+    const sql = platform.postgres.service;
+    const elsewhere = await openApiKeys({ config, clock, sql, notifications: deps.notifications });
+    const { id, key } = await newKey();
+    const header = `Bearer ${key}`;
+    await elsewhere.authenticate(header);
+    expect(elsewhere.authenticate(header)).not.toBeInstanceOf(Promise);
+    await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
+    await expect
+      .poll(async () => {
+        try {
+          await elsewhere.authenticate(header);
+          return 'accepted';
+        } catch (error) {
+          return (error as { code?: string }).code;
+        }
+      })
+      .toBe('UNAUTHORIZED');
+  });
+
+  test('is refused for keys of another project or tenant', async () => {
+    const { id, key } = await newKey();
+    const other = await fixture.makeTenant();
+    const foreign = await fixture.as(other.session, `${path(other.project_id)}/${id}`, { method: 'DELETE' });
+    expect([foreign.status, foreign.body.error.code]).toEqual([404, 'API_KEY_NOT_FOUND']);
+    const through = await fixture.as(other.session, `${path()}/${id}`, { method: 'DELETE' });
+    expect([through.status, through.body.error.code]).toEqual([404, 'PROJECT_NOT_FOUND']);
+    expect((await fixture.as(tenant.session, `${path()}/nonsense`, { method: 'DELETE' })).status).toBe(404);
+    expect((await me(key)).status).toBe(200);
+  });
+});
+
+test('a wrong secret, prefix or environment is 401', async () => {
+  const { key } = await newKey();
+  expect((await me(key)).status).toBe(200);
+  const last = key.endsWith('A') ? 'B' : 'A';
+  const wrong = [
+    key.slice(0, -1) + last,
+    key.slice(0, -1),
+    `${key}A`,
+    key.replace('svc_pk_dev_', 'svc_pk_prod_'),
+    key.replace('svc_pk_dev_', 'svc_pk_stag_'),
+    key.replace(/^svc_pk_dev_.{8}/, 'svc_pk_dev_aaaaaaaa'),
+    key.toUpperCase(),
+  ];
+  for (const each of wrong) {
+    const answer = await me(each);
+    expect([answer.status, answer.body.error.code], each).toEqual([401, 'UNAUTHORIZED']);
+    expect(answer.text).not.toContain(key.slice(20));
+  }
+  expect((await me(key)).status).toBe(200);
+});
