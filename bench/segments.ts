@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readDefinition } from '../src/segments/definition.ts';
+import { readDefinition } from '../src/segments/language/definition.ts';
 import { matchPlayers } from '../src/segments/evaluation-queries.ts';
 import { refreshSegment } from '../src/segments/refresh.ts';
 import { compileMembers } from '../src/segments/sql/compile.ts';

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
+import { readSources, type SourceFile } from './source-tree.ts';
 
 // The layout rules of the design, checked on the tree itself. Where a file is an exception, it is named here with
 // the reason; a new exception is a decision, not an accident.
@@ -19,45 +20,10 @@ const LONG_LISTS = [
   'src/platform/metrics.ts createMetrics',
 ];
 
-interface SourceFile {
-  path: string;
-  text: string;
-  /** The text without comments: what a comment says is no code. */
-  code: string;
-  /** Module names, and whether only types are imported. */
-  imports: { from: string; types_only: boolean }[];
-}
-
 let files: SourceFile[] = [];
 beforeAll(async () => {
-  const folders = ['src', 'processors', 'scripts', 'bench', 'test'];
-  files = (await Promise.all(folders.map(readFolder))).flat();
+  files = await readSources(['src', 'processors', 'scripts', 'bench', 'test']);
 });
-
-async function readFolder(folder: string): Promise<SourceFile[]> {
-  const names = await readdir(join(packageRoot, folder), { recursive: true });
-  const paths = names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name));
-  return Promise.all(
-    paths.map(async (path) => {
-      const text = await readFile(join(packageRoot, path), 'utf8');
-      return { path, text, code: withoutComments(text), imports: importsOf(text) };
-    }),
-  );
-}
-
-function withoutComments(text: string): string {
-  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*$/gm, '$1');
-}
-
-function importsOf(text: string): SourceFile['imports'] {
-  const found = [...text.matchAll(/^(?:import|export)\s+(type\s)?([^;]*?)from\s+'([^']+)'/gm)];
-  const named = found.map(([, types, clause = '', from = '']) => ({
-    from,
-    types_only: types !== undefined || /^\{(\s*type\s+\w+(\s+as\s+\w+)?\s*,?)+\s*\}\s*$/.test(clause),
-  }));
-  const bare = [...text.matchAll(/(?:^import\s+|\bimport\()'([^']+)'/gm)];
-  return [...named, ...bare.map(([, from = '']) => ({ from, types_only: false }))];
-}
 
 const isIn = (...folders: string[]) => {
   return ({ path }: SourceFile) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`));

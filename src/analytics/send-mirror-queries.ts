@@ -1,9 +1,25 @@
-import type { ToldSend } from '../engage/messaging/feedback-events.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 
 /** Names the position of send-mirror; what a position calls `player_id` is the id of a send there. */
 export const SENDS_MIRROR = 'message_sends';
+
+/** What events tell of a send row, with the time of each stage it has been through, in milliseconds. */
+export interface ToldSend {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  send_id: string;
+  campaign_id: string | null;
+  variant_id: string | null;
+  template_id: string | null;
+  channel: Channel;
+  sent_ms: bigint | null;
+  opened_ms: bigint | null;
+  clicked_ms: bigint | null;
+  bounced_ms: bigint | null;
+}
 
 /** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its place in the order of changes. */
 export interface ChangedSend extends ToldSend {

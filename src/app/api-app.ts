@@ -7,10 +7,12 @@ import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
+import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
 import { identityEndpoints } from '../players/identity/routes.ts';
 import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
+import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
 import { messagingProviderEndpoints } from '../engage/providers/routes.ts';
 import { playerHistoryEndpoints } from '../players/history/routes.ts';
@@ -19,7 +21,7 @@ import { reconcileEndpoints } from '../ledger/reconcile/routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
 import { templateEndpoints } from '../engage/templates/routes.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
-import type { TenantCapabilityCache } from '../tenants/capability-cache.ts';
+import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
@@ -27,6 +29,7 @@ import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
+import { PLAYER_DEPENDENTS } from './player-dependents.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
 import { installJsonBody } from '../http/json-body.ts';
 import { openApiDocument } from '../http/openapi.ts';
@@ -49,11 +52,16 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
   const messaging = { ...platform, credentials_key, public_url: config.public_url };
   const endpoints = [
     ...healthEndpoints(platform, deps.isStarted),
-    ...tenantEndpoints({ ...platform, notifications, auth }),
+    ...tenantEndpoints({
+      ...platform,
+      notifications,
+      auth,
+      onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
+    }),
     ...tenantConfigEndpoints({ ...platform, notifications, capabilities }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
-    ...identityEndpoints(platform),
-    ...playerEndpoints(platform),
+    ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
+    ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
     ...playerHistoryEndpoints(platform),
     ...segmentEndpoints(platform),
     ...campaignEndpoints(platform),
@@ -61,6 +69,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...campaignStatsEndpoints(platform),
     ...playerMessageEndpoints(platform),
     ...templateEndpoints(messaging),
+    ...testMessageEndpoints(messaging),
     ...messagingProviderEndpoints(messaging),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),

@@ -5,6 +5,7 @@ import { createApiKey } from '../tenants/api-keys/create.ts';
 import type { Config } from '../config.ts';
 import { newId } from '../platform/ids.ts';
 import type { Service } from './service.ts';
+import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { createTenant } from '../tenants/provision.ts';
 import type { Platform } from '../wiring/platform.ts';
 
@@ -72,7 +73,7 @@ async function makeDemo(config: Config, platform: Platform, service: Service): P
   const user_id = `demo-admin-${newId().slice(-8)}`;
   const { tenant_id, project_id } = await createTenant(
     postgres.service,
-    { notifications, jobs },
+    { notifications, onTenantCreated: fetchRatesOfNewTenant(jobs) },
     {
       name: 'Demo operator',
       base_currency: 'EUR',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MAX_BATCH_EVENTS } from '../ingest/events/catalogue.ts';
 import { eventSchema } from '../ingest/events/event-schema.ts';
-import type { DocumentedEndpoint } from '../http/openapi.ts';
+import type { DocumentedEndpoint } from '../http/endpoint.ts';
 
 /** As it is checked (src/ingest/events/validate.ts), which is not by zod. */
 const event = z.unknown().meta(eventSchema());

@@ -22,7 +22,7 @@ import { exposeConsumerLag } from '../platform/event-log/lag-gauge.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
-import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/capability-cache.ts';
+import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { Closers } from '../wiring/closers.ts';
 import type { Platform } from '../wiring/platform.ts';
 

@@ -116,3 +116,18 @@ export function endpoint<
   // Sound because `register` passes each handler what its own declaration produced.
   return declared;
 }
+
+/** An endpoint as far as the documentation is concerned. */
+export interface DocumentedEndpoint extends Pick<
+  AnyEndpoint,
+  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent'
+> {
+  status: 200 | 201 | 202;
+  query?: z.ZodType;
+  body?: z.ZodType;
+  raw_types?: readonly string[];
+  shape?: 'list' | 'raw';
+  content_type?: string;
+  /** Absent: the API host. */
+  server?: 'ingestion';
+}

@@ -1,4 +1,4 @@
-import type { DocumentedEndpoint } from './openapi.ts';
+import type { DocumentedEndpoint } from './endpoint.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,23 +1,8 @@
 import { z } from 'zod';
 import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
-import type { Access, AnyEndpoint } from './endpoint.ts';
+import type { Access, DocumentedEndpoint } from './endpoint.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
-
-/** An endpoint as far as the documentation is concerned. */
-export interface DocumentedEndpoint extends Pick<
-  AnyEndpoint,
-  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent'
-> {
-  status: 200 | 201 | 202;
-  query?: z.ZodType;
-  body?: z.ZodType;
-  raw_types?: readonly string[];
-  shape?: 'list' | 'raw';
-  content_type?: string;
-  /** Absent: the API host. */
-  server?: 'ingestion';
-}
 
 type Json = Record<string, unknown>;
 

@@ -3,8 +3,8 @@ import type { Clock } from '../platform/clock.ts';
 import { isUuid, newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import type { Group } from './conditions.ts';
-import { invalidDefinition, readDefinition } from './definition.ts';
+import type { Group } from './language/conditions.ts';
+import { invalidDefinition, readDefinition } from './language/definition.ts';
 import { dependenciesOf, readOfSegment } from './dependencies.ts';
 import {
   insertSegment,

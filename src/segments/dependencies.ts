@@ -1,6 +1,6 @@
-import type { MessageStatus } from '../engage/messaging/send-row.ts';
-import { conditionsOf, type Condition, type Group } from './conditions.ts';
-import { isTraitField, TRAIT_FIELDS } from './fields.ts';
+import type { MessageStatus } from '../analytics/message-status.ts';
+import { conditionsOf, type Condition, type Group } from './language/conditions.ts';
+import { isTraitField, TRAIT_FIELDS } from './language/fields.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
 /** What a definition may depend on: `event:<name>`, `profile` (any field of the player), `segment:<id>`, `messages`. */

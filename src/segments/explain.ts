@@ -1,6 +1,6 @@
 import type { Platform } from '../wiring/platform.ts';
 import { playerNotFound, requirePlayer } from '../players/profile/read.ts';
-import { readDefinition } from './definition.ts';
+import { readDefinition } from './language/definition.ts';
 import { explainPlayer } from './evaluation-queries.ts';
 import { selectMemberships } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';

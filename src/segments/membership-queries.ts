@@ -1,3 +1,4 @@
+import type { PlayerDependent } from '../players/dependents.ts';
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -169,7 +170,7 @@ export async function stageWriter(tx: Tx): Promise<NodeJS.WritableStream> {
 }
 
 /** Removes the player from every segment: it was deleted. */
-export async function leaveEverySegment(
+async function leaveEverySegment(
   tx: Tx,
   { tenant_id, project_id, player_id }: Place & { player_id: string },
   now: Date,
@@ -203,7 +204,7 @@ export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Prom
 }
 
 /** The survivor of a merge is in every segment that either was in, until somebody looks again. */
-export async function moveMemberships(
+async function moveMemberships(
   tx: Tx,
   { tenant_id, project_id, player_id, into_player_id }: Place & { player_id: string; into_player_id: string },
   now: Date,
@@ -286,3 +287,8 @@ export async function deleteChanges(sql: Tx, changes: readonly MembershipWord[])
       ${plainArray(changes.map((c) => c.change_id))}::text::bigint[]) as r (tenant_id, project_id, change_id)
     where c.tenant_id = r.tenant_id and c.project_id = r.project_id and c.change_id = r.change_id`;
 }
+
+export const membershipsOfPlayers: PlayerDependent = {
+  onMerge: moveMemberships,
+  onDelete: leaveEverySegment,
+};

@@ -1,8 +1,8 @@
 import { ApiError } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../wiring/platform.ts';
-import type { Group } from './conditions.ts';
-import { readDefinition } from './definition.ts';
+import type { Group } from './language/conditions.ts';
+import { readDefinition } from './language/definition.ts';
 import { EVERYTHING } from './dependencies.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
 import {

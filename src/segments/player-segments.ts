@@ -1,5 +1,5 @@
 import { requirePlayer } from '../players/profile/read.ts';
-import type { PlayerRef } from '../players/profile/queries.ts';
+import type { PlayerRef } from '../players/player-ref.ts';
 import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
 import { lockProjectPasses, selectLive, shareMemberships } from './membership-queries.ts';

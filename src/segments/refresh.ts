@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../errors.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { readDefinition } from './definition.ts';
+import { readDefinition } from './language/definition.ts';
 import { dependenciesOf } from './dependencies.ts';
 import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';
 import {

@@ -7,7 +7,7 @@ import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts'
 import { placeOf, type Place } from '../tenants/place.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';
-import { readDefinition } from './definition.ts';
+import { readDefinition } from './language/definition.ts';
 import { EVERYTHING, readOfEvent } from './dependencies.ts';
 import { countMembers } from './evaluation-queries.ts';
 import { explainMembership } from './explain.ts';

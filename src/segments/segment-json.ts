@@ -1,4 +1,4 @@
-import { readDefinition } from './definition.ts';
+import { readDefinition } from './language/definition.ts';
 import type { SegmentRow } from './queries.ts';
 import type { Place } from '../tenants/place.ts';
 import { compileMembers } from './sql/compile.ts';

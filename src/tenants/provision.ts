@@ -1,18 +1,19 @@
 import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
 import { ApiError } from '../errors.ts';
-import { firstFetch } from '../ledger/fx/fetch-job.ts';
 import { newId } from '../platform/ids.ts';
-import type { Jobs } from '../platform/jobs/port.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
-import type { Db } from '../platform/postgres/port.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
 import { DEFAULT_CATALOGUE } from './currency-catalogue.ts';
 import { insertCurrencies, insertProject, insertTenant, upsertMembership } from './queries.ts';
 import type { CreateProjectBody, CreateTenantBody, MembershipBody } from './schema.ts';
 
-/** A tenant with its first project, its currencies and its owner, in one transaction; its rates are fetched after that. */
+/** What a room above adds for a new tenant, in the transaction that creates it: rows, or jobs that run after it. */
+export type OnTenantCreated = (tx: Tx, tenant_id: string) => Promise<void>;
+
+/** A tenant with its first project, its currencies and its owner, in one transaction. */
 export async function createTenant(
   sql: Db,
-  { notifications, jobs }: { notifications: Notifications; jobs: Jobs },
+  { notifications, onTenantCreated }: { notifications: Notifications; onTenantCreated: OnTenantCreated },
   body: CreateTenantBody,
 ): Promise<{ tenant_id: string; project_id: string }> {
   const { name, base_currency, project_name, admin_user_id: user_id } = body;
@@ -25,7 +26,7 @@ export async function createTenant(
       insertCurrencies(tx, tenant_id, DEFAULT_CATALOGUE),
       upsertMembership(tx, { tenant_id, user_id, role: 'owner' }),
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
-      jobs.add(tx, firstFetch(tenant_id)),
+      onTenantCreated(tx, tenant_id),
     ]),
   );
   return { tenant_id, project_id };

@@ -2,21 +2,20 @@ import { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
-import type { Jobs } from '../platform/jobs/port.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
-import { createProject, createTenant, setMembership } from './provision.ts';
+import { createProject, createTenant, setMembership, type OnTenantCreated } from './provision.ts';
 import { createProjectBody, createTenantBody, devSessionBody, membershipBody } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
   notifications: Notifications;
-  jobs: Jobs;
+  onTenantCreated: OnTenantCreated;
   auth: Authenticators;
 }
 
 /** Provisioning; sessions only while the development issuer exists. */
-export function tenantEndpoints({ postgres, notifications, jobs, auth }: Deps): AnyEndpoint[] {
+export function tenantEndpoints({ postgres, notifications, onTenantCreated, auth }: Deps): AnyEndpoint[] {
   const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
   const endpoints = [
     endpoint({
@@ -27,7 +26,7 @@ export function tenantEndpoints({ postgres, notifications, jobs, auth }: Deps): 
       response: z.object({ tenant_id: z.uuid(), project_id: z.uuid() }),
       errors: [],
       handle: async ({ body }) => {
-        const created = await createTenant(postgres.service, { notifications, jobs }, body);
+        const created = await createTenant(postgres.service, { notifications, onTenantCreated }, body);
         auth.sessions.evict(body.admin_user_id);
         return envelope(created);
       },

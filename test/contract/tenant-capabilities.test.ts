@@ -7,7 +7,10 @@ import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
 import { changeTenantConfig } from '../../src/tenants/config/change.ts';
 import type { PatchTenantConfigBody } from '../../src/tenants/config/schema.ts';
-import { openTenantCapabilities, type TenantCapabilityCache } from '../../src/tenants/capability-cache.ts';
+import {
+  openTenantCapabilities,
+  type TenantCapabilityCache,
+} from '../../src/tenants/config/capability-cache.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 
 /** What each of two processes on one Postgres has of its own. Their clock stands still: nothing ends by age. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createApiKey } from '../../src/tenants/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { startService, type Service } from '../../src/app/service.ts';
+import { fetchRatesOfNewTenant } from '../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
@@ -52,13 +53,13 @@ export async function startTestService(
   }
   // Where nobody answers, asking for rates takes seconds, for which every service would wait at its end.
   const has_providers = config.fx.fiat_url !== NO_PROVIDERS.FX_FIAT_URL;
-  const jobs = has_providers ? platform.jobs : { ...platform.jobs, add: () => Promise.resolve() };
+  const onTenantCreated = has_providers ? fetchRatesOfNewTenant(platform.jobs) : () => Promise.resolve();
   let users = 0;
   async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
     const user = `owner-${++users}`;
     const place = await createTenant(
       platform.postgres.service,
-      { notifications: service.notifications, jobs },
+      { notifications: service.notifications, onTenantCreated },
       {
         name: `Test operator ${users}`,
         base_currency,

@@ -7,7 +7,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/app/api-app.ts';
 import { loadCredentialsKey } from '../../src/engage/providers/credentials.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
-import { openTenantCapabilities } from '../../src/tenants/capability-cache.ts';
+import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readDefinition } from '../../src/segments/definition.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
 import { compileMembers } from '../../src/segments/sql/compile.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError, type Issue } from '../../src/errors.ts';
-import { readDefinition } from '../../src/segments/definition.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
 import { definitionOver } from './arbitraries.ts';
 import { aggregate, and, count, not, or, trait, where } from './example-shapes.ts';
 import { LIMITS } from './limits.ts';

@@ -5,17 +5,22 @@ import { expect, it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../src/ingest/events/catalogue.ts';
 import { CHANNELS } from '../../src/tenants/config/channels.ts';
-import { MESSAGE_STATUSES } from '../../src/engage/messaging/send-row.ts';
+import { MESSAGE_STATUSES } from '../../src/analytics/message-status.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import {
   AGGREGATES,
   CONDITION_SCHEMAS,
   type Aggregate,
   type ConditionType,
-} from '../../src/segments/conditions.ts';
-import { readDefinition } from '../../src/segments/definition.ts';
-import { ATTRIBUTE_PREFIX, TRAIT_FIELDS, type TraitField } from '../../src/segments/fields.ts';
-import { OPERATOR_ALIASES, OPERATORS, OPERATORS_OF, type Operator } from '../../src/segments/operators.ts';
+} from '../../src/segments/language/conditions.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
+import { ATTRIBUTE_PREFIX, TRAIT_FIELDS, type TraitField } from '../../src/segments/language/fields.ts';
+import {
+  OPERATOR_ALIASES,
+  OPERATORS,
+  OPERATORS_OF,
+  type Operator,
+} from '../../src/segments/language/operators.ts';
 import { compileMembers } from '../../src/segments/sql/compile.ts';
 import { aggregate, and, count, trait, where } from './example-shapes.ts';
 import { CAMPAIGN_EXAMPLES, LANGUAGE_EXAMPLES } from './examples.ts';

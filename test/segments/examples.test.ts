@@ -11,9 +11,9 @@ import {
   CONDITION_SCHEMAS,
   conditionsOf,
   type Condition,
-} from '../../src/segments/conditions.ts';
-import { readDefinition } from '../../src/segments/definition.ts';
-import { OPERATORS } from '../../src/segments/operators.ts';
+} from '../../src/segments/language/conditions.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
+import { OPERATORS } from '../../src/segments/language/operators.ts';
 import { compileMembers, type CompiledQuery } from '../../src/segments/sql/compile.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { expectGolden } from '../golden/golden.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
-import { readDefinition } from '../../src/segments/definition.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
 import { countMembers, explainPlayer, matchPlayers } from '../../src/segments/evaluation-queries.ts';
 import { compileMembers } from '../../src/segments/sql/compile.ts';
 import { aggregate, and, count, did, EXAMPLE_NOW, or, playerOf, trait, where } from './example-shapes.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { passOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
-import { readDefinition } from '../../src/segments/definition.ts';
+import { readDefinition } from '../../src/segments/language/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
 import { lockMembership } from '../../src/segments/membership-queries.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';

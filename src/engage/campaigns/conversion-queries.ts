@@ -1,5 +1,5 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import { isMoneyProperty, MONEY_PROPERTIES } from '../../segments/fields.ts';
+import { isMoneyProperty, MONEY_PROPERTIES } from '../../segments/language/fields.ts';
 import { Bindings } from '../../segments/sql/bindings.ts';
 import { DECIMAL_SCALE } from '../../segments/sql/comparison-sql.ts';
 import { jsonDecimal } from '../../segments/sql/json-sql.ts';

@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import { sendColumns } from '../messaging/send-row-queries.ts';
-import type { SendRow, SendStatus } from '../messaging/send-row.ts';
+import type { SendStatus } from '../../analytics/message-status.ts';
+import type { SendRow } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES, type SendStatus } from '../messaging/send-row.ts';
+import { SEND_STATUSES, type SendStatus } from '../../analytics/message-status.ts';
+import { FAILURE_CODES, SKIP_CODES } from '../messaging/send-row.ts';
 import { CAMPAIGN_STATUSES } from './schema.ts';
 import type { RecipientFilter } from './stats-queries.ts';
 

@@ -1,4 +1,4 @@
-import type { Outcome } from './message.ts';
+import type { Outcome } from '../providers/message.ts';
 import type { SendResultRow } from './messenger-queries.ts';
 
 /** How often a message that certainly did not go out is tried again. */

@@ -1,23 +1,7 @@
 import { v5 } from 'uuid';
 import { definitionOf } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
-import type { Channel } from '../../tenants/config/channels.ts';
-
-/** What events tell of a send row, with the time of each stage it has been through, in milliseconds. */
-export interface ToldSend {
-  tenant_id: string;
-  project_id: string;
-  player_id: string;
-  send_id: string;
-  campaign_id: string | null;
-  variant_id: string | null;
-  template_id: string | null;
-  channel: Channel;
-  sent_ms: bigint | null;
-  opened_ms: bigint | null;
-  clicked_ms: bigint | null;
-  bounced_ms: bigint | null;
-}
+import type { ToldSend } from '../../analytics/send-mirror-queries.ts';
 
 /** In the order of their index within a send; a number once given is never another stage's. */
 const STAGES = ['sent', 'opened', 'clicked', 'bounced'] as const;

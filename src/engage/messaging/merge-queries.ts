@@ -1,3 +1,5 @@
+import type { PlayerDependent } from '../../players/dependents.ts';
+import type { MergePair } from '../../players/player-ref.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 /**
@@ -7,11 +9,10 @@ import type { Tx } from '../../platform/postgres/port.ts';
  *
  * They are locked by a statement of their own: what the next ones change, they see as others left it.
  */
-export async function moveSends(
+async function moveSends(
   tx: Tx,
-  pair: { tenant_id: string; project_id: string; player_id: string; into_player_id: string },
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
 ): Promise<void> {
-  const { tenant_id, project_id, player_id, into_player_id } = pair;
   const isOf = (row: string, player: string) =>
     tx`${tx(row)}.tenant_id = ${tenant_id} and ${tx(row)}.project_id = ${project_id} and ${tx(row)}.player_id = ${player}`;
   const isTwin = (row: string) =>
@@ -46,3 +47,5 @@ export async function moveSends(
     where ${isOf('s', player_id)} and s.send_id = m.send_id`;
   await Promise.all([locked, yielded, moved]);
 }
+
+export const messagesOfPlayers: PlayerDependent = { onMerge: moveSends };

@@ -11,7 +11,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { resultOf, unrendered, untouched } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { QueueLanes, type Served } from './queue-lanes.ts';
-import type { Message, Outcome } from './message.ts';
+import type { Message, Outcome } from '../providers/message.ts';
 import {
   claimSends,
   countDue,

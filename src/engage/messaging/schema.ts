@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS } from '../../tenants/config/channels.ts';
-import { FAILURE_CODES, SEND_STATUSES, SKIP_CODES } from './send-row.ts';
+import { SEND_STATUSES } from '../../analytics/message-status.ts';
+import { FAILURE_CODES, SKIP_CODES } from './send-row.ts';
 
 /** `GET /v1/players/:id/messages`. */
 export const playerMessagesQuery = z.strictObject({

@@ -3,6 +3,8 @@ import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endp
 import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
 import { placeOf } from '../../tenants/place.ts';
 import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
@@ -17,25 +19,29 @@ import {
   patchTemplateBody,
   previewBody,
   previewResult,
-  sendTestBody,
-  sendTestResult,
   templateResource,
   type ListTemplatesQuery,
 } from './schema.ts';
-import { sendTest, type SendTestDeps } from './send-test.ts';
 import { templateResourceOf } from './template-json.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+  /** Where unsubscribe links in previews lead. */
+  public_url: string;
+}
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
 /** Templates of messages (spec part 4). */
-export function templateEndpoints(deps: SendTestDeps): AnyEndpoint[] {
-  return [...readEndpoints(deps), ...writeEndpoints(deps), ...trialEndpoints(deps)];
+export function templateEndpoints(deps: Deps): AnyEndpoint[] {
+  return [...readEndpoints(deps), ...writeEndpoints(deps), ...previewEndpoints(deps)];
 }
 
 const one = { path: '/v1/templates/:id', status: 200, response: templateResource } as const;
 
-function readEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+function readEndpoints(deps: Deps): AnyEndpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -63,7 +69,7 @@ function readEndpoints(deps: SendTestDeps): AnyEndpoint[] {
   ];
 }
 
-function writeEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+function writeEndpoints(deps: Deps): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -107,7 +113,7 @@ function writeEndpoints(deps: SendTestDeps): AnyEndpoint[] {
   ];
 }
 
-function trialEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+function previewEndpoints(deps: Deps): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -121,17 +127,6 @@ function trialEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       handle: async ({ caller, params, body }) =>
         envelope(await previewTemplate(deps, refOf(caller, params), body.player_id ?? undefined)),
     }),
-    endpoint({
-      method: 'POST',
-      path: '/v1/templates/:id/send-test',
-      summary: 'Sends the template to one address, beside caps and quiet hours',
-      access: write,
-      body: sendTestBody,
-      status: 200,
-      response: sendTestResult,
-      errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
-      handle: async ({ caller, params, body }) => envelope(await sendTest(deps, refOf(caller, params), body)),
-    }),
   ];
 }
 
@@ -140,7 +135,7 @@ function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>)
 }
 
 async function listPage(
-  { postgres }: SendTestDeps,
+  { postgres }: Deps,
   caller: ProjectSession,
   { cursor, limit, ...filters }: ListTemplatesQuery,
 ): Promise<string> {

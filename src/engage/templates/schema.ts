@@ -47,14 +47,6 @@ export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
 /** `POST /v1/templates/:id/preview`: a synthetic player when none is named. */
 export const previewBody = z.strictObject({ player_id: z.uuid().nullable().optional() });
 
-/** `POST /v1/templates/:id/send-test`: to `recipient`, whoever the player is. */
-export const sendTestBody = z.strictObject({
-  recipient: z.string().trim().min(1).max(4_096),
-  player_id: z.uuid().nullable().optional(),
-  provider_id: z.uuid().nullable().optional(),
-});
-export type SendTestBody = z.infer<typeof sendTestBody>;
-
 export const listTemplatesQuery = z.strictObject({
   cursor: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
@@ -100,17 +92,4 @@ export const previewResult = z.object({
   body: z.string(),
   data: z.record(z.string(), z.string()),
   missing_variables: z.array(z.string()),
-});
-
-/** What became of a test; `error_code` as in a send row. */
-export const sendTestResult = z.object({
-  recipient: z.string(),
-  channel: z.enum(CHANNELS),
-  template_id: z.uuid(),
-  provider_id: z.uuid(),
-  player_id: z.uuid().nullable(),
-  status: z.enum(['sent', 'failed']),
-  error_code: z.string().nullable(),
-  provider_message_id: z.string().nullable(),
-  sent_at: timestamp.nullable(),
 });

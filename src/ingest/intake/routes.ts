@@ -8,7 +8,7 @@ import type { NewRecord } from '../../platform/event-log/port.ts';
 import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
-import type { TenantCapabilityCache } from '../../tenants/capability-cache.ts';
+import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { acceptBatch, acceptEvent, stampFor } from './accept.ts';
 import type { AppendBatcher } from './append-batcher.ts';
 import type { JsonBody } from './body.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { CronEntry, Jobs, NewJob } from '../../platform/jobs/port.ts';
+import type { OnTenantCreated } from '../../tenants/provision.ts';
 import { fetchRates, type FetchDeps } from './fetch-rates.ts';
 import { fetchRequest, RATE_KINDS, type FetchReport, type FetchRequest } from './schema.ts';
 
@@ -39,9 +40,9 @@ export const FETCH_CRONTAB: readonly CronEntry[] = [
   },
 ];
 
-/** Fetches every rate of a tenant that is new. */
-export function firstFetch(tenant_id: string): NewJob {
-  return fetchJob(tenant_id, { kinds: [...RATE_KINDS], tenant_id });
+/** Has every rate of a new tenant fetched, by a job of the transaction that creates it. */
+export function fetchRatesOfNewTenant(jobs: Pick<Jobs, 'add'>): OnTenantCreated {
+  return (tx, tenant_id) => jobs.add(tx, fetchJob(tenant_id, { kinds: [...RATE_KINDS], tenant_id }));
 }
 
 function fetchJob(name: string, payload: FetchRequest): NewJob {

@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { LostRace, isLostRace, isOverflow, retryLostRaces } from '../../platform/postgres/retry.ts';
+import type { PlayerDependent } from '../dependents.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
@@ -15,6 +16,8 @@ import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
+  /** Whose rows move when players are merged. */
+  dependents: readonly PlayerDependent[];
 }
 
 interface Scope {
@@ -33,7 +36,7 @@ interface Scope {
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   try {
     return await retryLostRaces(() =>
-      deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(tx, scope, body, deps.clock.now_ms())),
+      deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(deps, tx, scope, body)),
     );
   } catch (error) {
     if (isOverflow(error)) {
@@ -46,12 +49,7 @@ export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Pr
   }
 }
 
-async function identifyOnce(
-  tx: Tx,
-  scope: Scope,
-  body: IdentifyBody,
-  now_ms: number,
-): Promise<IdentifyResult> {
+async function identifyOnce(deps: Deps, tx: Tx, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   const code = body.traits?.default_currency_code;
   const [named, isKnownCurrency] = await Promise.all([
     findNamed(tx, scope, body),
@@ -65,7 +63,7 @@ async function identifyOnce(
   if (body.player_id !== undefined && named.by_player_id === undefined) throw playerNotFound(body.player_id);
   const decision = decide(body, named);
   const player_id = decision.target?.player_id ?? newId();
-  await write(tx, { ...scope, player_id }, body, decision, now_ms);
+  await write(deps, tx, { ...scope, player_id }, body, decision);
   return {
     player_id,
     created: decision.target === undefined,
@@ -75,12 +73,13 @@ async function identifyOnce(
 }
 
 async function write(
+  { clock, dependents }: Deps,
   tx: Tx,
   ref: Scope & { player_id: string },
   { anonymous_id, external_id, traits = {} }: IdentifyBody,
   { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
-  now_ms: number,
 ): Promise<void> {
+  const now_ms = clock.now_ms();
   const now = new Date(now_ms);
   const link = link_anonymous_id ? (anonymous_id ?? null) : null;
   const patch = patchOf(traits);
@@ -94,7 +93,7 @@ async function write(
   }
   if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
   for (const { player_id } of merge)
-    await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now);
+    await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now, dependents);
   // One round trip; each statement sees what the ones before it locked.
   const [won, locked] = await Promise.all([
     link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),

@@ -1,26 +1,23 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../profile/profile-patch.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
-import { moveSends } from '../../engage/messaging/merge-queries.ts';
-import { moveMemberships } from '../../segments/membership-queries.ts';
+import type { PlayerDependent } from '../dependents.ts';
+import type { MergePair } from '../player-ref.ts';
 import { LostRace } from '../../platform/postgres/retry.ts';
 
-/** Two players of one project: `player_id` is merged away, `into_player_id` stays. */
-export interface MergePair {
-  tenant_id: string;
-  project_id: string;
-  player_id: string;
-  into_player_id: string;
-}
-
 /**
- * Merges one player into another: identities, profile, totals, memberships and messages move, the old id stays behind
+ * Merges one player into another: identities, profile and totals move, then what `dependents` own (memberships, messages); the old id stays behind
  * as an alias. Ledger rows keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
  * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
  *
  * Rejects with {@link LostRace} when one of the two is not what the caller took it for. Nothing of it may be kept then.
  */
-export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<void> {
+export async function mergePlayer(
+  tx: Tx,
+  pair: MergePair,
+  now: Date,
+  dependents: readonly PlayerDependent[],
+): Promise<void> {
   // Issued together, run in this order. Identities come after players, against the order of everybody else: which ones
   // there are to move is known once their player is locked. A deadlock with a fold is broken and done again.
   const [locked, lockedTotals] = await Promise.all([
@@ -29,8 +26,7 @@ export async function mergePlayer(tx: Tx, pair: MergePair, now: Date): Promise<v
     moveIdentities(tx, pair),
     mergeProfile(tx, pair, now),
     mergeTotals(tx, pair, now),
-    moveMemberships(tx, pair, now),
-    moveSends(tx, pair),
+    ...dependents.map((dependent) => dependent.onMerge(tx, pair, now)),
     leaveAlias(tx, pair, now),
   ]);
   if (!locked || !lockedTotals) throw new LostRace('a player to merge was changed');

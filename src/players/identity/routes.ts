@@ -3,12 +3,14 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import type { PlayerDependent } from '../dependents.ts';
 import { identify } from './identify.ts';
 import { identifyBody, identifyResult } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
   clock: Clock;
+  dependents: readonly PlayerDependent[];
 }
 
 /** The join between a caller's ids and our player (spec part 4, "Players"). */

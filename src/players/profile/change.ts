@@ -4,8 +4,9 @@ import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryLostRaces } from '../../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
-import { leaveEverySegment } from '../../segments/membership-queries.ts';
-import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer, type PlayerRef } from './queries.ts';
+import type { PlayerDependent } from '../dependents.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer } from './queries.ts';
 import { throughMerges } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
 
@@ -41,12 +42,22 @@ export async function changePlayer(
 }
 
 /** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
-export async function deletePlayer({ postgres, clock }: Deps, ref: PlayerRef): Promise<PlayerRow> {
+export async function deletePlayer(
+  { postgres, clock, dependents }: Deps & { dependents: readonly PlayerDependent[] },
+  ref: PlayerRef,
+): Promise<PlayerRow> {
   const now = new Date(clock.now_ms());
   return throughMerges(postgres, ref, async (one) => {
-    const [, , [player]] = await retryLostRaces(() =>
+    const [, [player]] = await retryLostRaces(() =>
       postgres.asTenant(one.tenant_id, (tx) =>
-        Promise.all([softDeletePlayer(tx, one, now), leaveEverySegment(tx, one, now), selectPlayer(tx, one)]),
+        // Issued together, run in this order.
+        Promise.all([
+          Promise.all([
+            softDeletePlayer(tx, one, now),
+            ...dependents.map((dependent) => dependent.onDelete?.(tx, one, now)),
+          ]),
+          selectPlayer(tx, one),
+        ]),
       ),
     );
     return player;

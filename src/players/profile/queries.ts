@@ -4,14 +4,8 @@ import { beyond, microseconds, type TimePosition } from '../../platform/postgres
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRow } from './player-json.ts';
 import type { ProfilePatch } from './profile-patch.ts';
+import type { PlayerRef } from '../player-ref.ts';
 import type { ListPlayersQuery } from './schema.ts';
-
-/** Which player of which project. */
-export interface PlayerRef {
-  tenant_id: string;
-  project_id: string;
-  player_id: string;
-}
 
 /** What is known of a player once its row is locked. */
 export interface LockedPlayer {

@@ -1,7 +1,8 @@
 import { ApiError } from '../../errors.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { selectPlayerIds, selectSurvivor, type PlayerRef } from './queries.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import { selectPlayerIds, selectSurvivor } from './queries.ts';
 
 /** A player, and the ids that its events may carry: its own and those of players merged into it lately. */
 export interface PlayerIds {

@@ -5,16 +5,19 @@ import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { TimePosition } from '../../platform/postgres/newest-first.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
-import { listPlayers, selectPlayer, type ListedPlayer, type PlayerRef } from './queries.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
 import { throughMerges } from './read.ts';
 import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
   clock: Clock;
+  dependents: readonly PlayerDependent[];
 }
 
 /** Players (spec part 4). */

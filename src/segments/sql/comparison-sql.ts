@@ -1,4 +1,4 @@
-import type { Comparison, PositiveComparison, Scalar } from '../operators.ts';
+import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
 import type { Bindings } from './bindings.ts';
 
 /** Digits after the point of exact sums; what properties carry beyond them is cut off. */

@@ -5,7 +5,7 @@ import {
   type DefinitionNode,
   type EventSet,
   type Group,
-} from '../conditions.ts';
+} from '../language/conditions.ts';
 import { Bindings } from './bindings.ts';
 import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';

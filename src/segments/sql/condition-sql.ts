@@ -1,4 +1,4 @@
-import { isGroup, type Condition, type DefinitionNode, type EventCondition } from '../conditions.ts';
+import { isGroup, type Condition, type DefinitionNode, type EventCondition } from '../language/conditions.ts';
 import {
   ATTRIBUTE_PREFIX,
   isMoneyProperty,
@@ -6,7 +6,7 @@ import {
   MONEY_PROPERTIES,
   traitField,
   type TraitFieldName,
-} from '../fields.ts';
+} from '../language/fields.ts';
 import type { Bindings } from './bindings.ts';
 import { comparisonSql, type Operand } from './comparison-sql.ts';
 import type { EventScan } from './event-scan.ts';

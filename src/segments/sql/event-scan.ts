@@ -1,6 +1,6 @@
-import type { EventSet } from '../conditions.ts';
-import { isMoneyProperty, MONEY_PROPERTIES } from '../fields.ts';
-import type { Window } from '../span.ts';
+import type { EventSet } from '../language/conditions.ts';
+import { isMoneyProperty, MONEY_PROPERTIES } from '../language/fields.ts';
+import type { Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
 import { before, comparisonSql, moment, NOW } from './comparison-sql.ts';
 import { jsonComparisonSql } from './json-sql.ts';

@@ -1,4 +1,4 @@
-import type { PositiveComparison } from '../operators.ts';
+import type { PositiveComparison } from '../language/operators.ts';
 
 /** Whole numbers that lie side by side; both ends included. */
 export interface Interval {

@@ -1,4 +1,4 @@
-import type { Comparison, PositiveComparison, Scalar } from '../operators.ts';
+import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
 import type { Bindings } from './bindings.ts';
 import { comparisonSql, DECIMAL_SCALE } from './comparison-sql.ts';
 

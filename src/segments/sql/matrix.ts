@@ -6,9 +6,9 @@ import {
   type EventCondition,
   type Group,
   type TraitCondition,
-} from '../conditions.ts';
-import { isTraitField, traitField, type TraitFieldName } from '../fields.ts';
-import type { Window } from '../span.ts';
+} from '../language/conditions.ts';
+import { isTraitField, traitField, type TraitFieldName } from '../language/fields.ts';
+import type { Window } from '../language/span.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
 import { intervalOf, type Interval } from './interval.ts';

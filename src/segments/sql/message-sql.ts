@@ -1,6 +1,6 @@
-import type { MessageStatus } from '../../engage/messaging/send-row.ts';
-import type { MessageCondition } from '../conditions.ts';
-import type { Window } from '../span.ts';
+import type { MessageStatus } from '../../analytics/message-status.ts';
+import type { MessageCondition } from '../language/conditions.ts';
+import type { Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
 import { before, moment, NOW } from './comparison-sql.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';

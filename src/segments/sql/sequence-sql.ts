@@ -1,4 +1,4 @@
-import type { SequenceCondition } from '../conditions.ts';
+import type { SequenceCondition } from '../language/conditions.ts';
 import type { EventScan } from './event-scan.ts';
 import type { Bindings } from './bindings.ts';
 

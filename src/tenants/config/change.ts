@@ -1,6 +1,6 @@
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { TENANTS_CHANNEL, type TenantCapabilityCache } from '../capability-cache.ts';
+import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
 import { mergeDeep } from './merge.ts';
 import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
 import { UNCONFIGURED, foundConfig, type TenantConfig } from './read.ts';

@@ -3,7 +3,7 @@ import { envelope } from '../../http/envelope.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import type { TenantCapabilityCache } from '../capability-cache.ts';
+import type { TenantCapabilityCache } from './capability-cache.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { changeTenantConfig } from './change.ts';
 import { selectTenantConfig } from './queries.ts';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
-import type { Message, Transport } from '../../../src/engage/messaging/message.ts';
+import type { Message, Transport } from '../../../src/engage/providers/message.ts';
 
 export const SEND_ID = '018f0000-0000-7000-8000-000000000001';
 export const PROVIDER_ID = '018f0000-0000-7000-8000-000000000002';

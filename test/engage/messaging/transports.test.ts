@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../../src/engage/messaging/message.ts';
+import type { Message } from '../../../src/engage/providers/message.ts';
 import { openFcm } from '../../../src/engage/messaging/transports/fcm.ts';
 import { outcomeOf, post, retryAfterMs } from '../../../src/engage/messaging/transports/http-call.ts';
 import { openSendgrid } from '../../../src/engage/messaging/transports/sendgrid.ts';

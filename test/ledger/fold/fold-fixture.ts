@@ -12,6 +12,7 @@ import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
 import { openNotifications } from '../../../src/platform/postgres/notifications.ts';
 import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
+import { fetchRatesOfNewTenant } from '../../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../../src/tenants/provision.ts';
 import { eventually } from '../../engines/embedded.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
@@ -47,7 +48,7 @@ export async function openFoldFixture(): Promise<FoldFixture> {
     newTenant: () =>
       createTenant(
         postgres.service,
-        { notifications, jobs },
+        { notifications, onTenantCreated: fetchRatesOfNewTenant(jobs) },
         {
           name: 'Operator',
           base_currency: 'EUR',

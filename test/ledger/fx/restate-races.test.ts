@@ -3,7 +3,9 @@ import { restateOnce } from '../../../processors/fx-restater/index.ts';
 import { readRateChanges, type RateChange } from '../../../src/ledger/fx/restate-queries.ts';
 import { applyRateChange } from '../../../src/ledger/fx/restate.ts';
 import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
-import { mergePlayer, type MergePair } from '../../../src/players/identity/merge-queries.ts';
+import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
+import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
+import type { MergePair } from '../../../src/players/player-ref.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { eventually } from '../../engines/embedded.ts';
 import { batchOf, openFoldFixture, type FoldFixture, type Place } from '../fold/fold-fixture.ts';
@@ -171,7 +173,7 @@ describe('a player who is merged into another while rows are restated', () => {
 
   it('has the survivor credited when the merge comes first', async () => {
     const { pair, change } = await twoPlayers();
-    const merge = await openTransaction(sql, (tx) => mergePlayer(tx, pair, new Date()));
+    const merge = await openTransaction(sql, (tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     const restating = applyRateChange(restaterOn(sql), change);
     await fixture.someoneWaits();
     await merge.commit();
@@ -186,7 +188,7 @@ describe('a player who is merged into another while rows are restated', () => {
     const writers = await stopWriters(sql, 'ledger');
     const restating = applyRateChange(restaterOn(sql), change);
     await fixture.someoneWaits();
-    const merging = sql.begin((tx) => mergePlayer(tx, pair, new Date()));
+    const merging = sql.begin((tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     await fixture.someoneWaits(2);
     await writers.commit();
     await Promise.all([restating, merging]);
@@ -195,7 +197,7 @@ describe('a player who is merged into another while rows are restated', () => {
 
   it('restates rows of a player who was merged long ago in favour of the survivor', async () => {
     const { pair, change } = await twoPlayers();
-    await sql.begin((tx) => mergePlayer(tx, pair, new Date()));
+    await sql.begin((tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     await applyRateChange(restaterOn(sql), change);
     expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
     expect(await changesOf(sql, place)).toEqual([]);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
 import { Operator, type Fields, type Sent } from './operator.ts';
@@ -253,7 +254,7 @@ describe('a call that waits while its player is merged', () => {
     let pending: ReturnType<(typeof calls)['PATCH']> | undefined;
     await sql.begin(async (tx) => {
       const pair = { tenant_id, project_id, player_id: visitor_id, into_player_id: ann_id };
-      await mergePlayer(tx, pair, new Date());
+      await mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS);
       // It names the first one, finds that this was merged into the visitor, and waits for the visitor's row.
       pending = calls[method](first_id);
       await eventually('the call waits', async () => {

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import { SEND_STATUSES } from '../send-row.ts';
+import { SEND_STATUSES } from '../../../analytics/message-status.ts';
 import type { Callback, Receipt } from './callback.ts';
 
 type Fragment = PendingQuery<Row[]>;

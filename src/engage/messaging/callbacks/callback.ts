@@ -1,4 +1,4 @@
-import type { SendStatus } from '../send-row.ts';
+import type { SendStatus } from '../../../analytics/message-status.ts';
 
 /** What a provider can tell of a message. */
 export type Step = Extract<SendStatus, 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'failed'>;

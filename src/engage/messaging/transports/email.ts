@@ -1,4 +1,4 @@
-import type { Message, Outcome } from '../message.ts';
+import type { Message, Outcome } from '../../providers/message.ts';
 
 /** A text that ends no header: controls and line breaks become spaces. */
 export function oneLine(text: string): string {

@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '../../../platform/clock.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../message.ts';
+import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../message.ts';
+import type { Outcome } from '../../providers/message.ts';
 
 /** From the call to the last byte of the answer: longer than the 10 s in which a connection must be had. */
 const TIMEOUT_MS = 20_000;

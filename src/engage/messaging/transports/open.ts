@@ -2,7 +2,7 @@ import { CONFIG_OF } from '../../providers/kinds.ts';
 import type { ProviderRow } from '../../providers/queries.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import type { Transport } from '../message.ts';
+import type { Transport } from '../../providers/message.ts';
 import { openFcm } from './fcm.ts';
 import { openSandbox } from './sandbox.ts';
 import { openSendgrid } from './sendgrid.ts';

@@ -3,7 +3,7 @@ import type { ProviderRef } from '../../providers/queries.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import type { Message, Outcome, Transport } from '../message.ts';
+import type { Message, Outcome, Transport } from '../../providers/message.ts';
 
 const CONCURRENCY = 1_000;
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { SendgridConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../message.ts';
+import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 import { outcomeOf, post } from './http-call.ts';
 

@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer';
 import type { SmtpConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../message.ts';
+import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 
 const CONNECTIONS = 5;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
-import type { Message, Outcome, Transport } from '../message.ts';
+import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { openTransport } from './open.ts';
 
 const MAX_OPEN = 200;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { TwilioConfig } from '../../providers/kinds.ts';
-import type { Outcome, Transport } from '../message.ts';
+import type { Outcome, Transport } from '../../providers/message.ts';
 import { jsonText, outcomeOf, post } from './http-call.ts';
 
 const BASE_URL = 'https://api.twilio.com';

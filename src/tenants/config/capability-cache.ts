@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { Maybe } from '../auth/maybe.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Notifications } from '../platform/postgres/notifications.ts';
-import type { Db } from '../platform/postgres/port.ts';
-import { readTenantConfig, type TenantConfig } from './config/read.ts';
-import { readTenantMoney, type TenantMoney } from './money-queries.ts';
+import type { Maybe } from '../../auth/maybe.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Db } from '../../platform/postgres/port.ts';
+import { readTenantConfig, type TenantConfig } from './read.ts';
+import { readTenantMoney, type TenantMoney } from '../money-queries.ts';
 
 /** NOTIFY channel; the payload is the id of a tenant whose configuration changed. */
 export const TENANTS_CHANNEL = 'tenants_changed';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { unsafeText } from '../ingest/events/text-safety.ts';
-import { CHANNELS, type Channel } from '../tenants/config/channels.ts';
-import { MESSAGE_STATUSES, type MessageStatus } from '../engage/messaging/send-row.ts';
+import { unsafeText } from '../../ingest/events/text-safety.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
+import { MESSAGE_STATUSES, type MessageStatus } from '../../analytics/message-status.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
 import { OPERATOR_ALIASES, OPERATORS, type Comparison } from './operators.ts';
 import { spanSchema, windowSchema, type Window } from './span.ts';

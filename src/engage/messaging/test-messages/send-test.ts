@@ -1,30 +1,31 @@
-import { ApiError, validationError } from '../../errors.ts';
-import { NotCaughtUp, waitUntilFolded } from '../../analytics/caught-up.ts';
-import { gateRulesOf, withoutTiming } from '../messaging/gate.ts';
-import { gateAt } from '../messaging/gate-at.ts';
-import type { Channel } from '../../tenants/config/channels.ts';
-import type { Message, Outcome } from '../messaging/message.ts';
-import { SKIP_CODES, type FailureCode, type SkipCode } from '../messaging/send-row.ts';
-import { isAddress } from '../messaging/transports/email.ts';
-import { openTransport } from '../messaging/transports/open.ts';
-import { unseal } from '../providers/credentials.ts';
-import { selectProviderFor, type ProviderRow } from '../providers/queries.ts';
-import type { EventLog } from '../../platform/event-log/port.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
-import { readTenantConfig } from '../../tenants/config/read.ts';
-import type { ScopePlayer } from './player-scope.ts';
-import { findScopePlayer, scopeOf } from './preview.ts';
+import { ApiError, validationError } from '../../../errors.ts';
+import { NotCaughtUp, waitUntilFolded } from '../../../analytics/caught-up.ts';
+import { gateRulesOf, withoutTiming } from '../gate.ts';
+import { gateAt } from '../gate-at.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
+import type { Message, Outcome } from '../../providers/message.ts';
+import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
+import { isAddress } from '../transports/email.ts';
+import { openTransport } from '../transports/open.ts';
+import { unseal } from '../../providers/credentials.ts';
+import { selectProviderFor, type ProviderRow } from '../../providers/queries.ts';
+import type { EventLog } from '../../../platform/event-log/port.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import type { Postgres, Tx } from '../../../platform/postgres/port.ts';
+import { readTenantConfig } from '../../../tenants/config/read.ts';
+import type { ScopePlayer } from '../../templates/player-scope.ts';
+import { findScopePlayer, scopeOf } from '../../templates/preview.ts';
+import type { TemplateRef, TemplateRow } from '../../templates/queries.ts';
+import { requireTemplate } from '../../templates/read.ts';
 import {
-  selectAddresseeVerdicts,
-  selectSuppressed,
-  selectVerdict,
-  type TemplateRef,
-  type TemplateRow,
-} from './queries.ts';
-import { requireTemplate } from './read.ts';
-import { compileTemplate, isBlank, RenderFailed, renderMessage, type Rendered } from './render.ts';
+  compileTemplate,
+  isBlank,
+  RenderFailed,
+  renderMessage,
+  type Rendered,
+} from '../../templates/render.ts';
+import { selectAddresseeVerdicts, selectSuppressed, selectVerdict } from './queries.ts';
 import type { SendTestBody } from './schema.ts';
 
 /** What sending a test needs. */

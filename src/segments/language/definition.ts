@@ -1,8 +1,8 @@
-import type { Issue } from '../errors.ts';
-import { ApiError } from '../errors.ts';
-import { CUSTOM_PREFIX } from '../ingest/events/catalogue.ts';
-import { isEventName } from '../ingest/events/validate.ts';
-import { issuesOf } from '../http/error-handler.ts';
+import type { Issue } from '../../errors.ts';
+import { ApiError } from '../../errors.ts';
+import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
+import { isEventName } from '../../ingest/events/validate.ts';
+import { issuesOf } from '../../http/error-handler.ts';
 import { readComparison, type Operand } from './comparison.ts';
 import {
   CONDITION_SCHEMAS,

@@ -1,4 +1,4 @@
-import { unsafeText } from '../ingest/events/text-safety.ts';
+import { unsafeText } from '../../ingest/events/text-safety.ts';
 import {
   COMPLEMENTS,
   OPERATOR_ALIASES,

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+import type { Notifications } from '../../../src/platform/postgres/notifications.ts';
 import {
   TENANTS_CHANNEL,
   TenantCapabilityCache,
   type TenantCapability,
-} from '../../src/tenants/capability-cache.ts';
+} from '../../../src/tenants/config/capability-cache.ts';
 
 /** One load that Postgres has been asked for and has not answered. */
 interface Load {

@@ -1,5 +1,5 @@
-import { KYC_STATUSES } from '../ledger/fold/status-events.ts';
-import { PLAYER_STATUSES } from '../players/profile/schema.ts';
+import { KYC_STATUSES } from '../../ledger/fold/status-events.ts';
+import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operators.ts';
 
 /** A field of the player that conditions of type `trait` may read, a column of ClickHouse's `players`. */

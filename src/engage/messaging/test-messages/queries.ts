@@ -1,0 +1,66 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
+import type { Place } from '../../../tenants/place.ts';
+import { verdictSql, type Gate } from '../gate-queries.ts';
+import type { SkipCode } from '../send-row.ts';
+
+/** Why the player must not be told anything at `recipient`; null: it may. No row when the project has no such player. */
+export function selectVerdict(
+  tx: Tx,
+  place: Place,
+  player_id: string,
+  gate: Gate,
+  recipient: string,
+): PendingQuery<{ verdict: SkipCode | null }[]> {
+  return tx<{ verdict: SkipCode | null }[]>`
+    select ${verdictSql(tx, gate, tx`${recipient}::text`)} as verdict
+    from players p
+    where p.tenant_id = ${place.tenant_id} and p.project_id = ${place.project_id} and p.player_id = ${player_id}`;
+}
+
+/** Whether the address gets nothing more on the channel. */
+export function selectSuppressed(
+  tx: Tx,
+  tenant_id: string,
+  channel: Channel,
+  recipient: string,
+): PendingQuery<{ reason: string }[]> {
+  return tx<{ reason: string }[]>`
+    select reason from suppressions
+    where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${recipient}::text)`;
+}
+
+/**
+ * Why people of the project who have this address must not be written to; no rows: none of them is kept from it. It is
+ * theirs however it is written: letters of either case, a number with or without what makes it readable. Who was deleted
+ * is excluded all the same.
+ */
+export function selectAddresseeVerdicts(
+  tx: Tx,
+  { tenant_id, project_id }: Place,
+  channel: Channel,
+  recipient: string,
+  now: Date,
+): PendingQuery<{ verdict: SkipCode }[]> {
+  const isTheirs = {
+    email: tx`lower(p.email) = lower(${recipient}::text)`,
+    sms: tx`${dialled(tx, tx`p.phone`)} = ${dialled(tx, tx`${recipient}::text`)}`,
+    push: tx`p.custom_attributes ->> 'push_token' = ${recipient}`,
+  };
+  // The condition in brackets implies that of the index players_not_to_be_written_to: few rows are read.
+  return tx<{ verdict: SkipCode }[]>`
+    select distinct case
+      when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'
+      when p.status = 'banned' then 'SKIPPED_BANNED'
+      else 'SKIPPED_COOLDOWN' end as verdict
+    from players p
+    where p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
+      and (p.self_excluded or p.status in ('self_excluded', 'banned') or p.cooldown_until > ${now})
+      and ${isTheirs[channel]}`;
+}
+
+/** The digits that reach a telephone from abroad, without those that only stand for `+` or a call at home. */
+function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
+}

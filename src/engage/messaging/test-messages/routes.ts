@@ -1,0 +1,23 @@
+import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
+import { envelope } from '../../../http/envelope.ts';
+import { placeOf } from '../../../tenants/place.ts';
+import { sendTestBody, sendTestResult } from './schema.ts';
+import { sendTest, type SendTestDeps } from './send-test.ts';
+
+/** A template sent to one address (spec part 4, "Templates"). */
+export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/templates/:id/send-test',
+      summary: 'Sends the template to one address, beside caps and quiet hours',
+      access: { mode: 'session', role: 'editor', scope: 'project' },
+      body: sendTestBody,
+      status: 200,
+      response: sendTestResult,
+      errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
+      handle: async ({ caller, params, body }) =>
+        envelope(await sendTest(deps, { ...placeOf(caller), template_id: params['id'] ?? '' }, body)),
+    }),
+  ];
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { CHANNELS } from '../../../tenants/config/channels.ts';
+
+/** `POST /v1/templates/:id/send-test`: to `recipient`, whoever the player is. */
+export const sendTestBody = z.strictObject({
+  recipient: z.string().trim().min(1).max(4_096),
+  player_id: z.uuid().nullable().optional(),
+  provider_id: z.uuid().nullable().optional(),
+});
+export type SendTestBody = z.infer<typeof sendTestBody>;
+
+const timestamp = z.iso.datetime();
+
+/** What became of a test; `error_code` as in a send row. */
+export const sendTestResult = z.object({
+  recipient: z.string(),
+  channel: z.enum(CHANNELS),
+  template_id: z.uuid(),
+  provider_id: z.uuid(),
+  player_id: z.uuid().nullable(),
+  status: z.enum(['sent', 'failed']),
+  error_code: z.string().nullable(),
+  provider_message_id: z.string().nullable(),
+  sent_at: timestamp.nullable(),
+});
