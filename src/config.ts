@@ -6,7 +6,7 @@ const providerUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
   .refine((text) => !/[?#@]/.test(text), 'must have no query, fragment or credentials');
 
-/** The environment variables of the service; README.md's table is tested against this list. */
+/** The environment variables of the service; docs/configuration.md is tested against this list. */
 const environmentSchema = z.object({
   SERVICE_ENV: z.enum(['dev', 'stag', 'prod']).default('dev'),
   ROLES: z.string().default('all'),

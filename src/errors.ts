@@ -1,6 +1,6 @@
 /**
  * Every error the service answers with, in one table (spec part 7).
- * The OpenAPI document and the README's error table are derived from it; a test compares them.
+ * The OpenAPI document and the table of docs/errors.md are derived from it; a test compares them.
  */
 export const ERRORS = {
   BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },

@@ -6,13 +6,15 @@ import { ERRORS } from '../src/errors.ts';
 import { packageRoot } from '../src/package-root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
 
-// README.md tells of facts that live in the code; these tests keep it true. UPDATE_GOLDEN=1 writes the error table.
+// The reference pages repeat facts of the code; these tests keep them equal. UPDATE_GOLDEN=1 writes the error table.
 
-const path = join(packageRoot, 'README.md');
+const ERRORS_PAGE = join(packageRoot, 'docs', 'errors.md');
 
-function section(readme: string, name: string): string {
-  const found = new RegExp(`<!-- ${name}:begin -->\n([\\s\\S]*?)<!-- ${name}:end -->`).exec(readme);
-  return found?.[1] ?? '';
+const read = (name: string): Promise<string> => readFile(join(packageRoot, 'docs', name), 'utf8');
+
+/** What stands between the markers of docs/errors.md. */
+function tableOf(page: string): string {
+  return /<!-- errors:begin -->\n([\s\S]*?)<!-- errors:end -->/.exec(page)?.[1] ?? '';
 }
 
 function errorTable(): string {
@@ -22,30 +24,30 @@ function errorTable(): string {
   return `\n| Status | Code | When |\n| --- | --- | --- |\n${rows.join('\n')}\n\n`;
 }
 
-it('the README has the error table of the code', async () => {
-  const readme = await readFile(path, 'utf8');
+it('docs/errors.md has the error table of the code', async () => {
+  const page = await readFile(ERRORS_PAGE, 'utf8');
   if (process.env['UPDATE_GOLDEN'] === '1') {
     const begin = '<!-- errors:begin -->\n';
-    await writeFile(path, readme.replace(begin + section(readme, 'errors'), begin + errorTable()));
+    await writeFile(ERRORS_PAGE, page.replace(begin + tableOf(page), begin + errorTable()));
   } else {
-    expect(withoutPadding(section(readme, 'errors'))).toBe(withoutPadding(errorTable()));
+    expect(withoutPadding(tableOf(page))).toBe(withoutPadding(errorTable()));
   }
 });
 
-it('the README documents every environment variable, and no other', async () => {
-  const table = section(await readFile(path, 'utf8'), 'configuration');
-  const documented = [...table.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name]) => name);
-  expect(new Set(documented)).toEqual(new Set(ENVIRONMENT_VARIABLES));
-  expect(documented).toHaveLength(ENVIRONMENT_VARIABLES.length);
+it('docs/configuration.md has one line for every environment variable, and no other', async () => {
+  const documented = [...(await read('configuration.md')).matchAll(/^- `([A-Z_]+)`/gm)].map(
+    ([, name]) => name,
+  );
+  expect([...documented].sort()).toEqual([...ENVIRONMENT_VARIABLES].sort());
 });
 
-it('the README names every metric of the service', async () => {
-  const readme = await readFile(path, 'utf8');
+it('docs/operating.md has a line for every metric of the service', async () => {
+  const page = await read('operating.md');
   const own = createMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)
     .filter((name) => !/^(process|nodejs)_/.test(name));
-  for (const name of own) expect(readme).toContain(`\`${name}`);
+  for (const name of own) expect(page).toMatch(new RegExp(`^- .*\`${name}[\`{]`, 'm'));
 });
 
 /** The formatter pads tables. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 
-/** The Prometheus metrics of one process; names are documented in README.md. */
+/** The Prometheus metrics of one process; names are documented in docs/operating.md. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Creates a registry of its own, so that several platforms can live in one test process. */

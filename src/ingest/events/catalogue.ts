@@ -1,6 +1,6 @@
 /**
  * The event catalogue (spec part 6): every canonical name with the schema of its properties, stated once.
- * Validation, types and the README's table are derived from it.
+ * Validation, types and the OpenAPI document are derived from it.
  */
 
 /** JSON Schema of one property. */

@@ -187,9 +187,9 @@ describe('GET /v1/currencies/fx', () => {
 });
 
 describe('manual rates', () => {
-  it('are written by the statements that the README gives', async () => {
-    const readme = await readFile(join(packageRoot, 'README.md'), 'utf8');
-    const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(readme) ?? [];
+  it('are written by the statements that docs/operating.md gives', async () => {
+    const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
+    const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(page) ?? [];
     const statements = block
       .replaceAll('<tenant_id>', tenant.tenant_id)
       .split(';')

@@ -76,7 +76,7 @@ async function differences(): Promise<unknown> {
   return ((await response.json()) as { data: { listed: unknown } }).data.listed;
 }
 
-/** A session of an operator: the database's user, who becomes the service role as README says. */
+/** A session of an operator: the database's user, who becomes the service role as docs/operating.md says. */
 async function asOperator<T>(work: (sql: Awaited<ReturnType<typeof reserve>>) => Promise<T>): Promise<T> {
   const sql = await reserve();
   try {
@@ -91,9 +91,9 @@ async function asOperator<T>(work: (sql: Awaited<ReturnType<typeof reserve>>) =>
 const reserve = () => service.platform.postgres.service.reserve();
 
 describe('rates that an operator writes', () => {
-  it('convert, correct and take back, by the statements that README shows', async () => {
-    const readme = await readFile(join(packageRoot, 'README.md'), 'utf8');
-    const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(readme) ?? [];
+  it('convert, correct and take back, by the statements that docs/operating.md shows', async () => {
+    const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
+    const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(page) ?? [];
     const [role = '', insert = '', correct = '', remove = ''] = block
       .replaceAll('<tenant_id>', tenant.tenant_id)
       .split(';')
