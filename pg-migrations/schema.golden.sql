@@ -137,6 +137,7 @@ create table public.api_keys (
   constraint api_keys_public_id_key UNIQUE (public_id),
   constraint api_keys_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
+CREATE INDEX api_keys_by_age ON public.api_keys USING btree (tenant_id, project_id, created_at DESC, key_id DESC);
 -- row-level security of public.api_keys: enabled, forced
 create policy every_tenant on api_keys for all to engagement_service using (true);
 create policy own_tenant on api_keys for all to engagement_api using ((tenant_id = current_tenant_id()));

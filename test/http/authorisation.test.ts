@@ -29,6 +29,7 @@ const CASES: Record<
   'POST /v1/unsubscribe': 'link',
   'GET /v1/me': 'api_key',
   'POST /v1/players/identify': 'api_key',
+  'GET /v1/projects/:projectId/api-keys': 'admin',
   'POST /v1/projects/:projectId/api-keys': 'admin',
   'DELETE /v1/projects/:projectId/api-keys/:id': 'admin',
   'GET /v1/tenant/config': 'admin',

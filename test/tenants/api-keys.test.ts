@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys } from '../../src/auth/authenticators.ts';
-import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import { openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -66,6 +66,72 @@ test('a project of another tenant, or none, is 404', async () => {
     const answer = await create({ name: 'x' }, id);
     expect([answer.status, answer.body.error.code], id).toEqual([404, 'PROJECT_NOT_FOUND']);
   }
+});
+
+describe('the list', () => {
+  const pageOf = async (session: string, query = '', project_id = tenant.project_id) => {
+    const answer = await fixture.as(session, `${path(project_id)}${query}`);
+    expect(answer.status, answer.text).toBe(200);
+    return answer;
+  };
+  const idsOf = ({ body }: Answer) => (body.data as unknown as { id: string }[]).map(({ id }) => id);
+
+  test('shows what a key is known by and never its secret, the newest first, page by page', async () => {
+    const own = await fixture.makeTenant();
+    const make = async (body: unknown) => {
+      const request = { method: 'POST', body };
+      return (await fixture.as(own.session, path(own.project_id), request)).body.data as Record<
+        string,
+        string
+      >;
+    };
+    const slow = await make({ name: 'slow', ingest_rate: { per_minute: 60, burst: 5 } });
+    const last = await make({ name: 'last' });
+    const all = await pageOf(own.session, '', own.project_id);
+    expect(all.body.meta).toEqual({ next_cursor: null });
+    const keys = all.body.data as unknown as Record<string, unknown>[];
+    const { key, ...shown } = slow;
+    expect(keys.slice(1, 2)).toEqual([
+      { ...shown, ingest_rate: { per_minute: 60, burst: 5 }, deleted_at: null },
+    ]);
+    expect(keys.map(({ name }) => name)).toEqual(['last', 'slow', 'k']);
+    const stored = await fixture.platform.postgres.service<{ secret_hash: Buffer }[]>`
+      select secret_hash from api_keys where tenant_id = ${own.tenant_id}`;
+    const secrets = [key, last['key'], own.api_key].map((text) => String(text).slice(20));
+    secrets.push(
+      ...stored.flatMap(({ secret_hash }) => [secret_hash.toString('hex'), secret_hash.toString('base64')]),
+    );
+    for (const secret of secrets) expect(all.text).not.toContain(secret);
+
+    const found: string[] = [];
+    let cursor: unknown;
+    do {
+      const query = `?limit=2${cursor === undefined ? '' : `&cursor=${String(cursor)}`}`;
+      const page = await pageOf(own.session, query, own.project_id);
+      found.push(...idsOf(page));
+      cursor = page.body.meta['next_cursor'];
+    } while (cursor !== null);
+    expect(found).toEqual(idsOf(all));
+    const first = await pageOf(own.session, '?limit=2', own.project_id);
+    const foreign = `${path()}?limit=2&cursor=${String(first.body.meta['next_cursor'])}`;
+    expect((await fixture.as(tenant.session, foreign)).status).toBe(422);
+  });
+
+  test('leaves revoked keys out unless they are asked for', async () => {
+    const { id } = await newKey();
+    const { id: kept } = await newKey();
+    await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
+    const live = idsOf(await pageOf(tenant.session, '?limit=200'));
+    expect([live.includes(id), live.includes(kept)]).toEqual([false, true]);
+    const revoked = await pageOf(tenant.session, '?limit=200&status=revoked');
+    expect(idsOf(revoked)).toContain(id);
+    expect(idsOf(revoked)).not.toContain(kept);
+    const { deleted_at } = revoked.body.data[0] ?? {};
+    expect(Date.parse(String(deleted_at))).toBeGreaterThan(Date.now() - 60_000);
+    for (const query of ['?status=all', '?limit=0', '?limit=201', '?cursor=x', '?more=1']) {
+      expect((await fixture.as(tenant.session, path() + query)).status, query).toBe(422);
+    }
+  });
 });
 
 describe('revocation', () => {

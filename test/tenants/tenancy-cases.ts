@@ -53,6 +53,7 @@ export const CASES: Record<string, Case> = {
   'POST /v1/players/identify': { body: ({ player_id }) => ({ player_id, traits: { email: 'a@b.c' } }) },
   'POST /v1/events': { body: ({ player_id }) => ({ event: 'custom_x', player_id }) },
   'POST /v1/events/batch': { body: ({ player_id }) => ({ events: [{ event: 'custom_x', player_id }] }) },
+  'GET /v1/projects/:projectId/api-keys': { path: { projectId: 'project_id' } },
   'POST /v1/projects/:projectId/api-keys': {
     path: { projectId: 'project_id' },
     body: () => ({ name: 'stolen' }),

@@ -1,3 +1,10 @@
+import type { PendingQuery } from 'postgres';
+import {
+  beyond,
+  microseconds,
+  type Listed,
+  type TimePosition,
+} from '../../platform/postgres/newest-first.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 export interface NewApiKey {
@@ -13,14 +20,26 @@ export interface NewApiKey {
   created_at: Date;
 }
 
-/** A revoked key as the API shows it. */
-export interface RevokedApiKey {
+/** A stored key without its hash. Rates are null where the deployment's default holds. */
+export interface ApiKeyRow {
   key_id: string;
   name: string;
   environment: string;
   public_id: string;
+  ingest_per_minute: number | null;
+  ingest_burst: number | null;
   created_at: Date;
+  /** Null until it is revoked. */
+  deleted_at: Date | null;
+}
+
+/** A key as its revocation answers it. */
+export interface RevokedApiKey extends ApiKeyRow {
   deleted_at: Date;
+}
+
+function columns(tx: Tx) {
+  return tx`key_id, name, environment, public_id, ingest_per_minute, ingest_burst, created_at, deleted_at`;
 }
 
 export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {
@@ -43,6 +62,23 @@ export async function revokeApiKey(
     update api_keys
     set deleted_at = coalesce(deleted_at, ${key.deleted_at})
     where tenant_id = ${key.tenant_id} and project_id = ${key.project_id} and key_id = ${key.key_id}
-    returning key_id, name, environment, public_id, created_at, deleted_at`;
+    returning ${columns(tx)}`;
   return rows[0];
+}
+
+/** A page of the project's keys, the newest first: those in use, or those that were revoked. */
+export function listApiKeys(
+  tx: Tx,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  revoked: boolean,
+  after: TimePosition | undefined,
+  limit: number,
+): PendingQuery<Listed<ApiKeyRow>[]> {
+  return tx<Listed<ApiKeyRow>[]>`
+    select ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
+    from api_keys
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and (deleted_at is not null) = ${revoked}
+      ${beyond(tx, 'created_at', 'key_id', after)}
+    order by created_at desc, key_id desc
+    limit ${limit}`;
 }

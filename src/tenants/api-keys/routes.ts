@@ -2,16 +2,27 @@ import { z } from 'zod';
 import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS, apiKeyPrefix } from '../../auth/api-key.ts';
 import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
 import type { Authenticators } from '../../auth/authenticators.ts';
+import type { SessionPrincipal } from '../../auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Place } from '../place.ts';
 import { createApiKey } from './create.ts';
-import { revokeApiKey } from './queries.ts';
-import { createApiKeyBody, createdApiKey, deletedApiKey } from './schema.ts';
+import { listApiKeys, revokeApiKey, type ApiKeyRow } from './queries.ts';
+import {
+  createApiKeyBody,
+  createdApiKey,
+  deletedApiKey,
+  listApiKeysQuery,
+  listedApiKey,
+  type ListApiKeysQuery,
+} from './schema.ts';
 
 interface Deps {
   clock: Clock;
@@ -30,7 +41,25 @@ const whoAmI = z.object({
 /** API keys and the check of one (spec part 4, "API keys and identity"). */
 export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
   const session = { mode: 'session', role: 'admin', scope: 'tenant' } as const;
+  const projectOf = ({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, string>>) =>
+    deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
   return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/projects/:projectId/api-keys',
+      summary:
+        'Lists the API keys of a project, the newest first; those that were revoked with status=revoked',
+      access: session,
+      query: listApiKeysQuery,
+      status: 200,
+      response: z.array(listedApiKey),
+      shape: 'list',
+      errors: ['PROJECT_NOT_FOUND'],
+      handle: async ({ caller, params, query }) => {
+        const place = { tenant_id: caller.tenant_id, project_id: await projectOf(caller, params) };
+        return apiKeyPage(deps, place, query);
+      },
+    }),
     endpoint({
       method: 'POST',
       path: '/v1/projects/:projectId/api-keys',
@@ -42,7 +71,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, body }) => {
         const { tenant_id } = caller;
-        const project_id = await deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
+        const project_id = await projectOf(caller, params);
         return envelope(
           await createApiKey(deps, { tenant_id, project_id, environment: deps.service_env, ...body }),
         );
@@ -58,7 +87,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const { tenant_id } = caller;
-        const project_id = await deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
+        const project_id = await projectOf(caller, params);
         return envelope(await revokeKey(deps, tenant_id, project_id, params['id'] ?? ''));
       },
     }),
@@ -74,6 +103,44 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
         envelope({ tenant_id, project_id, environment }),
     }),
   ];
+}
+
+async function apiKeyPage(
+  { postgres }: Deps,
+  place: Place,
+  { cursor, limit, status }: ListApiKeysQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<Listed<ApiKeyRow>, TimePosition>(
+    {
+      scope: { kind: 'api-keys', project_id: place.project_id, filters: { status } },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.key_id],
+      select: (after, count) =>
+        postgres.readAsTenant(place.tenant_id, (tx) =>
+          listApiKeys(tx, place, status === 'revoked', after, count),
+        ),
+    },
+    { cursor, limit },
+  );
+  return envelope(rows.map(listedApiKeyOf), { next_cursor });
+}
+
+function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
+  const { ingest_per_minute, ingest_burst } = row;
+  const ingest_rate =
+    ingest_per_minute === null
+      ? null
+      : { per_minute: ingest_per_minute, burst: ingest_burst ?? ingest_per_minute };
+  return { ...publicFieldsOf(row), ingest_rate, deleted_at: row.deleted_at?.toISOString() ?? null };
+}
+
+function publicFieldsOf({ key_id, name, environment, public_id, created_at }: ApiKeyRow) {
+  return {
+    id: key_id,
+    name,
+    prefix: apiKeyPrefix(environment, public_id),
+    created_at: created_at.toISOString(),
+  };
 }
 
 async function revokeKey(
@@ -93,11 +160,5 @@ async function revokeKey(
     throw new ApiError('API_KEY_NOT_FOUND', `API key ${key_id.slice(0, 64)} does not exist`);
   }
   auth.api_keys.evict(revoked.public_id);
-  return {
-    id: revoked.key_id,
-    name: revoked.name,
-    prefix: apiKeyPrefix(revoked.environment, revoked.public_id),
-    created_at: revoked.created_at.toISOString(),
-    deleted_at: revoked.deleted_at.toISOString(),
-  };
+  return { ...publicFieldsOf(revoked), deleted_at: revoked.deleted_at.toISOString() };
 }

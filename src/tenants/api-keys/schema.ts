@@ -1,17 +1,25 @@
 import { z } from 'zod';
 import { trimmedText } from '../../http/trimmed-text.ts';
 
+const ingestRate = z.strictObject({
+  per_minute: z.int().min(1).max(60_000_000),
+  burst: z.int().min(1).max(10_000_000),
+});
+
 /** `POST /v1/projects/:projectId/api-keys`; `ingest_rate` replaces the default rate for this key (spec part 8). */
 export const createApiKeyBody = z.strictObject({
   name: trimmedText(1, 200),
-  ingest_rate: z
-    .strictObject({
-      per_minute: z.int().min(1).max(60_000_000),
-      burst: z.int().min(1).max(10_000_000),
-    })
-    .optional(),
+  ingest_rate: ingestRate.optional(),
 });
 export type CreateApiKeyBody = z.infer<typeof createApiKeyBody>;
+
+/** `GET /v1/projects/:projectId/api-keys`: keys that are in use, unless the revoked ones are asked for. */
+export const listApiKeysQuery = z.strictObject({
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  status: z.enum(['active', 'revoked']).default('active'),
+});
+export type ListApiKeysQuery = z.infer<typeof listApiKeysQuery>;
 
 const publicFields = {
   id: z.uuid(),
@@ -22,5 +30,12 @@ const publicFields = {
 
 /** The only response that carries `key`. */
 export const createdApiKey = z.object({ ...publicFields, key: z.string() });
+
+/** An entry of the list. `ingest_rate` is null where the default rate holds, `deleted_at` until the key is revoked. */
+export const listedApiKey = z.object({
+  ...publicFields,
+  ingest_rate: ingestRate.nullable(),
+  deleted_at: z.iso.datetime().nullable(),
+});
 
 export const deletedApiKey = z.object({ ...publicFields, deleted_at: z.iso.datetime() });
