@@ -1,6 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { ENVIRONMENT_VARIABLES } from '../src/config.ts';
 import { ERRORS } from '../src/errors.ts';
 import { packageRoot } from '../src/package-root.ts';
@@ -48,6 +48,69 @@ it('docs/operating.md has a line for every metric of the service', async () => {
     .map(({ name }) => name)
     .filter((name) => !/^(process|nodejs)_/.test(name));
   for (const name of own) expect(page).toMatch(new RegExp(`^- .*\`${name}[\`{]`, 'm'));
+});
+
+describe('the pages', () => {
+  /** README.md, ARCHITECTURE.md, CHANGELOG.md and those of docs/. */
+  async function pages(): Promise<string[]> {
+    const found = await Promise.all(
+      ['.', 'docs'].map(async (folder) =>
+        (await readdir(join(packageRoot, folder))).map((name) => join(packageRoot, folder, name)),
+      ),
+    );
+    return found.flat().filter((path) => path.endsWith('.md'));
+  }
+
+  const exists = (path: string) =>
+    stat(path).then(
+      () => true,
+      () => false,
+    );
+
+  /** What GitHub makes of headings, so that links can name them. */
+  function anchorsOf(markdown: string): string[] {
+    return [...markdown.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+  }
+
+  it('link to files and headings that are there', async () => {
+    const broken: string[] = [];
+    let links = 0;
+    for (const page of await pages()) {
+      for (const [, target = ''] of (await readFile(page, 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(target)) continue;
+        links++;
+        const [path = '', anchor] = target.split('#');
+        const file = path === '' ? page : resolve(dirname(page), path);
+        const is_there =
+          (await exists(file)) &&
+          (anchor === undefined || anchorsOf(await readFile(file, 'utf8')).includes(anchor));
+        if (!is_there) broken.push(`${page}: ${target}`);
+      }
+    }
+    expect(broken).toEqual([]);
+    expect(links).toBeGreaterThan(40);
+  });
+
+  it('name paths of the repository that are there', async () => {
+    const missing: string[] = [];
+    let paths = 0;
+    for (const page of await pages()) {
+      const named = (await readFile(page, 'utf8')).matchAll(
+        /`((?:src|processors|scripts|test|bench|docs|clickhouse|pg-migrations)\/[\w./-]+)`/g,
+      );
+      for (const [, path = ''] of named) {
+        paths++;
+        if (!(await exists(join(packageRoot, path)))) missing.push(`${page}: ${path}`);
+      }
+    }
+    expect(missing).toEqual([]);
+    expect(paths).toBeGreaterThan(20);
+  });
 });
 
 /** The formatter pads tables. */

@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ServiceProcess } from '../../scripts/service-process.ts';
+import { packageRoot } from '../../src/package-root.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { eventually } from '../engines/embedded.ts';
+import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+
+// What a newcomer does: the shell blocks of README, in order, in one terminal beside a running service.
+
+interface Step {
+  /** A block marked `sh`. */
+  command: string;
+  /** The block marked `text` after it, if there is one: what it prints. */
+  shown: string | undefined;
+}
+
+let service: ServiceProcess;
+let work_dir: string;
+
+beforeAll(async () => {
+  work_dir = await mkdtemp(join(tmpdir(), 'engagement-readme-'));
+  // Run by root, Postgres runs as another user, who has to be able to enter.
+  await chmod(work_dir, 0o711);
+  const data_dir = join(work_dir, 'data');
+  await copyPreparedPostgres(join(data_dir, 'postgres'));
+  const [port, ingest_port] = [await freePort(), await freePort()];
+  service = new ServiceProcess({ data_dir, port, ingest_port });
+  await service.start();
+});
+afterAll(async () => {
+  await service?.stop();
+  await rm(work_dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+});
+
+function stepsOf(page: string): Step[] {
+  const blocks = page.matchAll(/```sh\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g);
+  return [...blocks].map(([, command = '', shown]) => ({ command, shown }));
+}
+
+/** The same command for the service of this test; a newcomer's has the default ports and folder. */
+function here(command: string): string {
+  return command
+    .replaceAll('http://127.0.0.1:8080/', `${service.base_url}/`)
+    .replaceAll('http://127.0.0.1:8081/', `${service.ingest_url}/`);
+}
+
+/** Runs a command where the variables of the commands before it are set, as in one terminal; what it prints. */
+async function type(command: string): Promise<string> {
+  const state = join(work_dir, 'state.sh');
+  const script = `set -a\n. ${state}\n${command}\nexport -p > ${state}\n`;
+  const shell = spawn('sh', ['-e', '-c', script], { cwd: work_dir, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [printed, complaints, [code]] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, 'exit'),
+  ]);
+  if (code !== 0 || complaints !== '') throw new Error(`exit ${String(code)}:\n${command}\n${complaints}`);
+  return printed;
+}
+
+it('has examples that do what README says they do', async () => {
+  const steps = stepsOf(await readFile(join(packageRoot, 'README.md'), 'utf8'));
+  // The two commands are run by test/app/npm-start.test.ts and by whoever runs this.
+  expect(steps.slice(0, 2).map(({ command }) => command)).toEqual([
+    'npm ci && npm start\n',
+    'npm ci && npm test\n',
+  ]);
+  const examples = steps.slice(2);
+  expect(examples.filter(({ shown }) => shown !== undefined).length).toBeGreaterThanOrEqual(5);
+  await writeFile(join(work_dir, 'state.sh'), '');
+  for (const { command, shown } of examples) {
+    expect(command).toMatch(/127\.0\.0\.1:808[01]/);
+    if (shown === undefined || / -d | -X POST /.test(command)) {
+      expect(await type(here(command))).toBe(shown ?? '');
+    } else {
+      // What was sent is visible soon after; a person takes longer to read on.
+      await eventually(`${command} prints ${shown}`, async () =>
+        (await type(here(command)).catch(() => '')) === shown ? true : undefined,
+      );
+    }
+  }
+});
+
+interface Operation {
+  summary: string;
+  description: string;
+}
+
+/** The headings of docs/api.md by what the OpenAPI document says of who may call. */
+const CALLERS: readonly [says: RegExp, heading: string][] = [
+  [/^API key/, 'With an API key'],
+  [/^Admin session/, 'With an admin session'],
+  [/^Internal/, 'With the internal secret'],
+  [/^Signed/, 'Signed by a messaging provider'],
+  [/^No credential/, 'Open to anyone'],
+];
+
+/** A line per endpoint of the OpenAPI document, below the heading of its callers. */
+function endpointList(paths: Record<string, Record<string, Operation>>): string {
+  const lines = new Map(CALLERS.map(([, heading]) => [heading, [] as string[]]));
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, { summary, description }] of Object.entries(methods)) {
+      const heading = CALLERS.find(([says]) => says.test(description))?.[1] ?? '';
+      const role = /role (\w+)/.exec(description)?.[1];
+      const name = `\`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}\``;
+      lines.get(heading)?.push(`- ${name}${role === undefined ? '' : ` (${role})`}: ${summary}.`);
+    }
+  }
+  return [...lines].map(([heading, list]) => `\n### ${heading}\n\n${list.join('\n')}\n`).join('');
+}
+
+it('has every endpoint in docs/api.md, as the OpenAPI document describes it', async () => {
+  const file = join(packageRoot, 'docs', 'api.md');
+  const [page, response] = await Promise.all([
+    readFile(file, 'utf8'),
+    fetch(`${service.base_url}/openapi.json`),
+  ]);
+  const { paths } = (await response.json()) as { paths: Record<string, Record<string, Operation>> };
+  const [all = '', listed = ''] =
+    /<!-- endpoints:begin -->\n([\s\S]*?)\n<!-- endpoints:end -->/.exec(page) ?? [];
+  if (process.env['UPDATE_GOLDEN'] === '1') {
+    const list = `<!-- endpoints:begin -->\n${endpointList(paths)}\n<!-- endpoints:end -->`;
+    await writeFile(
+      file,
+      page.replace(all, () => list),
+    );
+  } else {
+    expect(listed).toBe(endpointList(paths));
+  }
+});
