@@ -1,12 +1,12 @@
 import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
-import type { Place } from '../src/tenants/place.ts';
+import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
 
 /** Messages of a campaign that went out during the hour that ended 10 days ago, of two variants. */
 export async function seedSends(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   campaign_id: string,
   variants: readonly [string, string],
   count: number,
@@ -18,7 +18,7 @@ export async function seedSends(
       {campaign_id:UUID}, if(number % 2 = 0, {a:UUID}, {b:UUID}), 'email', 'sent',
       now64(3) - toIntervalDay(10) as at, at + toIntervalMillisecond(number % 3600000), 1
     from numbers({count:UInt64})`,
-    { ...place, campaign_id, a: variants[0], b: variants[1], count },
+    { ...project, campaign_id, a: variants[0], b: variants[1], count },
   );
   for (const table of ['message_sends', 'campaign_sends'])
     await clickhouse.command(`optimize table ${table} final`);
@@ -27,7 +27,7 @@ export async function seedSends(
 /** The same question as somebody would write it who knows the tables: join, filter, take each message's first. */
 export async function askExpert(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   campaign_id: string,
   goal: { event: string; window_ms: number },
 ): Promise<{ variant_id: string; recipients: string; conversions: string; value: string }[]> {
@@ -57,6 +57,6 @@ export async function askExpert(
       group by send_id
     )
     group by variant_id`,
-    { ...place, campaign_id, ...goal },
+    { ...project, campaign_id, ...goal },
   );
 }

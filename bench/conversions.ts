@@ -13,14 +13,14 @@ const GOAL = { event: 'deposit_confirmed', window_ms: 7 * 86_400_000 };
 /** The conversions of a campaign to a million, against the same question by hand. */
 export async function benchConversions({ tenant_id, project_id, platform }: TestService): Promise<Result[]> {
   const { clickhouse } = platform;
-  const place = { tenant_id, project_id };
+  const project = { tenant_id, project_id };
   const campaign_id = randomUUID();
-  await seedEvents(clickhouse, place, SENDS, EVENTS);
+  await seedEvents(clickhouse, project, SENDS, EVENTS);
   await mergeParts(clickhouse);
-  await seedSends(clickhouse, place, campaign_id, [randomUUID(), randomUUID()], SENDS);
+  await seedSends(clickhouse, project, campaign_id, [randomUUID(), randomUUID()], SENDS);
   const goal = { ...GOAL, value_property: 'amount' };
-  const ours = () => countConversions(clickhouse, { ...place, campaign_id }, goal);
-  const theirs = () => askExpert(clickhouse, place, campaign_id, GOAL);
+  const ours = () => countConversions(clickhouse, { ...project, campaign_id }, goal);
+  const theirs = () => askExpert(clickhouse, project, campaign_id, GOAL);
   const [left, right] = [inOrder(await ours()), inOrder(await theirs())];
   if (left !== right) throw new Error(`not the same question: ${left} and ${right}`);
   const once = (ask: () => Promise<unknown>) => () =>

@@ -1,9 +1,5 @@
 import type { Db } from '../src/platform/postgres/port.ts';
-
-interface Place {
-  tenant_id: string;
-  project_id: string;
-}
+import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 /**
  * Players with an address and one of four time zones, all of them in the segment. Their ids follow the time at which they
@@ -11,7 +7,7 @@ interface Place {
  */
 export async function insertMembers(
   sql: Db,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   segment_id: string,
   count: number,
 ): Promise<void> {

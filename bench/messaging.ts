@@ -94,8 +94,8 @@ async function fanOut(
 }
 
 /** Sends the campaign and walks all of its members; returns how long sending it took, in milliseconds. */
-async function fanOutWhole({ platform, ...place }: TestService, campaign_id: string): Promise<number> {
-  const { tenant_id, project_id } = place;
+async function fanOutWhole({ platform, ...project }: TestService, campaign_id: string): Promise<number> {
+  const { tenant_id, project_id } = project;
   const started_ms = performance.now();
   await platform.postgres.asTenant(tenant_id, (tx) =>
     startCampaign(tx, { tenant_id, project_id, campaign_id }, new Date()),

@@ -1,11 +1,7 @@
 import { plainArray } from '../src/platform/postgres/arrays.ts';
 import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-
-export interface Place {
-  tenant_id: string;
-  project_id: string;
-}
+import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 const DAYS = 90;
 
@@ -15,7 +11,7 @@ const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
 /** Players as ClickHouse has them, the same that `seedPlayers` puts into Postgres; a tenth is gold. */
 export async function seedMirroredPlayers(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   count: number,
 ): Promise<void> {
   await clickhouse.command(
@@ -24,7 +20,7 @@ export async function seedMirroredPlayers(
     select {tenant_id:UUID}, {project_id:UUID}, ${PLAYER_ID('number + 1')}, 'active', 'EUR',
       if(number % 10 = 0, 'gold', null), 'none', '{}', now64(3) - toIntervalDay(${DAYS}), now64(3), number * 100, now64(3), 1
     from numbers({count:UInt64})`,
-    { ...place, count },
+    { ...project, count },
   );
 }
 
@@ -34,7 +30,7 @@ export async function seedMirroredPlayers(
  */
 export async function seedEvents(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   players: number,
   count: number,
 ): Promise<void> {
@@ -55,7 +51,7 @@ export async function seedEvents(
           ['welcome', 'reload'][intHash64(number + 9) % 2 + 1], '"}'),
         0
       from (select number, intHash64(number + 11) % 100 as kind from numbers({from:UInt64}, {size:UInt64}))`,
-      { ...place, players, from, size: Math.min(STEP, count - from) },
+      { ...project, players, from, size: Math.min(STEP, count - from) },
     );
   }
 }
@@ -70,21 +66,21 @@ export async function mergeParts(clickhouse: ClickHouse): Promise<void> {
 /** Stores who a statement matches as the members of a segment. */
 export async function storeMembers(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   segment_id: string,
   query: { sql: string; params: Record<string, unknown> },
 ): Promise<void> {
   await clickhouse.command(
     `insert into segment_members (tenant_id, project_id, segment_id, player_id, revision)
     select {tenant_id:UUID}, {project_id:UUID}, {stored:UUID}, player_id, 1 from (${query.sql})`,
-    { ...query.params, ...place, stored: segment_id, now_ms: Date.now() },
+    { ...query.params, ...project, stored: segment_id, now_ms: Date.now() },
   );
 }
 
 /** How many are in any of some stored segments and in none of others. */
 export async function countDifference(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   any_of: readonly string[],
   none_of: readonly string[],
 ): Promise<number> {
@@ -96,17 +92,17 @@ export async function countDifference(
       group by player_id
       having max(segment_id in ({none_of:Array(UUID)})) = 0
     )`,
-    { ...place, all: [...any_of, ...none_of], none_of },
+    { ...project, all: [...any_of, ...none_of], none_of },
   );
   return Number(row?.size ?? 0);
 }
 
 /** Has one in a hundred players leave whatever asks for a KYC level of at least 0. */
-export async function changeOnePercent(clickhouse: ClickHouse, place: Place): Promise<void> {
+export async function changeOnePercent(clickhouse: ClickHouse, project: ProjectRef): Promise<void> {
   await clickhouse.command(
     `insert into players select * replace (-1 as kyc_level, revision + 1 as revision) from players final
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and sipHash64(player_id) % 100 = 0`,
-    { ...place },
+    { ...project },
   );
 }
 
@@ -118,16 +114,16 @@ export async function walPosition(sql: Db): Promise<bigint> {
 }
 
 /** Any of them. */
-export async function somePlayer(sql: Db, place: Place): Promise<string> {
+export async function somePlayer(sql: Db, project: ProjectRef): Promise<string> {
   const [row] = await sql<{ player_id: string }[]>`
-    select player_id from players where tenant_id = ${place.tenant_id} and project_id = ${place.project_id} limit 1`;
+    select player_id from players where tenant_id = ${project.tenant_id} and project_id = ${project.project_id} limit 1`;
   return row?.player_id ?? '';
 }
 
 /** Of these anonymous ids those whose players are in the segment. */
 export async function selectMembersNamed(
   sql: Db,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   segment_id: string,
   anonymous_ids: readonly string[],
 ): Promise<string[]> {

@@ -29,10 +29,10 @@ const SEGMENTS_OF_ONE = 20;
 export async function benchSegments(service: TestService): Promise<Result[]> {
   const { tenant_id, project_id, platform } = service;
   const { clickhouse } = platform;
-  const place = { tenant_id, project_id };
-  await insertPlayers(platform.postgres.service, place, PLAYERS);
-  await seedMirroredPlayers(clickhouse, place, PLAYERS);
-  await seedEvents(clickhouse, place, PLAYERS, EVENTS);
+  const project = { tenant_id, project_id };
+  await insertPlayers(platform.postgres.service, project, PLAYERS);
+  await seedMirroredPlayers(clickhouse, project, PLAYERS);
+  await seedEvents(clickhouse, project, PLAYERS, EVENTS);
   await mergeParts(clickhouse);
   return [
     ...(await againstExperts(service)),
@@ -78,14 +78,14 @@ async function againstExperts({ tenant_id, project_id, platform }: TestService):
 
 async function onePlayer({ tenant_id, project_id, platform }: TestService): Promise<Result> {
   const { clickhouse, postgres } = platform;
-  const place = { tenant_id, project_id };
-  const player_id = await somePlayer(postgres.service, place);
+  const project = { tenant_id, project_id };
+  const player_id = await somePlayer(postgres.service, project);
   const definitions = variations(SEGMENTS_OF_ONE).map(readDefinition);
   const many = () =>
     timed(async () => {
       await matchPlayers(
         clickhouse,
-        { ...place, now_ms: Date.now() },
+        { ...project, now_ms: Date.now() },
         { player_ids: [player_id], former_ids: [] },
         definitions,
       );
@@ -96,7 +96,7 @@ async function onePlayer({ tenant_id, project_id, platform }: TestService): Prom
       await clickhouse.query(
         `select count() from events_by_player where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
           and player_id = {player_id:UUID}`,
-        { ...place, player_id },
+        { ...project, player_id },
       );
       return 1;
     });
@@ -128,17 +128,17 @@ function variations(count: number): Record<string, unknown>[] {
 
 async function algebra({ tenant_id, project_id, platform }: TestService): Promise<Result> {
   const { clickhouse } = platform;
-  const place = { tenant_id, project_id };
+  const project = { tenant_id, project_id };
   const stored = variations(STORED).map((written) => ({
     segment_id: randomUUID(),
     query: compileMembers(readDefinition(written)),
   }));
-  for (const { segment_id, query } of stored) await storeMembers(clickhouse, place, segment_id, query);
+  for (const { segment_id, query } of stored) await storeMembers(clickhouse, project, segment_id, query);
   await mergeParts(clickhouse);
   const ids = stored.map(({ segment_id }) => segment_id);
   const sets = () =>
     timed(async () => {
-      await countDifference(clickhouse, place, ids.slice(0, STORED / 2), ids.slice(STORED / 2));
+      await countDifference(clickhouse, project, ids.slice(0, STORED / 2), ids.slice(STORED / 2));
       return 1;
     });
   const again = () =>
@@ -146,7 +146,7 @@ async function algebra({ tenant_id, project_id, platform }: TestService): Promis
       for (const { query } of stored) {
         await clickhouse.query(`select count() from (${query.sql})`, {
           ...query.params,
-          ...place,
+          ...project,
           now_ms: Date.now(),
         });
       }
@@ -163,21 +163,21 @@ async function algebra({ tenant_id, project_id, platform }: TestService): Promis
 }
 
 async function writesOfOnePercent({ tenant_id, project_id, platform }: TestService): Promise<Result> {
-  const place = { tenant_id, project_id };
+  const project = { tenant_id, project_id };
   const definition = {
     operator: 'AND',
     conditions: [{ type: 'trait', field: 'kyc_level', op: 'gte', value: 0 }],
   };
   const body = { name: 'everybody', description: '', definition, refresh_strategy: 'manual' } as const;
-  const { segment_id } = await createSegment(platform, place, body);
+  const { segment_id } = await createSegment(platform, project, body);
   const { service } = platform.postgres;
   const written = async () => {
     const before = await walPosition(service);
-    const { added, removed, duration_ms } = await refreshSegment(platform, { ...place, segment_id });
+    const { added, removed, duration_ms } = await refreshSegment(platform, { ...project, segment_id });
     return { bytes: Number((await walPosition(service)) - before), changed: added + removed, duration_ms };
   };
   const first = await written();
-  await changeOnePercent(platform.clickhouse, place);
+  await changeOnePercent(platform.clickhouse, project);
   const second = await written();
   const mib = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
   const note =

@@ -121,7 +121,7 @@ export async function provisionTenant(
   api: InternalApi,
   tenant: { name: string; base_currency: string; project_name: string; admin_user_id: string },
 ): Promise<ProvisionedTenant> {
-  const place = await callInternal<{ data: { tenant_id: string; project_id: string } }>(api, 'tenants', {
+  const project = await callInternal<{ data: { tenant_id: string; project_id: string } }>(api, 'tenants', {
     method: 'POST',
     body: tenant,
   });
@@ -131,10 +131,10 @@ export async function provisionTenant(
   });
   const { session_token } = session.data;
   const key = await call<{ data: { key: string } }>(
-    `${api.base_url}/v1/projects/${place.data.project_id}/api-keys`,
+    `${api.base_url}/v1/projects/${project.data.project_id}/api-keys`,
     { method: 'POST', headers: { authorization: `Bearer ${session_token}` }, body: { name: tenant.name } },
   );
-  return { ...place.data, session_token, api_key: key.data.key };
+  return { ...project.data, session_token, api_key: key.data.key };
 }
 
 async function readAll(stream: IncomingMessage): Promise<string> {

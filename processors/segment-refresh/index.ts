@@ -55,10 +55,10 @@ export async function passOnce(platform: Platform): Promise<boolean> {
   const { postgres, clock, metrics } = platform;
   let passed = false;
   let failure: unknown;
-  for (const place of await selectTouchedProjects(postgres.service)) {
+  for (const project of await selectTouchedProjects(postgres.service)) {
     const done = metrics.segmentPassSeconds.startTimer();
     try {
-      if (await passOverTouches(platform, place)) {
+      if (await passOverTouches(platform, project)) {
         passed = true;
         done();
       }

@@ -171,8 +171,8 @@ export async function readEventLines(
 
 const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
 
-/** The place of a row's player among the merged ones; 0: it is none of them. */
-const PLACE = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
+/** Index of a row's player among the merged ones, from 1; 0: it is none of them. */
+const FORMER_INDEX = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
 
 /**
  * Gives every event of the merged players its survivor, as a revision after every one there is. An event can be there
@@ -195,11 +195,11 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
       select tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index, max(revision) as last_revision,
         argMax((received_at, base_amount, base_payout, properties), (revision, not is_former)) as newest
       from (
-        select e.*, ${PLACE} as place, place > 0 as is_former,
-          if(is_former, arrayElement({survivors:Array(UUID)}, place), e.player_id) as owner
+        select e.*, ${FORMER_INDEX} as former_index, former_index > 0 as is_former,
+          if(is_former, arrayElement({survivors:Array(UUID)}, former_index), e.player_id) as owner
         from events_by_player as e final
         where (e.tenant_id, e.project_id, e.player_id, e.occurred_at, e.ingestion_id, e.event_index) in (
-          select tenant_id, project_id, arrayJoin([player_id, arrayElement({survivors:Array(UUID)}, ${PLACE})]),
+          select tenant_id, project_id, arrayJoin([player_id, arrayElement({survivors:Array(UUID)}, ${FORMER_INDEX})]),
             occurred_at, ingestion_id, event_index
           from events_by_player where (tenant_id, project_id, player_id) in (select arrayJoin(${MERGED})))
       )

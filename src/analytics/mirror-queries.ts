@@ -36,7 +36,7 @@ export async function moveMirrorPosition(
   return moved.count === 1;
 }
 
-/** A player as a JSONEachRow line of ClickHouse's `players`, with its place in the order of changes. */
+/** A player as a JSONEachRow line of ClickHouse's `players`, with its position in the order of changes. */
 export interface ChangedPlayer extends MirrorPosition {
   tenant_id: string;
   project_id: string;

@@ -21,7 +21,7 @@ export interface ToldSend {
   bounced_ms: bigint | null;
 }
 
-/** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its place in the order of changes. */
+/** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its position in the order of changes. */
 export interface ChangedSend extends ToldSend {
   changed_xid: string;
   line: string;

@@ -35,9 +35,9 @@ export function linksOf(source: LinkedOperation, all: readonly LinkedOperation[]
 
 /** The same request with the cursor: filters, project and path stay. */
 function nextPage({ operation_id, parameters }: LinkedOperation): Json {
-  const expressions = parameters.map(({ name, in: place }) => [
+  const expressions = parameters.map(({ name, in: location }) => [
     name,
-    CURSORS.includes(name) ? '$response.body#/meta/next_cursor' : `$request.${place}.${name}`,
+    CURSORS.includes(name) ? '$response.body#/meta/next_cursor' : `$request.${location}.${name}`,
   ]);
   return { operationId: operation_id, parameters: Object.fromEntries(expressions) as Json };
 }
@@ -46,7 +46,7 @@ function nextPage({ operation_id, parameters }: LinkedOperation): Json {
 function parametersFor(source: LinkedOperation, target: LinkedOperation): Json | undefined {
   const found: Json = {};
   let fromAnswer = false;
-  for (const { name } of target.parameters.filter(({ in: place }) => place === 'path')) {
+  for (const { name } of target.parameters.filter(({ in: location }) => location === 'path')) {
     const segments = target.path.split('/');
     const collection = segments.slice(0, segments.indexOf(`:${name}`)).join('/');
     const field = fieldOf(source, collection, name);

@@ -19,7 +19,7 @@ import {
   type SegmentRow,
   type StoredDefinition,
 } from './queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { segmentNotFound } from './read.ts';
 import { purgeJob, refreshJob } from './refresh-job.ts';
 import type { CreateSegmentBody, PatchSegmentBody, RefreshStrategy } from './schema.ts';
@@ -36,15 +36,15 @@ interface Deps {
  */
 export async function createSegment(
   { postgres, jobs, clock }: Deps,
-  place: Place,
+  project: ProjectRef,
   { name, description, ...body }: CreateSegmentBody,
 ): Promise<SegmentRow> {
-  const ref = { ...place, segment_id: newId() };
+  const ref = { ...project, segment_id: newId() };
   const now = new Date(clock.now_ms());
   const definition = readDefinition(body.definition);
   const { refresh_interval_minutes = null } = body;
   const stored = storedDefinition(definition, { ...body, refresh_interval_minutes });
-  return postgres.asTenant(place.tenant_id, async (tx) => {
+  return postgres.asTenant(project.tenant_id, async (tx) => {
     if (dependenciesOf(definition).segment_ids.length > 0) await lockDefinitions(tx, ref);
     await checkReferences(tx, ref, definition);
     await insertSegment(tx, ref, { name, description, ...stored }, now);
@@ -54,10 +54,14 @@ export async function createSegment(
 }
 
 /** For a definition that is not saved: rejects with SEGMENT_DEFINITION_INVALID where it names no segment of the project. */
-export async function requireReferences(postgres: Postgres, place: Place, definition: Group): Promise<void> {
+export async function requireReferences(
+  postgres: Postgres,
+  project: ProjectRef,
+  definition: Group,
+): Promise<void> {
   if (dependenciesOf(definition).segment_ids.length === 0) return;
-  await postgres.asTenant(place.tenant_id, (tx) =>
-    checkReferences(tx, { ...place, segment_id: newId() }, definition),
+  await postgres.asTenant(project.tenant_id, (tx) =>
+    checkReferences(tx, { ...project, segment_id: newId() }, definition),
   );
 }
 

@@ -3,7 +3,7 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { isDateColumn, MESSAGES, type PassingWindow } from './dependencies.ts';
 import type { MembershipWord } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { ATTRIBUTE_PREFIX } from './language/fields.ts';
 import type { Group } from './language/conditions.ts';
 import { Bindings } from './sql/bindings.ts';
@@ -59,7 +59,7 @@ export interface Players {
   former_ids: readonly string[];
 }
 
-interface Question extends Place {
+interface Question extends ProjectRef {
   now_ms: number;
 }
 
@@ -183,7 +183,7 @@ export interface PassedWindow {
  */
 export async function findPassedWindows(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   windows: readonly PassingWindow[],
   since_ms: number,
   now_ms: number,
@@ -234,7 +234,7 @@ export async function findPassedWindows(
   }
   return ask<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {
     ...bindings.params,
-    ...place,
+    ...project,
     since_ms,
     now_ms,
   });

@@ -3,7 +3,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { SegmentRef } from './queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** Players per row of `segment_changes`. */
 const CHANGE_CHUNK = 1_000;
@@ -46,7 +46,7 @@ export async function shareMemberships(
  */
 export async function selectLive(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   segment_ids: Iterable<string>,
 ): Promise<Set<string>> {
   const rows = await tx<{ segment_id: string }[]>`
@@ -59,7 +59,7 @@ export async function selectLive(
 /** Lets one at a time look at single players of the project; false when another one does and `wait` is not asked for. */
 export async function lockProjectPasses(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   wait: boolean,
 ): Promise<boolean> {
   const key = `segment passes ${tenant_id} ${project_id}`;
@@ -75,7 +75,7 @@ export async function lockProjectPasses(
 /** Which of these segments these players are in. */
 export async function selectMemberships(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
   segment_ids: readonly string[],
 ): Promise<Membership[]> {
@@ -100,7 +100,7 @@ export interface MembershipChange {
  */
 export async function changeMemberships(
   tx: Tx,
-  place: Place,
+  project: ProjectRef,
   entering: readonly Membership[],
   leaving: readonly Membership[],
   now: Date,
@@ -109,7 +109,7 @@ export async function changeMemberships(
   const rows = (list: readonly Membership[]) => tx`unnest(
     ${plainArray(list.map(({ segment_id }) => segment_id))}::text::uuid[],
     ${plainArray(list.map(({ player_id }) => player_id))}::text::uuid[]) as r (segment_id, player_id)`;
-  return applyChange(tx, place, rows(entering), rows(leaving), now);
+  return applyChange(tx, project, rows(entering), rows(leaving), now);
 }
 
 /** The same for one segment, of the rows staged by {@link openStage}. */
@@ -121,7 +121,7 @@ export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date)
 
 async function applyChange(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   entering: PendingQuery<Row[]>,
   leaving: PendingQuery<Row[]>,
   now: Date,
@@ -172,7 +172,7 @@ export async function stageWriter(tx: Tx): Promise<NodeJS.WritableStream> {
 /** Removes the player from every segment: it was deleted. */
 async function leaveEverySegment(
   tx: Tx,
-  { tenant_id, project_id, player_id }: Place & { player_id: string },
+  { tenant_id, project_id, player_id }: ProjectRef & { player_id: string },
   now: Date,
 ): Promise<void> {
   await tx`
@@ -206,7 +206,12 @@ export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Prom
 /** The survivor of a merge is in every segment that either was in, until somebody looks again. */
 async function moveMemberships(
   tx: Tx,
-  { tenant_id, project_id, player_id, into_player_id }: Place & { player_id: string; into_player_id: string },
+  {
+    tenant_id,
+    project_id,
+    player_id,
+    into_player_id,
+  }: ProjectRef & { player_id: string; into_player_id: string },
   now: Date,
 ): Promise<void> {
   await tx`
@@ -252,7 +257,7 @@ export interface MembershipWord extends SegmentRef {
 export async function readChanges(
   sql: Tx,
   limit: number,
-  part?: { of: Place; after: bigint },
+  part?: { of: ProjectRef; after: bigint },
 ): Promise<MembershipWord[]> {
   const which =
     part === undefined

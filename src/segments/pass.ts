@@ -14,7 +14,7 @@ import {
   type Membership,
 } from './membership-queries.ts';
 import { markFailed, type SegmentRef } from './queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { copyPendingChanges } from './tell-changes.ts';
 import {
   deleteTouches,
@@ -54,21 +54,25 @@ export interface Verdict {
  * is being refreshed meanwhile looks at them when that is done. Membership, word of it and the end of the touches are
  * one transaction. Returns false when there was nothing it could do.
  */
-export async function passOverTouches(deps: PassDeps, place: Place): Promise<boolean> {
+export async function passOverTouches(deps: PassDeps, project: ProjectRef): Promise<boolean> {
   const { postgres, clock } = deps;
   return postgres.service.begin(async (tx) => {
-    if (!(await lockProjectPasses(tx, place, false))) return false;
-    const quiet = await shareMemberships(tx, refsOf(place, await selectDeferredSegments(tx, place)), false);
-    const touches = boundPlayers(await readTouches(tx, place, [...quiet], MAX_TOUCHES));
+    if (!(await lockProjectPasses(tx, project, false))) return false;
+    const quiet = await shareMemberships(
+      tx,
+      refsOf(project, await selectDeferredSegments(tx, project)),
+      false,
+    );
+    const touches = boundPlayers(await readTouches(tx, project, [...quiet], MAX_TOUCHES));
     if (touches.length === 0) return false;
     const now = new Date(clock.now_ms());
-    const segments = (await selectFollowedSegments(tx, place, 'realtime')).filter((segment) =>
+    const segments = (await selectFollowedSegments(tx, project, 'realtime')).filter((segment) =>
       touches.some((touch) => concerns(touch, segment)),
     );
-    const free = await shareMemberships(tx, refsOf(place, segments), false);
+    const free = await shareMemberships(tx, refsOf(project, segments), false);
     const players = await resolvePlayers(
       tx,
-      place,
+      project,
       touches.flatMap(({ player_ids }) => player_ids),
     );
     // Those that are being refreshed look at them when that is done.
@@ -76,23 +80,23 @@ export async function passOverTouches(deps: PassDeps, place: Place): Promise<boo
       tx,
       segments
         .filter(({ segment_id }) => !free.has(segment_id))
-        .map(({ segment_id, reads }) => ({ ...place, reads, segment_id, player_ids: players.player_ids })),
+        .map(({ segment_id, reads }) => ({ ...project, reads, segment_id, player_ids: players.player_ids })),
       now,
     );
-    const live = await selectLive(tx, place, free);
+    const live = await selectLive(tx, project, free);
     const candidates = segments.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
-    await evaluate(deps, tx, place, players, candidates, now);
+    await evaluate(deps, tx, project, players, candidates, now);
     await deleteTouches(
       tx,
-      place,
+      project,
       touches.map(({ touch_id }) => touch_id),
     );
     return true;
   });
 }
 
-function refsOf(place: Place, segments: readonly { segment_id: string }[]): SegmentRef[] {
-  return segments.map(({ segment_id }) => ({ ...place, segment_id }));
+function refsOf(project: ProjectRef, segments: readonly { segment_id: string }[]): SegmentRef[] {
+  return segments.map(({ segment_id }) => ({ ...project, segment_id }));
 }
 
 /** Whole touches, up to the number of players of one pass; the first always. */
@@ -114,7 +118,7 @@ export function candidateOf(segment: FollowedSegment): Candidate {
 export async function evaluate(
   deps: PassDeps,
   tx: Tx,
-  place: Place,
+  project: ProjectRef,
   players: Players,
   candidates: readonly Candidate[],
   now: Date,
@@ -123,28 +127,28 @@ export async function evaluate(
     return { matching: [], entered: [], left: [] };
   // Segments that refer to segments ask ClickHouse who is in them: it has to know by now.
   if (candidates.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
-    await copyPendingChanges(deps, place);
+    await copyPendingChanges(deps, project);
   }
   const evaluated: Candidate[] = [];
   const matching: Membership[] = [];
   for (let from = 0; from < candidates.length; from += MAX_SEGMENTS_AT_ONCE) {
     const part = candidates.slice(from, from + MAX_SEGMENTS_AT_ONCE);
-    for (const { candidate, player_ids } of await matchEach(deps, tx, place, players, part, now)) {
+    for (const { candidate, player_ids } of await matchEach(deps, tx, project, players, part, now)) {
       evaluated.push(candidate);
       for (const player_id of player_ids) matching.push({ segment_id: candidate.segment_id, player_id });
     }
   }
   const current = await selectMemberships(
     tx,
-    place,
+    project,
     players.player_ids,
     evaluated.map(({ segment_id }) => segment_id),
   );
   const [matching_keys, current_keys] = [keysOf(matching), keysOf(current)];
   const entered = matching.filter((one) => !current_keys.has(keyOf(one)));
   const left = current.filter((one) => !matching_keys.has(keyOf(one)));
-  await changeMemberships(tx, place, entered, left, now);
-  await touchReaders(tx, place, [...entered, ...left], now);
+  await changeMemberships(tx, project, entered, left, now);
+  await touchReaders(tx, project, [...entered, ...left], now);
   return { matching, entered, left };
 }
 
@@ -155,12 +159,12 @@ const keysOf = (list: readonly Membership[]) => new Set(list.map(keyOf));
 async function matchEach(
   { clickhouse, logger }: Pick<PassDeps, 'clickhouse' | 'logger'>,
   tx: Tx,
-  place: Place,
+  project: ProjectRef,
   players: Players,
   candidates: readonly Candidate[],
   now: Date,
 ): Promise<{ candidate: Candidate; player_ids: Iterable<string> }[]> {
-  const question = { ...place, now_ms: now.getTime() };
+  const question = { ...project, now_ms: now.getTime() };
   try {
     const found = await matchPlayers(
       clickhouse,
@@ -171,7 +175,7 @@ async function matchEach(
     return candidates.map((candidate, i) => ({ candidate, player_ids: found[i] ?? [] }));
   } catch (error) {
     if (candidates.length === 1 && error instanceof ApiError) {
-      const ref = { ...place, segment_id: candidates[0]?.segment_id ?? '' };
+      const ref = { ...project, segment_id: candidates[0]?.segment_id ?? '' };
       logger.warn({ err: error, segment_id: ref.segment_id }, 'a segment could not be evaluated');
       await markFailed(tx, ref, error.message);
       return [];
@@ -179,7 +183,7 @@ async function matchEach(
     if (!(error instanceof ApiError)) throw error;
     const half = Math.ceil(candidates.length / 2);
     const deps = { clickhouse, logger };
-    const first = await matchEach(deps, tx, place, players, candidates.slice(0, half), now);
-    return [...first, ...(await matchEach(deps, tx, place, players, candidates.slice(half), now))];
+    const first = await matchEach(deps, tx, project, players, candidates.slice(0, half), now);
+    return [...first, ...(await matchEach(deps, tx, project, players, candidates.slice(half), now))];
   }
 }

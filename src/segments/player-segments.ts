@@ -4,7 +4,7 @@ import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
 import { lockProjectPasses, selectLive, shareMemberships } from './membership-queries.ts';
 import { candidateOf, evaluate, type PassDeps, type Verdict } from './pass.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { selectFollowedSegments } from './touch-queries.ts';
 
 /** What the segments of a project say of one player (spec part 4). */
@@ -24,12 +24,12 @@ export interface PlayerRefresh {
 export async function refreshPlayerSegments(deps: PassDeps, ref: PlayerRef): Promise<PlayerRefresh> {
   const started_ms = performance.now();
   const { player_id, event_player_ids } = await requirePlayer(deps.postgres, ref);
-  const place = { tenant_id: ref.tenant_id, project_id: ref.project_id };
+  const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   const players = { player_ids: [player_id], former_ids: event_player_ids.slice(1) };
   const found = { matching: [] as string[], entered: [] as string[], left: [] as string[] };
   const done = new Set<string>();
   for (let next = 1; next > 0;) {
-    const verdict = await evaluateNext(deps, place, players, done);
+    const verdict = await evaluateNext(deps, project, players, done);
     for (const what of ['matching', 'entered', 'left'] as const) {
       found[what].push(...verdict[what].map(({ segment_id }) => segment_id));
     }
@@ -51,28 +51,28 @@ export async function refreshPlayerSegments(deps: PassDeps, ref: PlayerRef): Pro
  */
 async function evaluateNext(
   deps: PassDeps,
-  place: Place,
+  project: ProjectRef,
   players: Players,
   done: Set<string>,
 ): Promise<Verdict & { evaluated: number }> {
   const { postgres, clock } = deps;
   return postgres.patient.begin(async (tx) => {
-    const segments = await selectFollowedSegments(tx, place, 'every');
+    const segments = await selectFollowedSegments(tx, project, 'every');
     const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
     const next = segments.filter(
       (one) => ahead.has(readOf(one)) && !one.reads.some((read) => ahead.has(read)),
     );
-    const refs = next.map(({ segment_id }) => ({ ...place, segment_id }));
+    const refs = next.map(({ segment_id }) => ({ ...project, segment_id }));
     await shareMemberships(tx, refs, true);
-    await lockProjectPasses(tx, place, true);
+    await lockProjectPasses(tx, project, true);
     const now = new Date(clock.now_ms());
     const live = await selectLive(
       tx,
-      place,
+      project,
       next.map(({ segment_id }) => segment_id),
     );
     const candidates = next.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
-    const verdict = await evaluate(deps, tx, place, players, candidates, now);
+    const verdict = await evaluate(deps, tx, project, players, candidates, now);
     for (const { segment_id } of next) done.add(segment_id);
     return { ...verdict, evaluated: next.length };
   });

@@ -2,12 +2,12 @@ import type { PendingQuery } from 'postgres';
 import { textArray } from '../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/newest-first.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { RefreshStrategy } from './schema.ts';
 
 /** Which segment of which project. */
-export interface SegmentRef extends Place {
+export interface SegmentRef extends ProjectRef {
   segment_id: string;
 }
 
@@ -77,7 +77,7 @@ export async function selectLiveSegment(tx: Tx, ref: SegmentRef): Promise<Segmen
 /** A page of the segments that are not deleted, the newest first. */
 export function listSegments(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   after: TimePosition | undefined,
   limit: number,
 ): PendingQuery<Listed<SegmentRow>[]> {
@@ -138,14 +138,14 @@ export async function softDeleteSegment(tx: Tx, ref: SegmentRef, now: Date): Pro
 }
 
 /** Serialises changes of a project's definitions, so that two of them cannot close a cycle together. */
-export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: Place): Promise<void> {
+export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: ProjectRef): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`segment definitions ${tenant_id} ${project_id}`}, 0))`;
 }
 
 /** Every segment of the project that is not deleted, with what it reads. */
 export async function selectReads(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
 ): Promise<{ segment_id: string; name: string; reads: string[] }[]> {
   return tx<{ segment_id: string; name: string; reads: string[] }[]>`
     select segment_id, name, reads from segments

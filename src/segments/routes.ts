@@ -4,7 +4,7 @@ import { envelope } from '../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
 import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
-import { placeOf, type Place } from '../tenants/place.ts';
+import { projectRefOf, type ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';
 import { readDefinition } from './language/definition.ts';
@@ -55,7 +55,7 @@ export function segmentEndpoints(deps: Platform): AnyEndpoint[] {
 
 function definitionEndpoints(deps: Platform): AnyEndpoint[] {
   const one = { path: '/v1/segments/:id', status: 200, response: segmentResource } as const;
-  const show = (place: Place, row: SegmentRow) => segmentResourceOf(place, row, deps.clock.now_ms());
+  const show = (project: ProjectRef, row: SegmentRow) => segmentResourceOf(project, row, deps.clock.now_ms());
   return [
     endpoint({
       method: 'GET',
@@ -91,8 +91,8 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
       response: segmentResource,
       errors: ['SEGMENT_DEFINITION_INVALID', 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller, body }) => {
-        const place = placeOf(caller);
-        return envelope(show(place, await createSegment(deps, place, body)));
+        const project = projectRefOf(caller);
+        return envelope(show(project, await createSegment(deps, project, body)));
       },
     }),
     endpoint({
@@ -133,10 +133,10 @@ function previewEndpoint(deps: Platform): AnyEndpoint {
     response: previewResult,
     errors: ['SEGMENT_DEFINITION_INVALID', 'SEGMENT_TOO_EXPENSIVE'],
     handle: async ({ caller, body }) => {
-      const place = placeOf(caller);
+      const project = projectRefOf(caller);
       const definition = readDefinition(body.definition);
-      await requireReferences(deps.postgres, place, definition);
-      const question = { ...place, now_ms: deps.clock.now_ms() };
+      await requireReferences(deps.postgres, project, definition);
+      const question = { ...project, now_ms: deps.clock.now_ms() };
       const query = compileMembers(definition);
       const { size, player_ids } = await countMembers(deps.clickhouse, question, query, PREVIEW_SAMPLE);
       return envelope({ estimated_size: size, sample: player_ids, compiled_query: query.sql });
@@ -198,7 +198,9 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       response: playerRefreshResult,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) =>
-        envelope(await refreshPlayerSegments(deps, { ...placeOf(caller), player_id: params['id'] ?? '' })),
+        envelope(
+          await refreshPlayerSegments(deps, { ...projectRefOf(caller), player_id: params['id'] ?? '' }),
+        ),
     }),
   ];
 }
@@ -223,7 +225,7 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
 }
 
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): SegmentRef {
-  return { ...placeOf(caller), segment_id: params['id'] ?? '' };
+  return { ...projectRefOf(caller), segment_id: params['id'] ?? '' };
 }
 
 async function listPage(
@@ -231,19 +233,19 @@ async function listPage(
   caller: ProjectSession,
   query: ListSegmentsQuery,
 ): Promise<string> {
-  const place = placeOf(caller);
+  const project = projectRefOf(caller);
   const { rows, next_cursor } = await readPage<Listed<SegmentRow>, TimePosition>(
     {
-      scope: { kind: 'segments', project_id: place.project_id, filters: {} },
+      scope: { kind: 'segments', project_id: project.project_id, filters: {} },
       shape: TIME_AND_ID,
       positionOf: (row) => [String(row.created_us), row.segment_id],
       select: (after, count) =>
-        postgres.readAsTenant(place.tenant_id, (tx) => listSegments(tx, place, after, count)),
+        postgres.readAsTenant(project.tenant_id, (tx) => listSegments(tx, project, after, count)),
     },
     query,
   );
   return envelope(
-    rows.map((row) => segmentResourceOf(place, row, clock.now_ms())),
+    rows.map((row) => segmentResourceOf(project, row, clock.now_ms())),
     { next_cursor },
   );
 }

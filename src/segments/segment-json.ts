@@ -1,11 +1,11 @@
 import { readDefinition } from './language/definition.ts';
 import type { SegmentRow } from './queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { compileMembers } from './sql/compile.ts';
 
 /** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */
 export function segmentResourceOf(
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   row: SegmentRow,
   now_ms: number,
 ): Record<string, unknown> {

@@ -22,16 +22,16 @@ export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<v
 
 async function sweepProject({ postgres, clickhouse, clock }: SweepDeps, task: SweepTask): Promise<void> {
   const { tenant_id, project_id, windows, swept_ms } = task;
-  const place = { tenant_id, project_id };
+  const project = { tenant_id, project_id };
   const now_ms = clock.now_ms();
-  const passed = await findPassedWindows(clickhouse, place, windows, Number(swept_ms), now_ms);
+  const passed = await findPassedWindows(clickhouse, project, windows, Number(swept_ms), now_ms);
   const players = new Map<string, string[]>();
   for (const { reads, player_id } of passed) {
     const of_reads = players.get(reads);
     if (of_reads === undefined) players.set(reads, [player_id]);
     else of_reads.push(player_id);
   }
-  const touches = [...players].flatMap(([reads, player_ids]) => touchesOf(place, [reads], player_ids));
+  const touches = [...players].flatMap(([reads, player_ids]) => touchesOf(project, [reads], player_ids));
   await postgres.service.begin(async (tx) => {
     const now = new Date(now_ms);
     if (await markSwept(tx, task, now)) await insertTouches(tx, touches, now);

@@ -3,7 +3,7 @@ import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { copyChanges, dropMembers } from './evaluation-queries.ts';
 import { deleteChanges, readChanges, selectDeleted, type MembershipWord } from './membership-queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 export type TellDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
 
@@ -15,7 +15,7 @@ const MAX_CHANGES = 50;
  */
 export async function copyPendingChanges(
   { postgres, clickhouse }: Pick<TellDeps, 'postgres' | 'clickhouse'>,
-  of: Place,
+  of: ProjectRef,
 ): Promise<void> {
   for (let after = 0n; ;) {
     const changes = await readChanges(postgres.service, MAX_CHANGES, { of, after });

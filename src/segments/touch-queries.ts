@@ -1,13 +1,13 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { PassingWindow } from './dependencies.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** Postgres says on this channel that players were touched. */
 export const TOUCHES_CHANNEL = 'segment_touches';
 
 /** Players to look at again in segments that read any of `reads`. */
-export interface Touch extends Place {
+export interface Touch extends ProjectRef {
   reads: readonly string[];
   player_ids: readonly string[];
   /** Only in this segment. */
@@ -15,10 +15,13 @@ export interface Touch extends Place {
 }
 
 /** What the realtime segments of each project read; projects without any are left out. */
-export async function selectFollowed(sql: Tx, of?: Place): Promise<(Place & { reads: string[] })[]> {
+export async function selectFollowed(
+  sql: Tx,
+  of?: ProjectRef,
+): Promise<(ProjectRef & { reads: string[] })[]> {
   const one =
     of === undefined ? sql`` : sql`and tenant_id = ${of.tenant_id} and project_id = ${of.project_id}`;
-  return sql<(Place & { reads: string[] })[]>`
+  return sql<(ProjectRef & { reads: string[] })[]>`
     select tenant_id, project_id, array_agg(distinct r.reads) as reads
     from segments, unnest(reads) as r (reads)
     where refresh_strategy = 'realtime' and deleted_at is null ${one}
@@ -42,8 +45,8 @@ export async function insertTouches(tx: Tx, touches: readonly Touch[], now: Date
 }
 
 /** The project whose touches wait longest. */
-export async function selectTouchedProjects(sql: Tx): Promise<Place[]> {
-  return sql<Place[]>`
+export async function selectTouchedProjects(sql: Tx): Promise<ProjectRef[]> {
+  return sql<ProjectRef[]>`
     select tenant_id, project_id from segment_touches group by tenant_id, project_id order by min(touch_id)`;
 }
 
@@ -58,7 +61,7 @@ export interface QueuedTouch {
 /** The segments of a project that have put off looking at somebody because they were being refreshed. */
 export async function selectDeferredSegments(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
 ): Promise<{ segment_id: string }[]> {
   return tx<{ segment_id: string }[]>`
     select distinct segment_id from segment_touches
@@ -68,7 +71,7 @@ export async function selectDeferredSegments(
 /** The project's oldest touches; of those that were put off the ones of `quiet` segments, which nobody refreshes now. */
 export async function readTouches(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   quiet: readonly string[],
   limit: number,
 ): Promise<QueuedTouch[]> {
@@ -82,7 +85,7 @@ export async function readTouches(
 
 export async function deleteTouches(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   ids: readonly bigint[],
 ): Promise<void> {
   await tx`
@@ -93,7 +96,7 @@ export async function deleteTouches(
 /** Who these players are now, with the ids that their events may still carry. */
 export async function resolvePlayers(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
 ): Promise<{ player_ids: string[]; former_ids: string[] }> {
   const [row] = await tx<{ player_ids: string[] | null; former_ids: string[] | null }[]>`
@@ -121,7 +124,7 @@ export interface FollowedSegment {
 /** The project's segments: those that follow events, or every one. */
 export async function selectFollowedSegments(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   which: 'realtime' | 'every',
 ): Promise<FollowedSegment[]> {
   const realtime = which === 'realtime' ? tx`and refresh_strategy = 'realtime'` : tx``;
@@ -132,7 +135,7 @@ export async function selectFollowedSegments(
 }
 
 /** A project with passing windows in use. */
-export interface SweepTask extends Place {
+export interface SweepTask extends ProjectRef {
   windows: PassingWindow[];
   /** Nothing that passed before concerns the segments that are there. */
   swept_ms: bigint;

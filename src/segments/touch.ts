@@ -1,17 +1,21 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
-import type { Place } from '../tenants/place.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { insertTouches, selectFollowed, type Touch } from './touch-queries.ts';
 
 /** Players per queued touch. */
 const MAX_PLAYERS = 1_000;
 
 /** Touches of any number of players. */
-export function touchesOf(place: Place, reads: readonly string[], player_ids: readonly string[]): Touch[] {
+export function touchesOf(
+  project: ProjectRef,
+  reads: readonly string[],
+  player_ids: readonly string[],
+): Touch[] {
   const touches: Touch[] = [];
   for (let from = 0; from < player_ids.length; from += MAX_PLAYERS) {
-    touches.push({ ...place, reads, player_ids: player_ids.slice(from, from + MAX_PLAYERS) });
+    touches.push({ ...project, reads, player_ids: player_ids.slice(from, from + MAX_PLAYERS) });
   }
   return touches;
 }
@@ -37,7 +41,7 @@ export async function touchByEvents(sql: Tx, lines: readonly string[], now: Date
 }
 
 /** A player whose row has landed in ClickHouse. */
-interface LandedPlayer extends Place {
+interface LandedPlayer extends ProjectRef {
   player_id: string;
   /** Everything about it may count for a segment, not only its fields. */
   came_or_went: boolean;
@@ -58,7 +62,7 @@ export async function touchByPlayers(
 }
 
 /** A player with what of it has changed. */
-interface ChangedPlayer extends Place {
+interface ChangedPlayer extends ProjectRef {
   player_id: string;
   reads: string;
 }
@@ -71,7 +75,7 @@ export async function touchEach(tx: Tx, changed: readonly ChangedPlayer[], now: 
 /** Has realtime segments that refer to a segment look at who entered or left it. */
 export async function touchReaders(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   changed: readonly Membership[],
   now: Date,
 ): Promise<void> {
@@ -84,22 +88,26 @@ export async function touchReaders(
 
 async function queue(
   tx: Tx,
-  followed: readonly (Place & { reads: string[] })[],
+  followed: readonly (ProjectRef & { reads: string[] })[],
   changed: readonly ChangedPlayer[],
   now: Date,
 ): Promise<void> {
   const reads_of = new Map(followed.map(({ project_id, reads }) => [project_id, new Set(reads)]));
-  const groups = new Map<string, { place: Place; reads: string; players: Set<string> }>();
+  const groups = new Map<string, { project: ProjectRef; reads: string; players: Set<string> }>();
   for (const { tenant_id, project_id, player_id, reads } of changed) {
     const of_project = reads_of.get(project_id);
     if (of_project === undefined || (reads !== EVERYTHING && !of_project.has(reads))) continue;
     const key = `${project_id} ${reads}`;
-    const group = groups.get(key) ?? { place: { tenant_id, project_id }, reads, players: new Set<string>() };
+    const group = groups.get(key) ?? {
+      project: { tenant_id, project_id },
+      reads,
+      players: new Set<string>(),
+    };
     group.players.add(player_id);
     groups.set(key, group);
   }
-  const touches = [...groups.values()].flatMap(({ place, reads, players }) =>
-    touchesOf(place, [reads], [...players]),
+  const touches = [...groups.values()].flatMap(({ project, reads, players }) =>
+    touchesOf(project, [reads], [...players]),
   );
   await insertTouches(tx, touches, now);
 }

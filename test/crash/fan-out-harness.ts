@@ -44,7 +44,7 @@ interface Ground {
   url: string;
   key: string;
   provider: CountingProvider;
-  place: { tenant_id: string; project_id: string };
+  project: { tenant_id: string; project_id: string };
   template_id: string;
   segment_id: string;
   provider_id: string;
@@ -116,12 +116,21 @@ async function prepare(
     )
     insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
     select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from made`;
-  return { sql, url, key, provider, place: { tenant_id, project_id }, template_id, segment_id, provider_id };
+  return {
+    sql,
+    url,
+    key,
+    provider,
+    project: { tenant_id, project_id },
+    template_id,
+    segment_id,
+    provider_id,
+  };
 }
 
-async function newCampaign({ sql, place, ...ground }: Ground): Promise<string> {
+async function newCampaign({ sql, project, ...ground }: Ground): Promise<string> {
   const { template_id, segment_id, provider_id } = ground;
-  const { tenant_id, project_id } = place;
+  const { tenant_id, project_id } = project;
   const [campaign_id, variant_id] = [randomUUID(), randomUUID()];
   await sql.begin(async (tx) => {
     await tx`
@@ -133,16 +142,16 @@ async function newCampaign({ sql, place, ...ground }: Ground): Promise<string> {
       insert into campaign_variants (tenant_id, project_id, campaign_id, variant_id, name, label, weight, sort_order,
         is_default, created_at, updated_at)
       values (${tenant_id}, ${project_id}, ${campaign_id}, ${variant_id}, 'default', 'default', 100, 0, true, now(), now())`;
-    await startCampaign(tx, { ...place, campaign_id }, new Date());
+    await startCampaign(tx, { ...project, campaign_id }, new Date());
   });
   return campaign_id;
 }
 
-async function isIdle({ sql, place }: Ground, campaigns: readonly string[]): Promise<boolean> {
+async function isIdle({ sql, project }: Ground, campaigns: readonly string[]): Promise<boolean> {
   if (campaigns.length === 0) return true;
   const [row] = await sql<{ busy: boolean }[]>`
-    select exists (select from campaign_batches where tenant_id = ${place.tenant_id})
-      or exists (select from message_sends where tenant_id = ${place.tenant_id} and status in ('queued', 'sending')) as busy`;
+    select exists (select from campaign_batches where tenant_id = ${project.tenant_id})
+      or exists (select from message_sends where tenant_id = ${project.tenant_id} and status in ('queued', 'sending')) as busy`;
   return row?.busy === false;
 }
 

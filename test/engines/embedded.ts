@@ -57,7 +57,7 @@ export async function startTestService(
   let users = 0;
   async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
     const user = `owner-${++users}`;
-    const place = await createTenant(
+    const project = await createTenant(
       platform.postgres.service,
       { notifications: service.notifications, onTenantCreated },
       {
@@ -67,9 +67,13 @@ export async function startTestService(
         admin_user_id: user,
       },
     );
-    const { key } = await createApiKey(platform, { ...place, name: 'test', environment: config.service_env });
+    const { key } = await createApiKey(platform, {
+      ...project,
+      name: 'test',
+      environment: config.service_env,
+    });
     const session_token = (await auth?.dev_issuer?.issueSession(user)) ?? '';
-    return { ...place, api_key: key, session_token };
+    return { ...project, api_key: key, session_token };
   }
   const first = await newTenant();
   return {

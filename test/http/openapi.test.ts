@@ -179,8 +179,8 @@ function headersOf(status: number, ingestion: boolean): string[] {
 
 test('ids in paths are UUIDs, and the integers of answers have no end', () => {
   for (const { operationId, parameters, responses } of operations()) {
-    for (const { name, in: place, schema } of parameters) {
-      if (place === 'path') expect(schema['format'], `${operationId} ${name}`).toBe('uuid');
+    for (const { name, in: location, schema } of parameters) {
+      if (location === 'path') expect(schema['format'], `${operationId} ${name}`).toBe('uuid');
     }
     expect(JSON.stringify(responses), operationId).not.toContain(String(Number.MAX_SAFE_INTEGER));
   }

@@ -44,9 +44,9 @@ it(
   `random definitions mean for the compiler what they mean word by word (seed ${SEED})`,
   async () => {
     const players = Array.from({ length: POPULATIONS }, (_, n) => newPopulation(SEED + n)).flat();
-    const place = { tenant_id: randomUUID(), project_id: randomUUID() };
-    await storePopulation(clickhouse, place, players);
-    const params = { ...place, now_ms: NOW_MS };
+    const project = { tenant_id: randomUUID(), project_id: randomUUID() };
+    await storePopulation(clickhouse, project, players);
+    const params = { ...project, now_ms: NOW_MS };
     const of_players = { players: players.map(({ player_id }) => player_id), former: [] };
     const expected = (written: WrittenGroup) =>
       players

@@ -70,15 +70,15 @@ function shown(title: string, { sql, params }: CompiledQuery): string {
 describe('the players that an example names', () => {
   it.each(EXAMPLES.map((example) => [example.title, example] as const))('%s', async (_title, example) => {
     const { names, players } = playersOf(example);
-    const place = { tenant_id: randomUUID(), project_id: randomUUID() };
-    await storePopulation(clickhouse, place, players);
+    const project = { tenant_id: randomUUID(), project_id: randomUUID() };
+    await storePopulation(clickhouse, project, players);
     const definition = readDefinition(example.definition);
     const namesOf = (rows: { player_id: string }[]) =>
       rows.map(({ player_id }) => names.get(player_id) ?? player_id).sort();
     const wanted = Object.keys(example.in).sort();
 
     const query = compileMembers(definition);
-    const params = { ...place, now_ms: NOW_MS };
+    const params = { ...project, now_ms: NOW_MS };
     const members = await clickhouse.query<{ player_id: string }>(query.sql, { ...query.params, ...params });
     expect(namesOf(members), 'members').toEqual(wanted);
 

@@ -13,8 +13,8 @@ import { aggregate, and, count, did, EXAMPLE_NOW, or, playerOf, trait, where } f
 import type { WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
 
-const place = { tenant_id: randomUUID(), project_id: randomUUID() };
-const question = { ...place, now_ms: Date.parse(EXAMPLE_NOW) };
+const project = { tenant_id: randomUUID(), project_id: randomUUID() };
+const question = { ...project, now_ms: Date.parse(EXAMPLE_NOW) };
 const DATES = ['9999-12-31', '2300-01-01T00:00:00Z', '1753-01-01', '0001-01-01', '0001-01-01T00:00:00Z'];
 const NO_DATES = ['0000-01-01', '0000-00-00', '0000-00-00T00:00:00Z', '2026-02-30'];
 const player = playerOf(
@@ -39,7 +39,7 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-extremes-'));
   clickhouse = await openEmbeddedClickHouse(dir);
   await migrateClickHouse(clickhouse);
-  await storePopulation(clickhouse, place, [player]);
+  await storePopulation(clickhouse, project, [player]);
 });
 afterAll(async () => {
   await clickhouse?.close();

@@ -16,14 +16,14 @@ const HOUR_MS = 3_600_000;
 let service: TestService;
 /** Each test has a project of its own. */
 let client: SegmentClient;
-let place: { tenant_id: string; project_id: string };
+let project: { tenant_id: string; project_id: string };
 beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler'];
   service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
 });
 beforeEach(async () => {
   const tenant = await service.newTenant();
-  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
   client = segmentClient({ ...service, ...tenant });
 });
 afterAll(async () => service?.close());
@@ -50,7 +50,7 @@ async function follow(ahead_ms = 0): Promise<void> {
 
 const refresh = (segment_id: string) =>
   runRefreshJob(service.platform, {
-    ...place,
+    ...project,
     segment_id,
   });
 
@@ -136,7 +136,7 @@ it('what is entered and left is told on the log and to ClickHouse', async () => 
     }
   }
   const change = {
-    ...place,
+    ...project,
     segment_id: segment,
     player_id: player,
   };
@@ -156,7 +156,7 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
   await client.send(player, 'login');
   await follow();
   const { postgres } = service.platform;
-  const touches = await postgres.service`select from segment_touches where tenant_id = ${place.tenant_id}`;
+  const touches = await postgres.service`select from segment_touches where tenant_id = ${project.tenant_id}`;
   expect(touches).toHaveLength(0);
   await postgres.service`update segments set deleted_at = now() where refresh_strategy = 'realtime'`;
   let asked = 0;
@@ -210,7 +210,7 @@ it('a scheduled segment is refreshed when it is due, and says why when it cannot
     ...service.platform.clickhouse,
     query: () => Promise.reject(new Error('out of memory')),
   };
-  const ref = { ...place, segment_id: segment };
+  const ref = { ...project, segment_id: segment };
   await expect(runRefreshJob({ ...service.platform, clickhouse: broken }, ref)).rejects.toThrow(
     'out of memory',
   );

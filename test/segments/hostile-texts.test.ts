@@ -12,7 +12,8 @@ import { compileExplanation, compileMembers, type CompiledQuery } from '../../sr
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { aggregate, and, count, EXAMPLE_NOW, playerOf, trait, where } from './example-shapes.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
-import { storePopulation, type Place } from './population.ts';
+import { storePopulation } from './population.ts';
+import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 
 const TEXTS = [
   "'; drop table players; --",
@@ -43,8 +44,8 @@ const TEXTS = [
 /** Names may have no more than 200 characters, those of events 128. */
 const nameOf = (text: string) => text.slice(0, 100);
 
-/** A definition for each place where a text of the caller stands. */
-const PLACES: Record<string, (text: string) => WrittenGroup> = {
+/** A definition for each position where a text of the caller stands. */
+const POSITIONS: Record<string, (text: string) => WrittenGroup> = {
   'a value': (text) => and(trait('email', 'eq', text)),
   'a list': (text) => and(trait('email', 'in', [text, 'another'])),
   contains: (text) => and(trait('email', 'contains', text)),
@@ -87,7 +88,7 @@ const COMPILERS: ((definition: Group) => CompiledQuery)[] = [
 ];
 
 describe('a text in a definition', () => {
-  it.each(Object.entries({ ...PLACES, 'a salt': SALTED }))(
+  it.each(Object.entries({ ...POSITIONS, 'a salt': SALTED }))(
     'is bound, never written: %s',
     (_place, written) => {
       for (const compile of COMPILERS) {
@@ -106,14 +107,14 @@ describe('a text in a definition', () => {
 
 describe('on the engine', () => {
   const players = TEXTS.map(playerWith);
-  const place: Place = { tenant_id: randomUUID(), project_id: randomUUID() };
+  const project: ProjectRef = { tenant_id: randomUUID(), project_id: randomUUID() };
   let clickhouse: ClickHouse;
   let dir: string;
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'engagement-hostile-'));
     clickhouse = await openEmbeddedClickHouse(dir);
     await migrateClickHouse(clickhouse);
-    await storePopulation(clickhouse, place, players);
+    await storePopulation(clickhouse, project, players);
   });
   afterAll(async () => {
     await clickhouse?.close();
@@ -122,14 +123,14 @@ describe('on the engine', () => {
 
   async function found(definition: WrittenGroup): Promise<string[]> {
     const { sql, params } = compileMembers(readDefinition(definition));
-    const asked = { ...params, ...place, now_ms: Date.parse(EXAMPLE_NOW) };
+    const asked = { ...params, ...project, now_ms: Date.parse(EXAMPLE_NOW) };
     const rows = await clickhouse.query<{ player_id: string }>(sql, asked);
     return textsOf(rows.map(({ player_id }) => player_id));
   }
   const textsOf = (player_ids: string[]) =>
     TEXTS.filter((_, i) => player_ids.includes(players[i]?.player_id ?? ''));
 
-  it.each(Object.entries(PLACES))('it means itself: %s', async (name, written) => {
+  it.each(Object.entries(POSITIONS))('it means itself: %s', async (name, written) => {
     for (const text of TEXTS) {
       const among = TEXTS.filter((other) => {
         if (name === 'contains') return other.includes(text);

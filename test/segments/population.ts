@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import type { NaivePlayer } from './naive.ts';
-
-export interface Place {
-  tenant_id: string;
-  project_id: string;
-}
+import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 
 /** Writes players, their events, messages and memberships as ClickHouse has them. */
 export async function storePopulation(
   clickhouse: ClickHouse,
-  place: Place,
+  project: ProjectRef,
   players: readonly NaivePlayer[],
 ): Promise<void> {
-  const line = (row: Record<string, unknown>) => JSON.stringify({ ...place, ...row });
+  const line = (row: Record<string, unknown>) => JSON.stringify({ ...project, ...row });
   const rows = players.map(({ player_id, traits, custom_attributes }) =>
     line({ player_id, ...traits, custom_attributes, external_id: null, revision: 1 }),
   );

@@ -28,7 +28,7 @@ const DEFINITIONS = Number(process.env['SEGMENT_AGREEMENTS'] ?? 40);
 
 let service: TestService;
 let client: SegmentClient;
-let place: { tenant_id: string; project_id: string };
+let project: { tenant_id: string; project_id: string };
 let platform: Platform;
 beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler', 'player-mirror'];
@@ -38,24 +38,24 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 beforeEach(async () => {
   const tenant = await service.newTenant();
-  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
   client = segmentClient({ ...service, ...tenant });
 });
 
 async function populate(seed: number): Promise<NaivePlayer[]> {
   const drawn = fc.sample(playerArbitrary, { numRuns: PLAYERS, seed });
   const players = drawn.map((one) => ({ ...one, player_id: randomUUID(), segment_ids: new Set<string>() }));
-  await storePopulation(platform.clickhouse, place, players);
+  await storePopulation(platform.clickhouse, project, players);
   await platform.postgres.service`
     insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
-    select ${place.tenant_id}, ${place.project_id}, r::uuid, 'EUR', now(), now()
+    select ${project.tenant_id}, ${project.project_id}, r::uuid, 'EUR', now(), now()
     from unnest(${`{${players.map(({ player_id }) => player_id).join(',')}}`}::text::text[]) as r`;
   return players;
 }
 
 async function members(segment_id: string): Promise<string[]> {
   const rows = await platform.postgres.service<{ player_id: string }[]>`
-    select player_id from segment_members where tenant_id = ${place.tenant_id} and segment_id = ${segment_id}
+    select player_id from segment_members where tenant_id = ${project.tenant_id} and segment_id = ${segment_id}
     order by player_id`;
   return rows.map(({ player_id }) => player_id);
 }
@@ -67,7 +67,7 @@ const expected = (written: WrittenGroup, players: readonly NaivePlayer[]) =>
     .sort();
 
 const everybody = { type: 'trait', field: 'kyc_level', op: 'gte', value: 0 };
-const ref = (segment_id: string) => ({ ...place, segment_id });
+const ref = (segment_id: string) => ({ ...project, segment_id });
 
 it(`batch, one player and realtime agree for random definitions (seed ${SEED})`, async () => {
   const players = await populate(SEED);
@@ -88,10 +88,10 @@ it(`batch, one player and realtime agree for random definitions (seed ${SEED})`,
   const realtime = [];
   for (const written of usable) realtime.push(await make(written, { refresh_strategy: 'realtime' }));
   const ids = players.map(({ player_id }) => player_id);
-  await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
+  await insertTouches(platform.postgres.service, touchesOf(project, [EVERYTHING], ids), new Date(NOW_MS));
   while (await passOnce(platform));
   for (const [i, segment_id] of realtime.entries()) expect(await members(segment_id)).toEqual(batch[i]);
-  await platform.postgres.service`delete from segment_members where tenant_id = ${place.tenant_id}`;
+  await platform.postgres.service`delete from segment_members where tenant_id = ${project.tenant_id}`;
   for (const id of ids.slice(0, 5)) {
     const { status, data } = await client.api('POST', `/v1/players/${id}/refresh-segments`);
     expect([status, data['total_segments_evaluated']]).toEqual([200, usable.length * 2]);
@@ -184,19 +184,19 @@ it('however long the queue of those is, other segments go on', async () => {
   const player_ids = [one?.player_id ?? ''];
   const { done, resume } = await pausedRefresh(busy);
   const { service: sql } = platform.postgres;
-  const deferred = { ...place, reads: [EVERYTHING], player_ids, segment_id: busy };
+  const deferred = { ...project, reads: [EVERYTHING], player_ids, segment_id: busy };
   await insertTouches(
     sql,
     Array.from({ length: 300 }, () => deferred),
     new Date(NOW_MS),
   );
-  await insertTouches(sql, touchesOf(place, [EVERYTHING], player_ids), new Date(NOW_MS));
+  await insertTouches(sql, touchesOf(project, [EVERYTHING], player_ids), new Date(NOW_MS));
   while (await passOnce(platform));
   expect(await members(other)).toEqual(player_ids);
   resume();
   await done;
   while (await passOnce(platform));
-  const left = await sql`select from segment_touches where tenant_id = ${place.tenant_id}`;
+  const left = await sql`select from segment_touches where tenant_id = ${project.tenant_id}`;
   expect(left).toHaveLength(0);
 });
 
@@ -262,7 +262,7 @@ it('what is copied late brings back no member of a segment that is deleted', asy
       await platform.clickhouse.insertLines(table, lines, `${token}.late`);
     },
   };
-  const late = copyPendingChanges({ ...platform, clickhouse }, place);
+  const late = copyPendingChanges({ ...platform, clickhouse }, project);
   await begun;
   while (await tellChanges(platform));
   await client.api('DELETE', `/v1/segments/${segment_id}`);
@@ -272,13 +272,13 @@ it('what is copied late brings back no member of a segment that is deleted', asy
   const copied = await platform.clickhouse.query<{ segment_id: string; members: string }>(
     `select segment_id, count() as members from segment_members final
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} group by segment_id`,
-    { ...place },
+    { ...project },
   );
   expect(copied).toEqual([{ segment_id: other_id, members: String(PLAYERS) }]);
 });
 
 it('a project whose questions fail stops no other', async () => {
-  const failing = place;
+  const failing = project;
   const [stuck] = await populate(9);
   await client.make(
     [everybody, { type: 'trait', field: 'last_seen_at', op: 'within_last', value: { hours: 1 } }],
@@ -287,7 +287,7 @@ it('a project whose questions fail stops no other', async () => {
     },
   );
   const tenant = await service.newTenant();
-  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
   client = segmentClient({ ...service, ...tenant });
   const [one] = await populate(10);
   const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
@@ -300,7 +300,7 @@ it('a project whose questions fail stops no other', async () => {
   };
   const { service: sql } = platform.postgres;
   await insertTouches(sql, touchesOf(failing, [EVERYTHING], [stuck?.player_id ?? '']), new Date(NOW_MS));
-  await insertTouches(sql, touchesOf(place, [EVERYTHING], [one?.player_id ?? '']), new Date(NOW_MS));
+  await insertTouches(sql, touchesOf(project, [EVERYTHING], [one?.player_id ?? '']), new Date(NOW_MS));
   const broken = { ...platform, clickhouse };
   await expect(passOnce(broken)).rejects.toThrow('no such luck');
   expect(await members(segment_id)).toEqual([one?.player_id]);
@@ -319,7 +319,7 @@ it('players touched while a segment is refreshed are looked at when that is done
     'players',
     [
       JSON.stringify({
-        ...place,
+        ...project,
         player_id,
         ...one?.traits,
         kyc_level: -1,
@@ -331,7 +331,7 @@ it('players touched while a segment is refreshed are looked at when that is done
   );
   await insertTouches(
     platform.postgres.service,
-    touchesOf(place, [EVERYTHING], [player_id]),
+    touchesOf(project, [EVERYTHING], [player_id]),
     new Date(NOW_MS),
   );
   await passOnce(platform);
@@ -358,7 +358,7 @@ it('a segment over its limits fails alone', async () => {
         : platform.clickhouse.query(sql, params),
   };
   const ids = players.map(({ player_id }) => player_id);
-  await insertTouches(platform.postgres.service, touchesOf(place, [EVERYTHING], ids), new Date(NOW_MS));
+  await insertTouches(platform.postgres.service, touchesOf(project, [EVERYTHING], ids), new Date(NOW_MS));
   while (await passOnce({ ...platform, clickhouse }));
   expect(await members(good)).toHaveLength(PLAYERS);
   expect(await members(bad)).toEqual([]);
@@ -386,13 +386,13 @@ it('limits of a question reach the engine, and its refusal is understood', async
 
 it('a question about one player reads that player’s granules only', async () => {
   const { clickhouse } = service.platform;
-  const { tenant_id, project_id } = place;
+  const { tenant_id, project_id } = project;
   await clickhouse.command(
     `insert into events
     select {tenant_id:UUID}, {project_id:UUID}, 'login', reinterpret(MD5(toString(number % 2000)), 'UUID'),
       now64(3) - toIntervalSecond(number), now64(3), generateUUIDv4(), 0, null, null, '{}', 0
     from numbers(200000)`,
-    place,
+    project,
   );
   const { sql, params } = compileMatrix(
     [
@@ -405,7 +405,7 @@ it('a question about one player reads that player’s granules only', async () =
   );
   const [one] = await clickhouse.query<{ player_id: string }>(
     'select player_id from events where tenant_id = {tenant_id:UUID} limit 1',
-    place,
+    project,
   );
   const plan = await clickhouse.query<{ explain: string }>(`explain indexes = 1 ${sql}`, {
     ...params,

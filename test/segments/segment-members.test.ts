@@ -237,18 +237,18 @@ describe('recomputing players', () => {
       );
     await enters();
     await caughtUp();
-    const place = { tenant_id, project_id, player_ids: [player, UNKNOWN] };
+    const project = { tenant_id, project_id, player_ids: [player, UNKNOWN] };
     for (const events of [undefined, ['login', 'bonus_claimed']]) {
       // As if it had been lost.
       await platform.postgres
         .service`delete from segment_members where segment_id = ${id} and player_id = ${player}`;
-      const { status, body } = await recompute({ ...place, ...(events === undefined ? {} : { events }) });
+      const { status, body } = await recompute({ ...project, ...(events === undefined ? {} : { events }) });
       expect([status, body.data]).toEqual([200, { queued: 2 }]);
       await enters();
     }
     await platform.postgres
       .service`delete from segment_members where segment_id = ${id} and player_id = ${player}`;
-    await recompute({ ...place, events: ['login'] });
+    await recompute({ ...project, events: ['login'] });
     await eventually('nobody waits', async () => {
       const waiting = await platform.postgres
         .service`select from segment_touches where project_id = ${project_id}`;

@@ -1,43 +1,43 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/embedded.ts';
-import { call, digestOf, fillPlace, referring, type Place } from '../tenants/tenancy-places.ts';
+import { call, digestOf, fillProject, referring, type FilledProject } from '../tenants/filled-project.ts';
 
 // What tenancy-matrix.test.ts, which goes through paths, headers and cursors, does not reach: ids inside definitions, and
 // players inside answers.
 
 let service: TestService;
-let own: Place;
+let own: FilledProject;
 /** Another tenant, and another project of the same. */
-let victims: { kind: 'tenant' | 'project'; place: Place; before: Record<string, string> }[];
+let victims: { kind: 'tenant' | 'project'; project: FilledProject; before: Record<string, string> }[];
 
 beforeAll(async () => {
   service = await startTestService();
-  own = await fillPlace(service, service, 'mine');
+  own = await fillProject(service, service, 'mine');
   const headers = { 'x-internal-secret': service.internal_secret };
   const body = { tenant_id: service.tenant_id, name: 'Second' };
   const url = `${service.base_url}/v1/internal/projects`;
   const second = await call(url, undefined, { method: 'POST', body, headers });
   const { project_id } = second.body.data as { project_id: string };
-  const theirs = await fillPlace(service, await service.newTenant('SEK'), 'victim');
-  const sibling = await fillPlace(service, { ...service, project_id }, 'sibling');
+  const theirs = await fillProject(service, await service.newTenant('SEK'), 'victim');
+  const sibling = await fillProject(service, { ...service, project_id }, 'sibling');
   victims = [
-    { kind: 'tenant', place: theirs, before: await digestOf(service, theirs, 'tenant') },
-    { kind: 'project', place: sibling, before: await digestOf(service, sibling, 'project') },
+    { kind: 'tenant', project: theirs, before: await digestOf(service, theirs, 'tenant') },
+    { kind: 'project', project: sibling, before: await digestOf(service, sibling, 'project') },
   ];
 });
 afterAll(() => service?.close());
 
 async function expectUntouched(): Promise<void> {
-  for (const { kind, place, before } of victims) {
-    expect(await digestOf(service, place, kind)).toEqual(before);
+  for (const { kind, project, before } of victims) {
+    expect(await digestOf(service, project, kind)).toEqual(before);
   }
 }
 
 test('definitions refer to no segment of others', async () => {
   const segments = `${service.base_url}/v1/segments`;
-  for (const { place } of victims) {
+  for (const { project } of victims) {
     for (const op of ['in', 'not_in']) {
-      const definition = referring(place.segment_id, op);
+      const definition = referring(project.segment_id, op);
       for (const [method, url, body] of [
         ['POST', segments, { name: 'thief', definition }],
         ['POST', `${segments}/preview`, { definition }],
@@ -70,9 +70,9 @@ test('of all players those of others are in no segment, whatever it says', async
     select from players where project_id = ${own.project_id} and deleted_at is null`;
   expect(preview.body.data).toMatchObject({ estimated_size: counted.length });
   expect(refreshed.body.data).toMatchObject({ matched: counted.length });
-  for (const { place } of victims) {
-    for (const marker of place.markers) expect(preview.text + sample.text).not.toContain(marker);
-    const explain = `${segments}/${id}/explain?player_id=${place.player_id}`;
+  for (const { project } of victims) {
+    for (const marker of project.markers) expect(preview.text + sample.text).not.toContain(marker);
+    const explain = `${segments}/${id}/explain?player_id=${project.player_id}`;
     expect((await call(explain, own.session)).body.error?.code).toBe('PLAYER_NOT_FOUND');
   }
   await expectUntouched();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
-import { call } from '../tenants/tenancy-places.ts';
+import { call } from '../tenants/filled-project.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,16 +1,16 @@
-import { referring, type Place } from './tenancy-places.ts';
+import { referring, type FilledProject } from './filled-project.ts';
 
-/** What an attack can name of a place. */
-export type PlaceId = Exclude<keyof Place, 'markers' | 'session' | 'api_key'>;
+/** What an attack can name of a project. */
+export type IdField = Exclude<keyof FilledProject, 'markers' | 'session' | 'api_key'>;
 
 /** What there is to attack at an endpoint. A new endpoint needs one line here, or the first test fails. */
 export interface Case {
-  /** Which id of a place each parameter of the path is. */
-  path?: Readonly<Record<string, PlaceId>>;
-  /** A body that would be good where the ids belong together; `at` is the place under attack. */
-  body?: (at: Place) => object;
+  /** Which id of a project each parameter of the path is. */
+  path?: Readonly<Record<string, IdField>>;
+  /** A body that would be good where the ids belong together; `at` is the project under attack. */
+  body?: (at: FilledProject) => object;
   /** A query that would be good. */
-  query?: string | ((at: Place) => string);
+  query?: string | ((at: FilledProject) => string);
   /** It changes nothing, though it is no GET: viewers may. */
   reads?: true;
   /** What strangers get, where there is no credential but a signature or a link; forms are not sent here. */

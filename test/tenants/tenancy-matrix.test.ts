@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
-import { call, digestOf, fillPlace, type Answer, type Place } from './tenancy-places.ts';
-import { CASES, type PlaceId } from './tenancy-cases.ts';
+import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
+import { CASES, type IdField } from './tenancy-cases.ts';
 
 /** An endpoint as the service's own document, made from `apiEndpoints()`, tells of it. */
 interface Declared {
@@ -25,11 +25,11 @@ interface Operation {
 let service: TestService;
 let declared: Declared[];
 /** Whose owner attacks: everything of it is the attacker's own. */
-let own: Place;
+let own: FilledProject;
 /** More of the attacker's own, which may come to harm. */
-let spare: Place;
+let spare: FilledProject;
 /** Another tenant, and another project of the attacker's tenant. */
-let victims: { kind: 'tenant' | 'project'; place: Place; before: Record<string, string> }[];
+let victims: { kind: 'tenant' | 'project'; project: FilledProject; before: Record<string, string> }[];
 /** An owner here who is a viewer of the other tenant. */
 let guest: string;
 const ran = new Map<string, number>();
@@ -37,16 +37,16 @@ const ran = new Map<string, number>();
 beforeAll(async () => {
   service = await startTestService();
   const other = await service.newTenant('SEK');
-  own = await fillPlace(service, service, 'mine');
+  own = await fillProject(service, service, 'mine');
   const project = async () => ({ ...service, project_id: await newProject(service) });
-  spare = await fillPlace(service, await project(), 'spare');
-  const sibling = await fillPlace(service, await project(), 'sibling');
-  const theirs = await fillPlace(service, other, 'victim');
+  spare = await fillProject(service, await project(), 'spare');
+  const sibling = await fillProject(service, await project(), 'sibling');
+  const theirs = await fillProject(service, other, 'victim');
   theirs.markers.push(theirs.tenant_id, theirs.provider_id);
   guest = await newGuest(service.tenant_id, other.tenant_id);
   victims = [
-    { kind: 'tenant', place: theirs, before: await digestOf(service, theirs, 'tenant') },
-    { kind: 'project', place: sibling, before: await digestOf(service, sibling, 'project') },
+    { kind: 'tenant', project: theirs, before: await digestOf(service, theirs, 'tenant') },
+    { kind: 'project', project: sibling, before: await digestOf(service, sibling, 'project') },
   ];
   declared = await readDeclared();
 });
@@ -92,10 +92,10 @@ async function readDeclared(): Promise<Declared[]> {
 
 interface Attempt {
   token: string | undefined;
-  /** From which place each parameter of the path is, in order. */
-  from: Place[];
+  /** From which project each parameter of the path is, in order. */
+  from: FilledProject[];
   /** Whose ids the body has. */
-  body_of: Place;
+  body_of: FilledProject;
   headers?: Record<string, string>;
   query?: string;
   /** The statuses that are right; absent: any but a fault, and nothing of the victims in it. */
@@ -106,11 +106,11 @@ interface Attempt {
 async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
   const { name, method, path, host } = endpoint;
   const { path: ids = {}, body, query = '' } = CASES[name] ?? {};
-  const places = [...tried.from];
+  const projects = [...tried.from];
   const filled = path.replace(/:(\w+)/g, (_all, parameter: string) => {
     const id = ids[parameter];
     if (id === undefined) throw new Error(`${name}: the case does not say what :${parameter} is`);
-    return places.shift()?.[id] ?? '';
+    return projects.shift()?.[id] ?? '';
   });
   const asked_for = tried.query ?? (typeof query === 'string' ? query : query(tried.body_of));
   const url = service[host] + filled + asked_for;
@@ -126,14 +126,14 @@ async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
   const what = `${name} ${asked}: ${answer.text.slice(0, 300)}`;
   if (tried.statuses === undefined) expect(answer.status, what).toBeLessThan(500);
   else expect(tried.statuses, what).toContain(answer.status);
-  for (const marker of victims.flatMap(({ place }) => place.markers)) {
+  for (const marker of victims.flatMap(({ project }) => project.markers)) {
     if (!asked.includes(marker)) expect(answer.text, what).not.toContain(marker);
   }
   return answer;
 }
 
-/** Every way to take each of `count` ids from one place or the other. */
-function mixtures(count: number, one: Place, other: Place): Place[][] {
+/** Every way to take each of `count` ids from one project or the other. */
+function mixtures(count: number, one: FilledProject, other: FilledProject): FilledProject[][] {
   if (count === 0) return [[]];
   return mixtures(count - 1, one, other).flatMap((rest) => [
     [...rest, one],
@@ -151,14 +151,14 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
   const count = parametersOf(endpoint);
   const attempts: Attempt[] = [];
   const ours = Array.from({ length: count }, () => own);
-  for (const { kind, place } of victims) {
-    const foreign = mixtures(count, own, place).filter((places) => {
-      if (!places.includes(place)) return false;
+  for (const { kind, project } of victims) {
+    const foreign = mixtures(count, own, project).filter((projects) => {
+      if (!projects.includes(project)) return false;
       // All projects of a tenant belong to those who work on the tenant.
-      return kind === 'tenant' || endpoint.of_project || places.includes(own);
+      return kind === 'tenant' || endpoint.of_project || projects.includes(own);
     });
     for (const from of foreign) {
-      const tried = { from, body_of: place, statuses: NOT_THERE };
+      const tried = { from, body_of: project, statuses: NOT_THERE };
       attempts.push(
         { ...tried, token: own.session },
         { ...tried, token: own.session, headers: { 'x-tenant-id': own.tenant_id } },
@@ -167,7 +167,7 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
       );
     }
     // The right ids under the wrong names: X-Project-Id has to be of the tenant, and then it decides.
-    const named = { 'x-project-id': place.project_id };
+    const named = { 'x-project-id': project.project_id };
     const decides = kind === 'tenant' || count > 0;
     if (endpoint.of_project && decides)
       attempts.push({
@@ -178,10 +178,10 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
         statuses: NOT_THERE,
       });
     if (kind === 'project') continue;
-    const theirs = Array.from({ length: count }, () => place);
-    const asThem = { 'x-tenant-id': place.tenant_id };
+    const theirs = Array.from({ length: count }, () => project);
+    const asThem = { 'x-tenant-id': project.tenant_id };
     for (const from of count === 0 ? [ours] : [ours, theirs]) {
-      const tried = { token: own.session, from, body_of: place, statuses: NOT_THERE };
+      const tried = { token: own.session, from, body_of: project, statuses: NOT_THERE };
       attempts.push({ ...tried, headers: asThem }, { ...tried, headers: { ...asThem, ...named } });
       if (endpoint.of_project || from === theirs) attempts.push({ ...tried, headers: named });
     }
@@ -191,19 +191,19 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
       attempts.push({ token: own.session, from, body_of: spare, headers: named, statuses: OWN });
     }
     if (endpoint.method !== 'GET' && CASES[endpoint.name]?.reads !== true)
-      attempts.push({ token: guest, from: theirs, body_of: place, headers: asThem, statuses: NOT_THERE });
+      attempts.push({ token: guest, from: theirs, body_of: project, headers: asThem, statuses: NOT_THERE });
   }
   return attempts;
 }
 
 /** What those try who may not call the endpoint at all: with the victims' ids in the body. */
 function strangerAttempts(): Attempt[] {
-  return victims.flatMap(({ place }) =>
+  return victims.flatMap(({ project }) =>
     [own.session, own.api_key, undefined].map((token) => ({
       token,
       from: [],
-      body_of: place,
-      headers: { 'x-internal-secret': 'guessed', 'x-tenant-id': place.tenant_id },
+      body_of: project,
+      headers: { 'x-internal-secret': 'guessed', 'x-tenant-id': project.tenant_id },
       statuses: [401],
     })),
   );
@@ -211,8 +211,8 @@ function strangerAttempts(): Attempt[] {
 
 /** What names others besides a credential that says where it belongs: it counts for nothing. */
 function namingAttempts(token: string | undefined, statuses = [200, 202]): Attempt[] {
-  return victims.flatMap(({ place }) =>
-    [{ 'x-tenant-id': place.tenant_id }, { 'x-project-id': place.project_id }].map((headers) => ({
+  return victims.flatMap(({ project }) =>
+    [{ 'x-tenant-id': project.tenant_id }, { 'x-project-id': project.project_id }].map((headers) => ({
       token,
       from: [],
       body_of: own,
@@ -230,8 +230,8 @@ function attemptsOn(endpoint: Declared): Attempt[] {
 }
 
 async function expectUntouched(what: string): Promise<void> {
-  for (const { kind, place, before } of victims) {
-    expect(await digestOf(service, place, kind), what).toEqual(before);
+  for (const { kind, project, before } of victims) {
+    expect(await digestOf(service, project, kind), what).toEqual(before);
   }
 }
 
@@ -269,16 +269,16 @@ test('no cursor of others is of use', async () => {
   const lists = declared.filter(({ query, mode }) => mode === 'session' && query.includes('cursor'));
   const used: string[] = [];
   for (const endpoint of lists) {
-    for (const { kind, place } of victims) {
+    for (const { kind, project } of victims) {
       // All projects of a tenant share what is the tenant's.
       if (kind === 'project' && !endpoint.of_project) continue;
       const { path: ids = {} } = CASES[endpoint.name] ?? {};
       const theirs = endpoint.path.replace(
         /:(\w+)/g,
-        (_all, name: string) => place[ids[name] ?? 'player_id'],
+        (_all, name: string) => project[ids[name] ?? 'player_id'],
       );
-      const headers = { 'x-project-id': place.project_id };
-      const page = await call(`${service.base_url}${theirs}?limit=1`, place.session, { headers });
+      const headers = { 'x-project-id': project.project_id };
+      const page = await call(`${service.base_url}${theirs}?limit=1`, project.session, { headers });
       const cursor = page.body.meta?.next_cursor ?? null;
       if (cursor === null) continue;
       used.push(endpoint.name);
@@ -286,7 +286,7 @@ test('no cursor of others is of use', async () => {
       const tried = { token: own.session, body_of: own, query: `?limit=1&cursor=${cursor}` };
       await attempt(endpoint, { ...tried, from: Array.from({ length: count }, () => own), statuses: [422] });
       if (count > 0) {
-        const from = Array.from({ length: count }, () => place);
+        const from = Array.from({ length: count }, () => project);
         await attempt(endpoint, { ...tried, from, statuses: [404, 422] });
       }
     }
@@ -303,9 +303,9 @@ test('no cursor of others is of use', async () => {
 test('no filter finds what others have', async () => {
   const used: string[] = [];
   for (const endpoint of declared.filter(({ mode, method }) => mode === 'session' && method === 'GET')) {
-    for (const { place } of victims) {
-      for (const name of endpoint.query.filter((name): name is PlaceId => name in place)) {
-        const query = `?${name}=${encodeURIComponent(place[name])}`;
+    for (const { project } of victims) {
+      for (const name of endpoint.query.filter((name): name is IdField => name in project)) {
+        const query = `?${name}=${encodeURIComponent(project[name])}`;
         const from = Array.from({ length: parametersOf(endpoint) }, () => own);
         const answer = await attempt(endpoint, {
           token: own.session,
@@ -332,15 +332,17 @@ test.each([
   ['campaigns', 'campaign_id'],
   ['templates', 'template_id'],
 ] as const)('the list of %s has the rows of one project, and all', async (list, id) => {
-  const places = [own, ...victims.map(({ place }) => place)];
-  for (const place of places) {
-    const headers = { 'x-project-id': place.project_id };
-    const { body, text } = await call(`${service.base_url}/v1/${list}?limit=200`, place.session, { headers });
+  const projects = [own, ...victims.map(({ project }) => project)];
+  for (const project of projects) {
+    const headers = { 'x-project-id': project.project_id };
+    const { body, text } = await call(`${service.base_url}/v1/${list}?limit=200`, project.session, {
+      headers,
+    });
     expect((body.data as { project_id: string }[]).map(({ project_id }) => project_id)).toEqual(
-      (body.data as unknown[]).map(() => place.project_id),
+      (body.data as unknown[]).map(() => project.project_id),
     );
-    expect(text).toContain(place[id]);
-    for (const other of places.filter((each) => each !== place)) {
+    expect(text).toContain(project[id]);
+    for (const other of projects.filter((each) => each !== project)) {
       for (const marker of other.markers) expect(text).not.toContain(marker);
     }
   }
@@ -351,8 +353,8 @@ describe('bodies that name others', () => {
     call(`${service.base_url}/v1/players/identify`, own.api_key, { method: 'POST', body });
 
   test('identify knows no player of others, by no id', async () => {
-    for (const { place } of victims) {
-      const { player_id, external_id, anonymous_id } = place;
+    for (const { project } of victims) {
+      const { player_id, external_id, anonymous_id } = project;
       for (const beside of [
         {},
         { external_id: 'mine-too' },
@@ -365,7 +367,7 @@ describe('bodies that name others', () => {
       for (const ids of [{ external_id }, { anonymous_id }, { external_id, anonymous_id }]) {
         const answer = await identify({ ...ids, traits: { email: 'own@example.com' } });
         expect(answer.status, answer.text).toBe(200);
-        expect(place.markers).not.toContain((answer.body.data as { player_id: string }).player_id);
+        expect(project.markers).not.toContain((answer.body.data as { player_id: string }).player_id);
       }
     }
     await expectUntouched('identify');
@@ -373,13 +375,13 @@ describe('bodies that name others', () => {
 
   test('events for players of others end as dead letters', async () => {
     const { ingest_url, platform } = service;
-    for (const { place } of victims) {
-      const transaction_id = `theft-${place.project_id}`;
+    for (const { project } of victims) {
+      const transaction_id = `theft-${project.project_id}`;
       const properties = { amount: 1, currency: 'EUR', transaction_id, payment_method: 'card' };
       const events = [
-        { event: 'deposit_confirmed', player_id: place.player_id, properties },
-        { event: 'self_exclusion_set', player_id: place.player_id, anonymous_id: own.anonymous_id },
-        { event: 'custom_theft', player_id: place.player_id.toUpperCase() },
+        { event: 'deposit_confirmed', player_id: project.player_id, properties },
+        { event: 'self_exclusion_set', player_id: project.player_id, anonymous_id: own.anonymous_id },
+        { event: 'custom_theft', player_id: project.player_id.toUpperCase() },
       ];
       const body = { events };
       const sent = await call(`${ingest_url}/v1/events/batch`, own.api_key, { method: 'POST', body });
@@ -398,7 +400,7 @@ describe('bodies that name others', () => {
       expect(letters.map(({ reason }) => reason)).toEqual(events.map(() => 'UNKNOWN_PLAYER'));
       // The same transaction and bet ids are other ones elsewhere: nothing of ours stands in their way.
       const again = { ...properties, transaction_id: 'victim-deposit-0', amount: 77 };
-      const deposit = { event: 'deposit_confirmed', anonymous_id: place.anonymous_id, properties: again };
+      const deposit = { event: 'deposit_confirmed', anonymous_id: project.anonymous_id, properties: again };
       const url = `${ingest_url}/v1/events`;
       expect((await call(url, own.api_key, { method: 'POST', body: deposit })).status).toBe(202);
     }

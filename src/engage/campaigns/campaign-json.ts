@@ -1,8 +1,8 @@
 import type { CampaignRow, VariantRow } from './queries.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The campaign resource (spec part 2). */
-export function campaignResourceOf({ tenant_id, project_id }: Place, row: CampaignRow) {
+export function campaignResourceOf({ tenant_id, project_id }: ProjectRef, row: CampaignRow) {
   return {
     id: row.campaign_id,
     tenant_id,

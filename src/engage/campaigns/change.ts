@@ -13,7 +13,7 @@ import {
   type CampaignRef,
   type CampaignRow,
 } from './queries.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { campaignNotFound } from './read.ts';
 import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
 import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
@@ -34,13 +34,13 @@ export interface ChangeDeps {
  */
 export async function createCampaign(
   { postgres, clock }: ChangeDeps,
-  place: Place,
+  project: ProjectRef,
   body: CreateCampaignBody,
 ): Promise<CampaignRow> {
-  const ref = { ...place, campaign_id: newId() };
+  const ref = { ...project, campaign_id: newId() };
   const now = new Date(clock.now_ms());
   const plan = planOf(NOTHING, body, now);
-  return postgres.asTenant(place.tenant_id, async (tx) => {
+  return postgres.asTenant(project.tenant_id, async (tx) => {
     await checkNamed(tx, ref, plan, body);
     await insertCampaign(tx, ref, plan, now);
     const variant = { name: 'default', label: 'default', template_id: null, weight: DEFAULT_WEIGHT };
@@ -146,9 +146,14 @@ function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date)
 }
 
 /** What `given` names is there and of the plan's channel; what was named before is not asked for again. */
-async function checkNamed(tx: Tx, place: Place, plan: CampaignPlan, given: PatchCampaignBody): Promise<void> {
+async function checkNamed(
+  tx: Tx,
+  project: ProjectRef,
+  plan: CampaignPlan,
+  given: PatchCampaignBody,
+): Promise<void> {
   const { channel, segment_id, template_id, provider_id } = plan;
-  const named = await selectNamed(tx, place, { segment_id, template_id, provider_id });
+  const named = await selectNamed(tx, project, { segment_id, template_id, provider_id });
   const issues: Issue[] = [];
   const check = (path: 'template_id' | 'provider_id', found: string | null, what: string) => {
     if ((given[path] ?? given.channel) === undefined || plan[path] === null) return;

@@ -68,7 +68,7 @@ export async function countConversions(
         countIf(not is_send) over later > 0
           and anyLastIf(at, not is_send) over later < at + toIntervalMillisecond({window_ms:Int64}) as is_conversion
       from (
-        select owner, at, toUInt8(1) as is_send, variant, ${NO_ID} as id, toUInt16(0) as place, ${nothing} as worth
+        select owner, at, toUInt8(1) as is_send, variant, ${NO_ID} as id, toUInt16(0) as event_index, ${nothing} as worth
         from sends
         union all
         select ${OWNER}, occurred_at, toUInt8(0), ${NO_ID}, ingestion_id, event_index, ${worth}
@@ -76,7 +76,7 @@ export async function countConversions(
         where ${SCOPE} and event = ${name} and occurred_at >= (select min(at) from sends)
           and occurred_at < (select max(at) from sends) + toIntervalMillisecond({window_ms:Int64})
       )
-      window later as (partition by owner order by at desc, is_send, id desc, place desc
+      window later as (partition by owner order by at desc, is_send, id desc, event_index desc
         rows between unbounded preceding and current row)
     )
     where is_send

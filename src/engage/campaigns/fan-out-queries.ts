@@ -154,11 +154,11 @@ export async function insertBatches(tx: Tx, audience: Audience): Promise<void> {
     insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id)
     select ${tenant_id}, ${project_id}, ${campaign_id}, player_id, lead(player_id) over (order by player_id)
     from (
-      select player_id, row_number() over (order by player_id) as place
+      select player_id, row_number() over (order by player_id) as row_number
       from segment_members
       where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
     ) m
-    where place % ${FAN_OUT_BATCH} = 1`;
+    where row_number % ${FAN_OUT_BATCH} = 1`;
 }
 
 /** Takes a range of the campaign that nobody else works on. It is gone once the transaction commits. */
@@ -228,7 +228,7 @@ export async function insertRows(
   const { tenant_id, project_id, campaign_id, channel } = audience;
   const recipient = recipientSql(tx, channel);
   const variants = [...new Set(choices.values())];
-  const places = new Map(variants.map((variant, i) => [variant, i + 1]));
+  const index_of = new Map(variants.map((variant, i) => [variant, i + 1]));
   // Each player is looked up by its key, whatever the statistics say.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
@@ -242,7 +242,7 @@ export async function insertRows(
         ${verdictSql(tx, gate, recipient)} as verdict
       from unnest(
         ${plainArray([...choices.keys()])}::text::uuid[],
-        ${plainArray([...choices.values()].map((variant) => places.get(variant) ?? null))}::text::integer[]
+        ${plainArray([...choices.values()].map((variant) => index_of.get(variant) ?? null))}::text::integer[]
       ) as c (player_id, variant)
       cross join lateral (
         select * from players p

@@ -7,11 +7,11 @@ import {
   type TimePosition,
 } from '../../platform/postgres/newest-first.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CampaignStatus, CampaignType } from './schema.ts';
 
 /** Which campaign of which project. */
-export interface CampaignRef extends Place {
+export interface CampaignRef extends ProjectRef {
   campaign_id: string;
 }
 
@@ -78,7 +78,7 @@ export async function selectLiveCampaign(tx: Tx, ref: CampaignRef): Promise<Camp
 /** A page of the campaigns that are not deleted, the newest first. */
 export function listCampaigns(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   status: CampaignStatus | undefined,
   after: TimePosition | undefined,
   limit: number,
@@ -130,7 +130,7 @@ export interface Named {
 /** Looks up what a campaign or variant refers to; null ids name nothing. */
 export async function selectNamed(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   ids: { segment_id: string | null; template_id: string | null; provider_id: string | null },
 ): Promise<Named> {
   const [row] = await tx<Named[]>`

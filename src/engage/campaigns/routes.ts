@@ -4,7 +4,7 @@ import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
-import { placeOf } from '../../tenants/place.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';
@@ -70,8 +70,8 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
       response: campaignResource,
       errors: ['FIELD_NOT_WRITABLE'],
       handle: async ({ caller, body }) => {
-        const place = placeOf(caller);
-        return envelope(campaignResourceOf(place, await createCampaign(deps, place, body)));
+        const project = projectRefOf(caller);
+        return envelope(campaignResourceOf(project, await createCampaign(deps, project, body)));
       },
     }),
     endpoint({
@@ -126,7 +126,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'POST',
       path,
       summary:
-        'Adds a variant to a draft or scheduled campaign; the first takes the place of the default one',
+        'Adds a variant to a draft or scheduled campaign; the first takes the project of the default one',
       access: write,
       body: createVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
@@ -167,7 +167,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
 
 /** The id in lower case, as Postgres writes it. */
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): CampaignRef {
-  return { ...placeOf(caller), campaign_id: (params['id'] ?? '').toLowerCase() };
+  return { ...projectRefOf(caller), campaign_id: (params['id'] ?? '').toLowerCase() };
 }
 
 function variantRefOf(caller: ProjectSession, params: Readonly<Record<string, string>>): VariantRef {
@@ -179,19 +179,19 @@ async function listPage(
   caller: ProjectSession,
   { cursor, limit, status }: ListCampaignsQuery,
 ): Promise<string> {
-  const place = placeOf(caller);
+  const project = projectRefOf(caller);
   const { rows, next_cursor } = await readPage<Listed<CampaignRow>, TimePosition>(
     {
-      scope: { kind: 'campaigns', project_id: place.project_id, filters: { status } },
+      scope: { kind: 'campaigns', project_id: project.project_id, filters: { status } },
       shape: TIME_AND_ID,
       positionOf: (row) => [String(row.created_us), row.campaign_id],
       select: (after, count) =>
-        postgres.readAsTenant(place.tenant_id, (tx) => listCampaigns(tx, place, status, after, count)),
+        postgres.readAsTenant(project.tenant_id, (tx) => listCampaigns(tx, project, status, after, count)),
     },
     { cursor, limit },
   );
   return envelope(
-    rows.map((row) => campaignResourceOf(place, row)),
+    rows.map((row) => campaignResourceOf(project, row)),
     { next_cursor },
   );
 }

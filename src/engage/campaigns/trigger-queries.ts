@@ -1,7 +1,7 @@
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
 import type { CampaignRow } from './queries.ts';
 
@@ -14,14 +14,17 @@ export type ArmedCampaign = Pick<CampaignRow, 'campaign_id' | 'segment_id' | 'ch
 };
 
 /** Every campaign of these projects that waits for its event. */
-export async function selectArmedCampaigns(sql: Tx, places: readonly Place[]): Promise<ArmedCampaign[]> {
+export async function selectArmedCampaigns(
+  sql: Tx,
+  projects: readonly ProjectRef[],
+): Promise<ArmedCampaign[]> {
   return sql<ArmedCampaign[]>`
     select tenant_id, project_id, campaign_id, segment_id, channel, provider_id, trigger_event, started_at
     from campaigns
     where (tenant_id, project_id) in (
         select * from unnest(
-          ${plainArray(places.map(({ tenant_id }) => tenant_id))}::text::uuid[],
-          ${plainArray(places.map(({ project_id }) => project_id))}::text::uuid[]))
+          ${plainArray(projects.map(({ tenant_id }) => tenant_id))}::text::uuid[],
+          ${plainArray(projects.map(({ project_id }) => project_id))}::text::uuid[]))
       and status = 'sending' and type = 'triggered' and trigger_event is not null`;
 }
 

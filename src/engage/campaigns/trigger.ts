@@ -3,7 +3,7 @@ import { tenantGateAt } from '../messaging/gate-at.ts';
 import { variantChooser } from '../messaging/variant-choice.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isDataError } from '../../platform/postgres/retry.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { selectLiveCampaign, selectLiveVariants } from './queries.ts';
 import { notifyMessengers } from './send-queries.ts';
@@ -34,10 +34,10 @@ const BEGINS = /^\{"tenant_id":"([\da-f-]{36})","project_id":"([\da-f-]{36})","e
  * Rejects with every other error, so that the batch is repeated.
  */
 export async function fireCampaigns(deps: TriggerDeps, records: readonly LogRecord[]): Promise<void> {
-  const { byBeginning, places } = grouped(records);
-  if (places.length === 0) return;
+  const { byBeginning, projects } = grouped(records);
+  if (projects.length === 0) return;
   const read = new Map<string, PlayerEvent[]>();
-  for (const campaign of await selectArmedCampaigns(deps.postgres.service, places)) {
+  for (const campaign of await selectArmedCampaigns(deps.postgres.service, projects)) {
     const beginning = beginningOf(campaign);
     const values = byBeginning.get(beginning);
     if (values === undefined) continue;
@@ -49,19 +49,22 @@ export async function fireCampaigns(deps: TriggerDeps, records: readonly LogReco
 }
 
 /** The values of records by how they begin, which says what an event is and whose, and the projects they are of. */
-function grouped(records: readonly LogRecord[]): { byBeginning: Map<string, string[]>; places: Place[] } {
+function grouped(records: readonly LogRecord[]): {
+  byBeginning: Map<string, string[]>;
+  projects: ProjectRef[];
+} {
   const byBeginning = new Map<string, string[]>();
-  const places = new Map<string, Place>();
+  const projects = new Map<string, ProjectRef>();
   for (const { value } of records) {
     const [beginning, tenant_id, project_id] = BEGINS.exec(value) ?? [];
     if (beginning === undefined || tenant_id === undefined || project_id === undefined) continue;
     const values = byBeginning.get(beginning);
     if (values === undefined) {
       byBeginning.set(beginning, [value]);
-      places.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
+      projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
     } else values.push(value);
   }
-  return { byBeginning, places: [...places.values()] };
+  return { byBeginning, projects: [...projects.values()] };
 }
 
 /** How the events begin that fire the campaign. */

@@ -168,7 +168,7 @@ export async function claimSends(
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
         attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
       from judged j
-      -- By the place of the row that was locked: no index is asked twice, nor the wrong one.
+      -- By the ctid of the row that was locked: no index is asked twice, nor the wrong one.
       where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
       returning m.*
     )
@@ -236,7 +236,7 @@ export async function recordResults(
     select o.ctid, o.status, o.error_code from message_sends o
     where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
   // Locked first, in the order in which everybody locks them: the next statement sees them as others left them, and
-  // finds them by their place, which stays.
+  // finds them by their ctid, which stays.
   const locked = tx`
     select from (select * from ${given} order by g.send_id) g cross join lateral (${found} for update) o`;
   const written = tx`

@@ -11,7 +11,7 @@ import {
   type TemplateRef,
   type TemplateRow,
 } from './queries.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { templateNotFound } from './read.ts';
 import { parseTemplate, type TemplateSource } from './render.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
@@ -24,13 +24,13 @@ interface Deps {
 /** Makes a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function createTemplate(
   { postgres, clock }: Deps,
-  place: Place,
+  project: ProjectRef,
   body: CreateTemplateBody,
 ): Promise<TemplateRow> {
   requireUsable(body);
   const now = new Date(clock.now_ms());
   const row = { ...body, template_id: newId(), created_at: now, updated_at: now, deleted_at: null };
-  await postgres.asTenant(place.tenant_id, (tx) => insertTemplate(tx, place, row));
+  await postgres.asTenant(project.tenant_id, (tx) => insertTemplate(tx, project, row));
   return row;
 }
 

@@ -8,7 +8,7 @@ import {
   type ScopePlayer,
 } from './player-scope.ts';
 import { selectScopePlayer, type TemplateRef } from './queries.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { requireTemplate } from './read.ts';
 import { compileTemplate, RenderFailed, renderMessage, templateInvalid, type Rendered } from './render.ts';
 
@@ -45,11 +45,15 @@ export function scopeOf(public_url: string, player: ScopePlayer | undefined): Re
 }
 
 /** The player that the id names, deleted or not; a merged one is its survivor. Rejects with PLAYER_NOT_FOUND. */
-export function findScopePlayer(postgres: Postgres, place: Place, player_id: string): Promise<ScopePlayer> {
-  const { tenant_id, project_id } = place;
+export function findScopePlayer(
+  postgres: Postgres,
+  project: ProjectRef,
+  player_id: string,
+): Promise<ScopePlayer> {
+  const { tenant_id, project_id } = project;
   return throughMerges(postgres, { tenant_id, project_id, player_id }, async (ref) => {
     const [found] = await postgres.readAsTenant(tenant_id, (tx) =>
-      selectScopePlayer(tx, place, ref.player_id),
+      selectScopePlayer(tx, project, ref.player_id),
     );
     return found;
   });

@@ -7,12 +7,12 @@ import {
   type TimePosition,
 } from '../../platform/postgres/newest-first.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ScopePlayer } from './player-scope.ts';
 import type { TemplateStatus } from './schema.ts';
 
 /** Which template of which project. */
-export interface TemplateRef extends Place {
+export interface TemplateRef extends ProjectRef {
   template_id: string;
 }
 
@@ -58,7 +58,7 @@ export async function lockTemplate(tx: Tx, ref: TemplateRef): Promise<TemplateRo
 /** A page of the templates that are not deleted, the newest first. */
 export function listTemplates(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   filters: TemplateFilters,
   after: TimePosition | undefined,
   limit: number,
@@ -77,7 +77,7 @@ export function listTemplates(
 
 export async function insertTemplate(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   row: TemplateRow,
 ): Promise<void> {
   await tx`
@@ -104,10 +104,14 @@ export async function softDeleteTemplate(tx: Tx, ref: TemplateRef, now: Date): P
 }
 
 /** What templates may know of the player; no row when the project has none of this id. */
-export function selectScopePlayer(tx: Tx, place: Place, player_id: string): PendingQuery<ScopePlayer[]> {
+export function selectScopePlayer(
+  tx: Tx,
+  project: ProjectRef,
+  player_id: string,
+): PendingQuery<ScopePlayer[]> {
   return tx<ScopePlayer[]>`
     select p.player_id, p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code,
       p.custom_attributes
     from players p
-    where p.tenant_id = ${place.tenant_id} and p.project_id = ${place.project_id} and p.player_id = ${player_id}`;
+    where p.tenant_id = ${project.tenant_id} and p.project_id = ${project.project_id} and p.player_id = ${player_id}`;
 }

@@ -42,7 +42,7 @@ export interface CompiledTemplate {
   reads: readonly { name: string; path: readonly (string | number)[] }[];
 }
 
-/** A place in a template, counted from 1. */
+/** A position in a template, counted from 1. */
 interface TemplateIssue extends Issue {
   line: number | null;
   column: number | null;
@@ -134,12 +134,12 @@ export function isBlank({ body }: Pick<Rendered, 'body'>): boolean {
   return body.trim() === '';
 }
 
-/** 422 TEMPLATE_INVALID; the message tells the first place. */
+/** 422 TEMPLATE_INVALID; the message tells the first position. */
 export function templateInvalid(issues: TemplateIssue[]): ApiError {
   const [first] = issues;
-  const place = first?.line ? ` line ${first.line}, column ${first.column}` : '';
+  const position = first?.line ? ` line ${first.line}, column ${first.column}` : '';
   const message =
-    first === undefined ? 'the template is not usable' : `${first.path}${place}: ${first.message}`;
+    first === undefined ? 'the template is not usable' : `${first.path}${position}: ${first.message}`;
   return new ApiError('TEMPLATE_INVALID', message, { details: { issues } });
 }
 
@@ -176,7 +176,7 @@ function issueOf(path: string, error: unknown): TemplateIssue {
   return { path, message: messageOf(error.originalError ?? error), line, column, tag: tag || null };
 }
 
-/** Without the place, which is told apart. */
+/** Without the position, which has fields of its own. */
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : 'cannot be rendered';
   const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);

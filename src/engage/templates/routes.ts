@@ -6,7 +6,7 @@ import { refuseUnwritable } from '../../http/not-writable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
-import { placeOf } from '../../tenants/place.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
 import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
 import { previewTemplate } from './preview.ts';
 import { listTemplates, type TemplateRef, type TemplateRow } from './queries.ts';
@@ -82,8 +82,8 @@ function writeEndpoints(deps: Deps): AnyEndpoint[] {
       response: templateResource,
       errors: ['TEMPLATE_INVALID', 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller, body }) => {
-        const place = placeOf(caller);
-        return envelope(templateResourceOf(place, await createTemplate(deps, place, body)));
+        const project = projectRefOf(caller);
+        return envelope(templateResourceOf(project, await createTemplate(deps, project, body)));
       },
     }),
     endpoint({
@@ -131,7 +131,7 @@ function previewEndpoints(deps: Deps): AnyEndpoint[] {
 }
 
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): TemplateRef {
-  return { ...placeOf(caller), template_id: params['id'] ?? '' };
+  return { ...projectRefOf(caller), template_id: params['id'] ?? '' };
 }
 
 async function listPage(
@@ -139,19 +139,19 @@ async function listPage(
   caller: ProjectSession,
   { cursor, limit, ...filters }: ListTemplatesQuery,
 ): Promise<string> {
-  const place = placeOf(caller);
+  const project = projectRefOf(caller);
   const { rows, next_cursor } = await readPage<Listed<TemplateRow>, TimePosition>(
     {
-      scope: { kind: 'templates', project_id: place.project_id, filters },
+      scope: { kind: 'templates', project_id: project.project_id, filters },
       shape: TIME_AND_ID,
       positionOf: (row) => [String(row.created_us), row.template_id],
       select: (after, count) =>
-        postgres.readAsTenant(place.tenant_id, (tx) => listTemplates(tx, place, filters, after, count)),
+        postgres.readAsTenant(project.tenant_id, (tx) => listTemplates(tx, project, filters, after, count)),
     },
     { cursor, limit },
   );
   return envelope(
-    rows.map((row) => templateResourceOf(place, row)),
+    rows.map((row) => templateResourceOf(project, row)),
     { next_cursor },
   );
 }

@@ -1,9 +1,9 @@
 import type { TemplateRow } from './queries.ts';
-import type { Place } from '../../tenants/place.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The template resource (spec part 2). */
 export function templateResourceOf(
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   { template_id, ...row }: TemplateRow,
 ): Record<string, unknown> {
   return {

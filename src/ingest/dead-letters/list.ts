@@ -2,7 +2,7 @@ import type { DeadLetter } from '../events/envelope.ts';
 import { validationError } from '../../errors.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
-import { placeKey, readReplays } from './queries.ts';
+import { positionKey, readReplays } from './queries.ts';
 import { newScan, scanLetters, type ScanState } from './scan.ts';
 import type { LetterResource, ListLettersQuery } from './schema.ts';
 
@@ -42,7 +42,7 @@ export async function listLetters(
   const letters = found.map(({ at_ms, ...letter }) => ({
     ...letter,
     at: new Date(at_ms).toISOString(),
-    replay: replays.get(placeKey(letter)) ?? 'none',
+    replay: replays.get(positionKey(letter)) ?? 'none',
   }));
   return { letters, next_cursor: more && !isEnd ? encodeScan(state) : null };
 }

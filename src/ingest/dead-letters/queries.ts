@@ -1,9 +1,9 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Place, ReplayState } from './schema.ts';
+import type { LetterPosition, ReplayState } from './schema.ts';
 
-/** The key of a place in maps. */
-export function placeKey({ partition, offset }: Place): string {
+/** The key of a position in maps. */
+export function positionKey({ partition, offset }: LetterPosition): string {
   return `${partition}:${offset}`;
 }
 
@@ -13,16 +13,19 @@ interface ReplayRow {
   finished: boolean;
 }
 
-/** What became of the letters at these places, by {@link placeKey}; those never replayed are absent. */
-export async function readReplays(tx: Tx, places: readonly Place[]): Promise<Map<string, ReplayState>> {
+/** What became of the letters at these positions, by {@link positionKey}; those never replayed are absent. */
+export async function readReplays(
+  tx: Tx,
+  positions: readonly LetterPosition[],
+): Promise<Map<string, ReplayState>> {
   const rows = await tx<ReplayRow[]>`
     select r.partition, r.log_offset, r.finished_at is not null as finished
-    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
       as wanted (partition, log_offset)
     join dead_letter_replays r using (partition, log_offset)`;
   return new Map(
     rows.map(({ partition, log_offset, finished }) => [
-      placeKey({ partition, offset: String(log_offset) }),
+      positionKey({ partition, offset: String(log_offset) }),
       finished ? 'replayed' : 'unknown',
     ]),
   );
@@ -34,7 +37,7 @@ export async function readReplays(tx: Tx, places: readonly Place[]): Promise<Map
  */
 export async function startReplays(
   tx: Tx,
-  places: readonly Place[],
+  positions: readonly LetterPosition[],
   force: boolean,
   now: Date,
 ): Promise<Set<string>> {
@@ -44,29 +47,29 @@ export async function startReplays(
   const rows = await tx<{ partition: number; log_offset: bigint }[]>`
     insert into dead_letter_replays (partition, log_offset, started_at)
     select partition, log_offset, ${now}
-    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
       as wanted (partition, log_offset)
     order by partition, log_offset
     on conflict (partition, log_offset) ${again}
     returning partition, log_offset`;
   return new Set(
-    rows.map(({ partition, log_offset }) => placeKey({ partition, offset: String(log_offset) })),
+    rows.map(({ partition, log_offset }) => positionKey({ partition, offset: String(log_offset) })),
   );
 }
 
 /** Marks that the replay of these letters is on the log. */
-export async function finishReplays(tx: Tx, places: readonly Place[], now: Date): Promise<void> {
+export async function finishReplays(tx: Tx, positions: readonly LetterPosition[], now: Date): Promise<void> {
   await tx`
     update dead_letter_replays r set finished_at = ${now}
-    from unnest(${partitionsOf(places)}::text::integer[], ${offsetsOf(places)}::text::bigint[])
+    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
       as done (partition, log_offset)
     where r.partition = done.partition and r.log_offset = done.log_offset`;
 }
 
-function partitionsOf(places: readonly Place[]): string {
-  return plainArray(places.map(({ partition }) => partition));
+function partitionsOf(positions: readonly LetterPosition[]): string {
+  return plainArray(positions.map(({ partition }) => partition));
 }
 
-function offsetsOf(places: readonly Place[]): string {
-  return plainArray(places.map(({ offset }) => offset));
+function offsetsOf(positions: readonly LetterPosition[]): string {
+  return plainArray(positions.map(({ offset }) => offset));
 }

@@ -3,9 +3,9 @@ import { ApiError } from '../../errors.ts';
 import { LogUnavailable } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { finishReplays, placeKey, readReplays, startReplays } from './queries.ts';
+import { finishReplays, positionKey, readReplays, startReplays } from './queries.ts';
 import { newScan, scanLetters } from './scan.ts';
-import { MAX_LISTED, type Place, type ReplayBody, type ReplayReport } from './schema.ts';
+import { MAX_LISTED, type LetterPosition, type ReplayBody, type ReplayReport } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
@@ -69,10 +69,10 @@ async function replayBlock(
   const { service } = postgres;
   const before = await readReplays(service, letters);
   const started = await startReplays(service, letters, force, new Date(clock.now_ms()));
-  const ours = letters.filter((letter) => started.has(placeKey(letter)));
+  const ours = letters.filter((letter) => started.has(positionKey(letter)));
   for (const letter of letters) {
-    if (started.has(placeKey(letter))) continue;
-    if (before.get(placeKey(letter)) === 'replayed') report.replayed_before++;
+    if (started.has(positionKey(letter))) continue;
+    if (before.get(positionKey(letter)) === 'replayed') report.replayed_before++;
     else noteUnknown(report, letter);
   }
   if (ours.length === 0) return;
@@ -90,7 +90,7 @@ async function replayBlock(
   report.replayed += ours.length;
 }
 
-function noteUnknown(report: ReplayReport, { partition, offset }: Place): void {
+function noteUnknown(report: ReplayReport, { partition, offset }: LetterPosition): void {
   report.unknown_outcomes++;
   if (report.unknown_outcome.length < MAX_LISTED) report.unknown_outcome.push({ partition, offset });
 }

@@ -21,7 +21,7 @@ export type ListLettersQuery = z.infer<typeof listLettersQuery>;
 export const replayState = z.enum(['none', 'replayed', 'unknown']);
 export type ReplayState = z.infer<typeof replayState>;
 
-/** A dead letter; partition and offset are the record's place on `events`, and its name. */
+/** A dead letter; partition and offset are the record's position on `events`, and its name. */
 export const letterResource = z.object({
   partition: z.int(),
   offset: z.string(),
@@ -51,16 +51,16 @@ export const replayBody = z.union([
 ]);
 export type ReplayBody = z.infer<typeof replayBody>;
 
-const place = z.object({ partition: z.int(), offset: z.string() });
-export type Place = z.infer<typeof place>;
+const letterPosition = z.object({ partition: z.int(), offset: z.string() });
+export type LetterPosition = z.infer<typeof letterPosition>;
 
 export const replayReport = z.object({
   replayed: z.int().describe('Records appended to `events` again'),
   replayed_before: z.int().describe('Left alone: replayed before'),
   unknown_outcome: z
-    .array(place)
+    .array(letterPosition)
     .describe('Left alone: nobody knows whether their replay went out; use `force`'),
   unknown_outcomes: z.int(),
-  not_found: z.array(place).describe('No letter of this name (and reason)'),
+  not_found: z.array(letterPosition).describe('No letter of this name (and reason)'),
 });
 export type ReplayReport = z.infer<typeof replayReport>;

@@ -3,7 +3,7 @@ import type { EventBody } from './validate.ts';
 /** What intake puts on the topic `events`: one message per event. */
 export interface AcceptedEvent {
   ingestion_id: string;
-  /** Place in the batch; 0 for a single event. With ingestion_id it names the event everywhere downstream. */
+  /** Index in the batch; 0 for a single event. With ingestion_id it names the event everywhere downstream. */
   index: number;
   tenant_id: string;
   project_id: string;

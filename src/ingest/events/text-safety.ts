@@ -2,7 +2,7 @@ const MAX_DEPTH = 32;
 const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * Why a JSON value cannot be kept, with the path to the place, or undefined: nested deeper than 32, a key that
+ * Why a JSON value cannot be kept, with the path to the value, or undefined: nested deeper than 32, a key that
  * poisons prototypes, text with NUL or a lone surrogate (no database stores those), or a number beyond a
  * double's range. Bounded recursion.
  */

@@ -22,7 +22,7 @@ export interface EventBody {
   properties?: Record<string, unknown>;
 }
 
-/** Why an event is refused; `code` is one of errors.ts, `path` the dotted place in the event. */
+/** Why an event is refused; `code` is one of errors.ts, `path` the dotted path in the event. */
 export interface EventProblem {
   code: ErrorCode;
   path: string;

@@ -1,4 +1,5 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
 import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
 import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
@@ -31,12 +32,6 @@ interface Seen {
   last_seen_at_ms: number | null;
 }
 
-/** Where a player belongs; totals and statuses are collected per player of this map. */
-interface PlayerPlace {
-  tenant_id: string;
-  project_id: string;
-}
-
 /**
  * Decides a batch: pure, so that what happens to money can be read and tested without a database. Events are
  * taken in log order; every decision sees the decisions before it.
@@ -52,7 +47,8 @@ class Decider {
   #ledgerRows: LedgerRow[] = [];
   #touchedBets = new Map<string, TouchedBet>();
   #totals = new TotalsAccumulator();
-  #places = new Map<string, PlayerPlace & Seen>();
+  /** Totals and statuses are collected per player of this map. */
+  #seen = new Map<string, ProjectRef & Seen>();
   #statuses = new Map<string, StatusChange>();
   #emitted: PlayerEvent[] = [];
   #rejections: Rejection[] = [];
@@ -73,7 +69,7 @@ class Decider {
         bets,
         players: this.#playerEffects(),
         statuses: [...this.#statuses].map(([player_id, change]) => ({
-          ...this.#placeOf(player_id),
+          ...this.#projectOf(player_id),
           player_id,
           ...change,
         })),
@@ -220,9 +216,9 @@ class Decider {
   }
 
   /** The player's totals are written, at least looked at: somebody merged in between is noticed. */
-  #touch({ tenant_id, project_id }: PlayerPlace, player_id: string): void {
-    if (this.#places.has(player_id)) return;
-    this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
+  #touch({ tenant_id, project_id }: ProjectRef, player_id: string): void {
+    if (this.#seen.has(player_id)) return;
+    this.#seen.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
   }
 
   #addPlayer(
@@ -245,13 +241,13 @@ class Decider {
 
   #see(event: FoldEvent, player_id: string): void {
     const at_ms = seenAt(event);
-    const place = this.#places.get(player_id);
-    if (place === undefined) {
+    const seen = this.#seen.get(player_id);
+    if (seen === undefined) {
       const { tenant_id, project_id } = event.accepted;
-      this.#places.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
+      this.#seen.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
     } else {
-      place.first_seen_at_ms = Math.min(place.first_seen_at_ms ?? at_ms, at_ms);
-      place.last_seen_at_ms = Math.max(place.last_seen_at_ms ?? at_ms, at_ms);
+      seen.first_seen_at_ms = Math.min(seen.first_seen_at_ms ?? at_ms, at_ms);
+      seen.last_seen_at_ms = Math.max(seen.last_seen_at_ms ?? at_ms, at_ms);
     }
   }
 
@@ -263,15 +259,15 @@ class Decider {
   }
 
   #playerEffects(): PlayerEffect[] {
-    return [...this.#places].map(([player_id, place]) => ({
+    return [...this.#seen].map(([player_id, seen]) => ({
       player_id,
-      ...place,
+      ...seen,
       sums: this.#totals.of(player_id),
     }));
   }
 
-  #placeOf(player_id: string): PlayerPlace {
-    const { tenant_id, project_id } = this.#places.get(player_id) ?? { tenant_id: '', project_id: '' };
+  #projectOf(player_id: string): ProjectRef {
+    const { tenant_id, project_id } = this.#seen.get(player_id) ?? { tenant_id: '', project_id: '' };
     return { tenant_id, project_id };
   }
 }

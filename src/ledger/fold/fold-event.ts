@@ -6,7 +6,7 @@ import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 
-/** An accepted event with its place on the log, and what it names: derived once, looked up by many. */
+/** An accepted event with its position on the log, and what it names: derived once, looked up by many. */
 export interface FoldEvent {
   record: LogRecord;
   accepted: AcceptedEvent;

@@ -74,7 +74,7 @@ export async function readRange(tx: Tx, change: RateChange): Promise<RestateRang
   return { tenant_id, currency: base_currency === base ? quote : base, base_currency, from_ts: ts, until_ts };
 }
 
-/** The place of a row in the order of {@link readStaleRows}. */
+/** The position of a row in the order of {@link readStaleRows}. */
 export type StalePosition = Pick<
   LedgerRow,
   'project_id' | 'reference' | 'event' | 'occurrence' | 'occurred_at_ms'

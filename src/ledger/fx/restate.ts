@@ -124,12 +124,12 @@ function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, L
     const after = rows.map((row) => restated.get(row) ?? row);
     addDifference(totals, betEffect(kind, rows).deltas, betEffect(kind, after).deltas);
   }
-  const places = new Map(changed.map(({ row }) => [row.player_id, row]));
+  const row_of_player = new Map(changed.map(({ row }) => [row.player_id, row]));
   return [...totals.byPlayer].flatMap(([player_id, sums]) => {
-    const place = places.get(player_id);
+    const row = row_of_player.get(player_id);
     // Another player of a bet: what the bet adds to them is the same as before.
-    if (place === undefined) return [];
-    return [{ tenant_id: place.tenant_id, project_id: place.project_id, player_id, sums }];
+    if (row === undefined) return [];
+    return [{ tenant_id: row.tenant_id, project_id: row.project_id, player_id, sums }];
   });
 }
 

@@ -42,9 +42,9 @@ export function startGroupMember(options: MemberOptions): GroupMember {
     group: consumer.group,
     rebalance() {
       const group = peers();
-      const place = group.indexOf(member);
+      const index = group.indexOf(member);
       for (const appender of options.partitions) {
-        const mine = !closed && appender.partition % group.length === place;
+        const mine = !closed && appender.partition % group.length === index;
         const loop = running.get(appender.partition);
         if (mine && loop === undefined) start(appender);
         else if (!mine && loop !== undefined) loop.stop.abort();

@@ -7,7 +7,7 @@ interface EventOwner {
   event_player_ids: readonly string[];
 }
 
-/** A place in a player's timeline: milliseconds since the epoch, and which event of which batch. */
+/** A position in a player's timeline: milliseconds since the epoch, and which event of which batch. */
 export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
 
 /** `properties` is JSON text, as it was sent. */

@@ -22,7 +22,7 @@ export class EventScan {
   readonly #sets: readonly EventSet[];
   readonly #of_players: boolean;
   /** Every set is the whole scan but for its `where`. */
-  readonly #is_of_one_place: boolean;
+  readonly #is_of_one_event: boolean;
   /** Nothing is read but the one set that there is. */
   readonly #is_narrow: boolean;
   /** Rows are not counted: it is enough that there is one, and a player has few. */
@@ -42,7 +42,7 @@ export class EventScan {
     this.#sets = sets;
     this.#bindings = bindings;
     this.#of_players = of_players;
-    this.#is_of_one_place = areEqual(sets.map(({ event, window }) => [event, window]));
+    this.#is_of_one_event = areEqual(sets.map(({ event, window }) => [event, window]));
     this.#is_narrow = !of_players && areEqual(sets.map(({ event, window, where }) => [event, window, where]));
     this.#is_of_presence = this.#is_narrow && of_presence && sets.every(({ window }) => isShort(window));
   }
@@ -58,7 +58,7 @@ export class EventScan {
   aggregate(set: EventSet, name: string, argument: string, further: readonly string[] = []): string {
     if (this.#is_of_presence) return this.#column('toUInt64(1)');
     const conditions = [
-      ...(this.#is_of_one_place ? [] : this.#placeOf(set)),
+      ...(this.#is_of_one_event ? [] : this.#nameAndWindow(set)),
       ...(this.#is_narrow ? [] : this.#conditionsOn(set)),
       ...further,
     ];
@@ -91,12 +91,12 @@ export class EventScan {
 
   /**
    * Which events are read at all: of each event the widest window that any set has; of some players, whose events are few
-   * and all in one place, one window for all, since what the engine has to understand takes it longer than to read.
+   * and lie together, one window for all, since what the engine has to understand takes it longer than to read.
    */
   get filter(): string {
     const [first] = this.#sets;
     if (first !== undefined && this.#is_narrow)
-      return [...this.#placeOf(first), ...this.#conditionsOn(first)].join(' and ');
+      return [...this.#nameAndWindow(first), ...this.#conditionsOn(first)].join(' and ');
     if (this.#of_players) {
       const names = this.#bindings.bind('Array(String)', [...new Set(this.#sets.map(({ event }) => event))]);
       return [`event in ${names}`, ...this.#widest(this.#sets.map(({ window }) => window))].join(' and ');
@@ -128,7 +128,7 @@ export class EventScan {
     return alternatives.length === 1 ? alternatives : [`((${alternatives.join(') or (')}))`];
   }
 
-  #placeOf({ event, window }: EventSet): string[] {
+  #nameAndWindow({ event, window }: EventSet): string[] {
     return [`event = ${this.#bindings.bind('String', event)}`, ...this.#within(window)];
   }
 

@@ -59,16 +59,16 @@ const ISO_8601 = `^${YEAR}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-
 type Parts = ReturnType<typeof jsonParts>;
 
 function jsonParts({ column, key }: JsonValue, bindings: Bindings) {
-  const place = `${column}, ${bindings.bind('String', key)}`;
-  const type = `JSONType(${place})`;
+  const args = `${column}, ${bindings.bind('String', key)}`;
+  const type = `JSONType(${args})`;
   return {
     type,
     is_number: `${type} in ('Int64', 'UInt64', 'Double')`,
-    text: `JSONExtractString(${place})`,
-    number: `JSONExtractFloat(${place})`,
-    boolean: `JSONExtractBool(${place})`,
-    raw: `JSONExtractRaw(${place})`,
-    elements: `JSONExtractArrayRaw(${place})`,
+    text: `JSONExtractString(${args})`,
+    number: `JSONExtractFloat(${args})`,
+    boolean: `JSONExtractBool(${args})`,
+    raw: `JSONExtractRaw(${args})`,
+    elements: `JSONExtractArrayRaw(${args})`,
     date: () => jsonDate({ column, key }, bindings),
   };
 }

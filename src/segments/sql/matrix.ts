@@ -52,7 +52,7 @@ export function compileMatrix(
 }
 
 /** Where the answer to a condition stands in a row: 0 or 1, or a whole number that is to lie in an interval. */
-interface Place {
+interface Cell {
   column: string;
   /** In a column that is a list; empty for players without events, of whom all totals are 0. */
   index?: number;
@@ -60,7 +60,7 @@ interface Place {
   negated: boolean;
 }
 
-/** An aggregate of events that is asked for by a list: the sum of a measure over a name, a time and a place. */
+/** An aggregate of events that is asked for by a list: the sum of a measure over a name, a time span and conditions. */
 interface Total {
   event: string;
   after_ms: number;
@@ -80,11 +80,11 @@ class Leaves {
   readonly #context: ConditionContext;
   readonly #now_ms: number;
   /** By what they say: equal conditions are asked once. */
-  readonly #asked = new Map<string, Place>();
+  readonly #asked = new Map<string, Cell>();
   /** By themselves: rows are read by the thousand. */
-  readonly #places = new Map<Condition, Place>();
+  readonly #cells = new Map<Condition, Cell>();
   readonly #totals: Total[] = [];
-  readonly #total_places = new Map<string, number>();
+  readonly #total_indexes = new Map<string, number>();
   readonly #wheres: string[] = ['toUInt8(1)'];
   readonly #fields = new Set<TraitFieldName>();
   readonly #single: string[] = [];
@@ -96,18 +96,18 @@ class Leaves {
 
   add(condition: Condition): void {
     const key = JSON.stringify(condition);
-    const place = this.#asked.get(key) ?? this.#placeOf(condition);
-    this.#asked.set(key, place);
-    this.#places.set(condition, place);
+    const cell = this.#asked.get(key) ?? this.#cellOf(condition);
+    this.#asked.set(key, cell);
+    this.#cells.set(condition, cell);
   }
 
   holds(condition: Condition, row: Readonly<Record<string, unknown>>): boolean {
-    const place = this.#places.get(condition);
-    if (place === undefined) throw new Error('a condition was not asked for');
-    const cell = row[place.column];
-    const value = place.index === undefined ? cell : ((cell as unknown[])[place.index] ?? 0);
-    const holds = place.within === undefined ? Number(value) === 1 : isWithin(value, place.within);
-    return holds !== place.negated;
+    const cell = this.#cells.get(condition);
+    if (cell === undefined) throw new Error('a condition was not asked for');
+    const content = row[cell.column];
+    const value = cell.index === undefined ? content : ((content as unknown[])[cell.index] ?? 0);
+    const holds = cell.within === undefined ? Number(value) === 1 : isWithin(value, cell.within);
+    return holds !== cell.negated;
   }
 
   /** What is selected for each player. */
@@ -146,23 +146,23 @@ class Leaves {
       list('UInt16', ({ where }) => where),
     ].join(', ');
     return (
-      'sumForEach(arrayMap((name, after_ms, until_ms, measure, place) -> toInt128(if(event = name and at_ms > after_ms ' +
-      `and at_ms <= until_ms and wheres[place], measures[measure], 0)), ${lists})) as totals`
+      'sumForEach(arrayMap((name, after_ms, until_ms, measure, where_index) -> toInt128(if(event = name and at_ms > after_ms ' +
+      `and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), ${lists})) as totals`
     );
   }
 
-  #placeOf(condition: Condition): Place {
-    if (condition.type === 'event') return this.#placeOfTotal(condition) ?? this.#placeAlone(condition);
-    if (condition.type === 'trait') return this.#placeOfField(condition) ?? this.#placeAlone(condition);
-    return this.#placeAlone(condition);
+  #cellOf(condition: Condition): Cell {
+    if (condition.type === 'event') return this.#cellOfTotal(condition) ?? this.#ownCell(condition);
+    if (condition.type === 'trait') return this.#cellOfField(condition) ?? this.#ownCell(condition);
+    return this.#ownCell(condition);
   }
 
-  #placeAlone(condition: Condition): Place {
+  #ownCell(condition: Condition): Cell {
     this.#single.push(nodeSql(condition, this.#context));
     return { column: `c${this.#single.length - 1}`, negated: false };
   }
 
-  #placeOfTotal(condition: EventCondition): Place | undefined {
+  #cellOfTotal(condition: EventCondition): Cell | undefined {
     const { aggregate, property = '', event, window, comparison } = condition;
     const measure = aggregate === 'count' ? 1 : aggregate === 'sum' ? MEASURE_OF[property] : undefined;
     const interval = intervalOf(comparison.positive);
@@ -175,8 +175,8 @@ class Leaves {
   /** A total is asked for once, whatever it is compared with. */
   #indexOf(total: Total): number {
     const key = JSON.stringify(total);
-    const index = this.#total_places.get(key) ?? this.#totals.push(total) - 1;
-    this.#total_places.set(key, index);
+    const index = this.#total_indexes.get(key) ?? this.#totals.push(total) - 1;
+    this.#total_indexes.set(key, index);
     return index;
   }
 
@@ -187,7 +187,7 @@ class Leaves {
     return known >= 0 ? known + 1 : this.#wheres.push(`toUInt8(${sql})`);
   }
 
-  #placeOfField({ field, comparison }: TraitCondition): Place | undefined {
+  #cellOfField({ field, comparison }: TraitCondition): Cell | undefined {
     const interval = intervalOf(comparison.positive);
     if (!isTraitField(field) || !isWhole(field) || interval === undefined) return undefined;
     this.#context.columns.add(field);

@@ -31,7 +31,7 @@ function reachedTimes({ steps }: SequenceCondition, scan: EventScan, bindings: B
   let reached = `arraySort(${first?.times ?? '[]'})`;
   for (const { times, within_ms } of later) {
     // Lambdas over one element give names to what is used twice. At equal times a candidate (0) sorts before the
-    // step that it would follow (1), so the count of ones is the place of the last strictly earlier time.
+    // step that it would follow (1), so the count of ones is the index of the last strictly earlier time.
     const merged = `arraySort(arrayConcat(arrayMap(t -> (t, 0), times), arrayMap(t -> (t, 1), reached)))`;
     const near =
       within_ms === undefined ? '' : ` and m.1 - reached[i] <= ${bindings.bind('Int64', within_ms)}`;

@@ -12,7 +12,7 @@ import { isUuid } from '../../platform/ids.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import type { Place } from '../place.ts';
+import type { ProjectRef } from '../project-ref.ts';
 import { createApiKey } from './create.ts';
 import { listApiKeys, revokeApiKey, type ApiKeyRow } from './queries.ts';
 import {
@@ -56,14 +56,14 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       shape: 'list',
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, query }) => {
-        const place = { tenant_id: caller.tenant_id, project_id: await projectOf(caller, params) };
-        return apiKeyPage(deps, place, query);
+        const project = { tenant_id: caller.tenant_id, project_id: await projectOf(caller, params) };
+        return apiKeyPage(deps, project, query);
       },
     }),
     endpoint({
       method: 'POST',
       path: '/v1/projects/:projectId/api-keys',
-      summary: 'Makes an API key; the response is the only place that shows it',
+      summary: 'Makes an API key; the response is the only project that shows it',
       access: session,
       body: createApiKeyBody,
       status: 201,
@@ -107,17 +107,17 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
 
 async function apiKeyPage(
   { postgres }: Deps,
-  place: Place,
+  project: ProjectRef,
   { cursor, limit, status }: ListApiKeysQuery,
 ): Promise<string> {
   const { rows, next_cursor } = await readPage<Listed<ApiKeyRow>, TimePosition>(
     {
-      scope: { kind: 'api-keys', project_id: place.project_id, filters: { status } },
+      scope: { kind: 'api-keys', project_id: project.project_id, filters: { status } },
       shape: TIME_AND_ID,
       positionOf: (row) => [String(row.created_us), row.key_id],
       select: (after, count) =>
-        postgres.readAsTenant(place.tenant_id, (tx) =>
-          listApiKeys(tx, place, status === 'revoked', after, count),
+        postgres.readAsTenant(project.tenant_id, (tx) =>
+          listApiKeys(tx, project, status === 'revoked', after, count),
         ),
     },
     { cursor, limit },

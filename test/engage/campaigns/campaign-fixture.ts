@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Platform } from '../../../src/wiring/platform.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 export const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
@@ -25,12 +26,10 @@ export interface SendFields {
   bounced_at?: Date | null;
 }
 
-type Place = Pick<Tenant, 'tenant_id' | 'project_id'>;
-
 /** Writes send rows as the messenger leaves them. */
 export async function storeSends(
   { postgres }: Platform,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   sends: readonly SendFields[],
 ): Promise<string[]> {
   const rows = sends.map((send) => ({

@@ -145,8 +145,8 @@ async function store(histories: readonly History[]): Promise<CampaignRef[]> {
 
 function linesOf({ sends, events, property }: History) {
   const ref = { tenant_id: randomUUID(), project_id: randomUUID(), campaign_id: randomUUID() };
-  const { campaign_id, ...place } = ref;
-  const line = (row: Record<string, unknown>) => JSON.stringify({ ...place, ...row });
+  const { campaign_id, ...project } = ref;
+  const line = (row: Record<string, unknown>) => JSON.stringify({ ...project, ...row });
   const aliases = PLAYERS.map(({ id, former_id }) => ({
     player_id: former_id,
     into_player_id: id,
@@ -170,7 +170,7 @@ function linesOf({ sends, events, property }: History) {
     aliases: aliases.map(line),
     earlier: rows.map((row) => line({ ...row, status: 'failed', sent_at: null, revision: 1 })),
     sends: [...rows.map((row) => ({ ...row, status: 'sent', revision: 2 })), ...foreign].map(line),
-    events: events.map((one) => eventLine(place, one, property)),
+    events: events.map((one) => eventLine(project, one, property)),
   };
 }
 

@@ -18,11 +18,11 @@ const MEMBERS = 20;
 
 let postgres: Awaited<ReturnType<typeof openTestPostgres>>;
 let sql: ReturnType<typeof connectPool>;
-const place = { tenant_id: randomUUID(), project_id: randomUUID() };
+const project = { tenant_id: randomUUID(), project_id: randomUUID() };
 beforeAll(async () => {
   postgres = await openTestPostgres({ prepared: true });
   sql = connectPool(postgres.url);
-  const { tenant_id, project_id } = place;
+  const { tenant_id, project_id } = project;
   await sql`alter table message_sends set (autovacuum_enabled = off)`;
   await sql`
     insert into tenants (tenant_id, name, base_currency, created_at) values (${tenant_id}, 't', 'EUR', now())`;
@@ -46,7 +46,7 @@ interface Explained {
 it.each([5_000, 20_000, 60_000])(
   "the gate finds a player's messages by the player, before there are statistics: of %i",
   async (size) => {
-    const { tenant_id, project_id } = place;
+    const { tenant_id, project_id } = project;
     await sql`
       insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, status, enqueued_at)
       select ${tenant_id}, ${project_id}, new_id(), ${randomUUID()}, new_id(), 'email', 'queued', now()

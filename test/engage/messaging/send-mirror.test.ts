@@ -16,19 +16,19 @@ const HOUR_MS = 3_600_000;
 let service: TestService;
 /** Each test has a project of its own. */
 let client: SegmentClient;
-let place: { tenant_id: string; project_id: string };
+let project: { tenant_id: string; project_id: string };
 beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler', 'messenger'];
   service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
 });
 beforeEach(async () => {
   const tenant = await service.newTenant();
-  place = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
   client = segmentClient({ ...service, ...tenant });
 });
 afterAll(async () => service?.close());
 
-const store = (...sends: SendFields[]) => storeSends(service.platform, place, sends);
+const store = (...sends: SendFields[]) => storeSends(service.platform, project, sends);
 const caughtUp = () => waitUntilCaughtUp(service.platform, 30_000);
 const change = (send_id: string, set: Record<string, unknown>) => {
   const sql = service.platform.postgres.service;
@@ -38,7 +38,7 @@ const rowsOf = (table: string) =>
   service.platform.clickhouse.query<Record<string, unknown>>(
     `select send_id, player_id, status, toUnixTimestamp64Milli(sent_at) as sent_ms from ${table} final
     where project_id = {project_id:UUID} order by send_id`,
-    place,
+    project,
   );
 const eventsOf = async (player_id: string) => {
   const { data } = await client.api('GET', `/v1/players/${player_id}/timeline`);
@@ -83,7 +83,7 @@ describe('messages in ClickHouse', () => {
     const { service: sql } = service.platform.postgres;
     await sql.begin(async (tx) => {
       const row = {
-        ...place,
+        ...project,
         send_id: late,
         player_id,
         channel: 'email',
@@ -144,7 +144,7 @@ describe('the events of messages', () => {
     expect(await eventsOf(player_id)).toEqual(events);
     const counted = await service.platform.clickhouse.query(
       'select count() as n, countIf(received_at = occurred_at) as same from events final where project_id = {project_id:UUID}',
-      place,
+      project,
     );
     expect(counted).toEqual([{ n: '3', same: '3' }]);
   });
@@ -197,7 +197,7 @@ describe('realtime segments of messages', () => {
   const make = async (condition: Record<string, unknown>) => {
     const conditions = [{ type: 'message', channel: 'email', ...condition }];
     const segment_id = await client.make(conditions, { refresh_strategy: 'realtime' });
-    await runRefreshJob(service.platform, { ...place, segment_id });
+    await runRefreshJob(service.platform, { ...project, segment_id });
     return segment_id;
   };
 
@@ -252,7 +252,7 @@ describe('realtime segments of messages', () => {
       await follow();
       return (await client.segmentsOf(player_id)).includes(segment) ? true : undefined;
     });
-    await runRefreshJob(service.platform, { ...place, segment_id: segment });
+    await runRefreshJob(service.platform, { ...project, segment_id: segment });
     expect(await client.segmentsOf(player_id)).toEqual([segment]);
     const { data } = await client.api('GET', `/v1/segments/${segment}/explain?player_id=${former}`);
     expect(data).toMatchObject({ player_id, matches: true });

@@ -2,20 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Emission } from '../../../src/ledger/fold/effects.ts';
 import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
 import { newId } from '../../../src/platform/ids.ts';
-import {
-  batchOf,
-  deposit,
-  openFoldFixture,
-  totalsOf,
-  type FoldFixture,
-  type Given,
-  type Place,
-} from './fold-fixture.ts';
+import { batchOf, deposit, openFoldFixture, totalsOf, type FoldFixture, type Given } from './fold-fixture.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 const LARGEST = '9223372036854775807';
 
 let fixture: FoldFixture;
-let place: Place;
+let project: ProjectRef;
 /** A topic per test, so that each has positions of its own. */
 let topic: string;
 beforeAll(async () => {
@@ -23,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
-  place = await fixture.newTenant();
-  topic = `events-${place.project_id}`;
+  project = await fixture.newTenant();
+  topic = `events-${project.project_id}`;
 });
 
 const session = (anonymous_id: string): Given => ({ event: 'session_start', anonymous_id });
@@ -46,7 +39,7 @@ const settled = (anonymous_id: string, bet_id: string, amount: number, payout: n
   properties: { ...bet(bet_id, amount), payout, outcome: 'won' },
 });
 
-/** Reason and place of every refused record. */
+/** Reason and position of every refused record. */
 function refused({ rejections }: Emission): string[] {
   return rejections
     .toSorted((a, b) => Number(a.record.offset - b.record.offset))
@@ -66,14 +59,14 @@ describe('two folds with the same batch', () => {
       deposit(`a-${i % 7}`, `t-${i % 13}`, i % 13),
       placed(`a-${i % 7}`, `b-${i % 7}`, 100),
     ]).flat();
-    const batch = batchOf(place, events, { topic });
+    const batch = batchOf(project, events, { topic });
     const folds = [fixture.newFold(), fixture.newFold(), fixture.newFold()];
     const emissions = await Promise.all(folds.map((fold) => foldBatch(fold, batch)));
     for (const emission of emissions) expect(emission).toEqual(emissions[0]);
     expect(await storedPosition()).toBe(BigInt(events.length));
     const count = (name: string) => events.filter((event) => event.anonymous_id === name).length / 3;
     for (const name of ['a-0', 'a-3', 'a-6']) {
-      expect(await totalsOf(fixture.sql, place, name)).toMatchObject({
+      expect(await totalsOf(fixture.sql, project, name)).toMatchObject({
         session_count: BigInt(count(name)),
         total_wagered: 100n,
         bet_count: 1n,
@@ -82,24 +75,27 @@ describe('two folds with the same batch', () => {
   });
 
   it('let the later one, which still believes in an old position, apply nothing twice', async () => {
-    const first = batchOf(place, [session('a')], { topic });
-    const second = batchOf(place, [session('a'), deposit('a', 't', 5)], { topic, first: 1n });
+    const first = batchOf(project, [session('a')], { topic });
+    const second = batchOf(project, [session('a'), deposit('a', 't', 5)], { topic, first: 1n });
     const zombie = fixture.newFold();
     const successor = fixture.newFold();
     await foldBatch(zombie, first);
     const told = await foldBatch(successor, second);
     expect(await foldBatch(zombie, second)).toEqual(told);
-    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ session_count: 2n, total_deposited: 5n });
+    expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({
+      session_count: 2n,
+      total_deposited: 5n,
+    });
   });
 
   it('continue in the middle of a batch whose beginning was applied before', async () => {
     const events = [session('a'), session('a'), session('a')];
-    const batch = batchOf(place, events, { topic });
+    const batch = batchOf(project, events, { topic });
     const beginning = { ...batch, records: batch.records.slice(0, 2) };
     await foldBatch(fixture.newFold(), beginning);
     const emission = await foldBatch(fixture.newFold(), batch);
     expect(emission.events).toHaveLength(3);
-    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ session_count: 3n });
+    expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ session_count: 3n });
   });
 });
 
@@ -110,20 +106,20 @@ describe('two partitions that meet', () => {
     let folding: Promise<Emission> | undefined;
     await fixture.sql.begin(async (tx) => {
       const now = new Date();
-      const { tenant_id, project_id } = place;
+      const { tenant_id, project_id } = project;
       await tx`insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
         values (${tenant_id}, ${project_id}, 'shared', ${player_id}, ${now})`;
       await tx`insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', ${now}, ${now})`;
       await tx`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, ${now}, ${now}, ${now})`;
-      folding = foldBatch(fold, batchOf(place, [deposit('shared', 't', 7)], { topic }));
+      folding = foldBatch(fold, batchOf(project, [deposit('shared', 't', 7)], { topic }));
       await fixture.someoneWaits();
     });
     const emission = await folding;
     expect(emission?.events.map((event) => event.player_id)).toEqual([player_id]);
     expect(fold.overtaken).toHaveLength(1);
-    expect(await totalsOf(fixture.sql, place, 'shared')).toMatchObject({ total_deposited: 7n });
+    expect(await totalsOf(fixture.sql, project, 'shared')).toMatchObject({ total_deposited: 7n });
   });
 
   it('come to the right totals when they share bets, transactions and new players', async () => {
@@ -142,7 +138,7 @@ describe('two partitions that meet', () => {
         [one, other].map((events, partition) =>
           foldBatch(
             folds[partition] ?? fixture.newFold(),
-            batchOf(place, events, { topic, partition, first }),
+            batchOf(project, events, { topic, partition, first }),
           ),
         ),
       );
@@ -151,7 +147,7 @@ describe('two partitions that meet', () => {
       expect(emissions.flatMap(({ events }) => events)).toHaveLength(60);
       expect(emissions.flatMap(refused)).toEqual([]);
       for (let i = 0; i < 5; i++) {
-        expect(await totalsOf(fixture.sql, place, name(i))).toEqual({
+        expect(await totalsOf(fixture.sql, project, name(i))).toEqual({
           total_deposited: 12n,
           total_wagered: 40n,
           total_won: 16n,
@@ -173,16 +169,16 @@ describe('a record that cannot be folded', () => {
       deposit('rich', 't-2', 1),
       ...Array.from({ length: 4 }, () => session('other')),
     ];
-    const batch = batchOf(place, events, { topic });
+    const batch = batchOf(project, events, { topic });
     const emission = await foldBatch(fixture.newFold(), batch);
     expect(refused(emission)).toEqual(['12 POISON_RECORD']);
     expect(emission.events).toHaveLength(events.length - 1);
     expect(await storedPosition()).toBe(BigInt(events.length));
-    expect(await totalsOf(fixture.sql, place, 'rich')).toMatchObject({
+    expect(await totalsOf(fixture.sql, project, 'rich')).toMatchObject({
       total_deposited: BigInt(LARGEST),
       session_count: 6n,
     });
-    expect(await totalsOf(fixture.sql, place, 'other')).toMatchObject({ session_count: 9n });
+    expect(await totalsOf(fixture.sql, project, 'other')).toMatchObject({ session_count: 9n });
     // After a crash before the emission the batch comes again.
     const again = await foldBatch(fixture.newFold(), batch);
     expect(refused(again)).toEqual(['12 POISON_RECORD']);
@@ -190,13 +186,13 @@ describe('a record that cannot be folded', () => {
   });
 
   it('is refused when its amount alone exceeds 64 bits in the base currency', async () => {
-    const batch = batchOf(place, [deposit('a', 't-1', '9223372036854775808'), deposit('a', 't-2', 1)], {
+    const batch = batchOf(project, [deposit('a', 't-1', '9223372036854775808'), deposit('a', 't-2', 1)], {
       topic,
     });
     const emission = await foldBatch(fixture.newFold(), batch);
     expect(refused(emission)).toEqual(['0 AMOUNT_OUT_OF_RANGE']);
     expect(await foldBatch(fixture.newFold(), batch)).toEqual(emission);
-    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({ total_deposited: 1n });
+    expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ total_deposited: 1n });
   });
 
   it('is refused when it names a player of another project or of none', async () => {
@@ -205,7 +201,7 @@ describe('a record that cannot be folded', () => {
     const [foreign] = await fixture.sql<{ player_id: string }[]>`
       select player_id from player_identities where tenant_id = ${elsewhere.tenant_id}`;
     const batch = batchOf(
-      place,
+      project,
       [
         { event: 'login', player_id: foreign?.player_id ?? '' },
         { event: 'login', player_id: newId(), anonymous_id: 'known' },
@@ -216,13 +212,13 @@ describe('a record that cannot be folded', () => {
     const emission = await foldBatch(fixture.newFold(), batch);
     expect(refused(emission)).toEqual(['0 UNKNOWN_PLAYER', '1 UNKNOWN_PLAYER']);
     expect(await foldBatch(fixture.newFold(), batch)).toEqual(emission);
-    expect(await totalsOf(fixture.sql, place, 'known')).toMatchObject({ session_count: 1n });
+    expect(await totalsOf(fixture.sql, project, 'known')).toMatchObject({ session_count: 1n });
     expect(await totalsOf(fixture.sql, elsewhere, 'a')).toMatchObject({ session_count: 1n });
   });
 
   it('is refused, with whatever it has instead of an accepted event, and stops nobody', async () => {
     const elsewhere = await fixture.newTenant();
-    const sound = batchOf(place, [session('a')]).records[0]?.value ?? '';
+    const sound = batchOf(project, [session('a')]).records[0]?.value ?? '';
     const changed = (change: (accepted: Record<string, Record<string, unknown>>) => void) => {
       const accepted = JSON.parse(sound) as Record<string, Record<string, unknown>>;
       change(accepted);
@@ -254,21 +250,21 @@ describe('a record that cannot be folded', () => {
       changed((accepted) => Object.assign(accepted, { tenant_id: newId() })),
       changed((accepted) => Object.assign(accepted, { tenant_id: elsewhere.tenant_id })),
       changed((accepted) => Object.assign(accepted, { project_id: elsewhere.project_id })),
-      changed((accepted) => Object.assign(accepted, { project_id: place.project_id.toUpperCase() })),
+      changed((accepted) => Object.assign(accepted, { project_id: project.project_id.toUpperCase() })),
       changed((accepted) => Object.assign(accepted, { received_at_ms: 'now' })),
       changed((accepted) => Object.assign(accepted, { received_at_ms: 8_640_000_000_000_001 })),
       changed((accepted) => Object.assign(accepted, { index: -0.5 })),
       changed((accepted) => Object.assign(accepted, { index: 70_000, event: deposit('a', 't', 1) })),
     );
     const batch = batchOf(
-      place,
+      project,
       unsound.flatMap((value) => [value, session('a')]),
       { topic },
     );
     const emission = await foldBatch(fixture.newFold(), batch);
     expect(refused(emission).map((text) => text.split(' ')[0])).toEqual(unsound.map((_, i) => String(2 * i)));
     expect(emission.events).toHaveLength(unsound.length);
-    expect(await totalsOf(fixture.sql, place, 'a')).toMatchObject({
+    expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({
       session_count: BigInt(unsound.length),
       total_deposited: 0n,
     });
@@ -298,9 +294,9 @@ describe('properties that the catalogue does not know for an event', () => {
         properties: { bet_id: 'b-3', payout: 4, currency: 'EUR', amount: 'a lot' },
       },
     ];
-    const emission = await foldBatch(fixture.newFold(), batchOf(place, events, { topic }));
+    const emission = await foldBatch(fixture.newFold(), batchOf(project, events, { topic }));
     expect(refused(emission)).toEqual([]);
-    expect(await totalsOf(fixture.sql, place, 'a')).toEqual({
+    expect(await totalsOf(fixture.sql, project, 'a')).toEqual({
       total_deposited: 5n,
       total_wagered: 0n,
       total_won: 4n,

@@ -16,22 +16,18 @@ import { fetchRatesOfNewTenant } from '../../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../../src/tenants/provision.ts';
 import { eventually } from '../../engines/embedded.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 /** A migrated Postgres of its own, for folds that are called by hand. */
 export interface FoldFixture {
   /** The service role's pool. */
   sql: Db;
-  newTenant(): Promise<Place>;
+  newTenant(): Promise<ProjectRef>;
   /** A fold as one process runs it; what it was overtaken in is kept in `overtaken`. */
   newFold(): FoldContext & { overtaken: string[] };
   /** Resolves when statements of so many other connections wait for locks. */
   someoneWaits(connections?: number): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface Place {
-  tenant_id: string;
-  project_id: string;
 }
 
 export async function openFoldFixture(): Promise<FoldFixture> {
@@ -98,7 +94,7 @@ export interface Given {
 
 /** A batch of consecutive records from `first` on, as intake writes them; a string is a record's value as it is. */
 export function batchOf(
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   events: readonly (Given | string)[],
   {
     topic = 'events',
@@ -134,12 +130,16 @@ interface Totals {
 }
 
 /** The totals of the player of an anonymous_id, or undefined where there is none. */
-export async function totalsOf(sql: Db, place: Place, anonymous_id: string): Promise<Totals | undefined> {
+export async function totalsOf(
+  sql: Db,
+  project: ProjectRef,
+  anonymous_id: string,
+): Promise<Totals | undefined> {
   const rows = await sql<Totals[]>`
     select t.total_deposited, t.total_wagered, t.total_won, t.bet_count, t.session_count
     from player_identities i
     join player_totals t using (tenant_id, project_id, player_id)
-    where i.tenant_id = ${place.tenant_id} and i.project_id = ${place.project_id}
+    where i.tenant_id = ${project.tenant_id} and i.project_id = ${project.project_id}
       and i.anonymous_id = ${anonymous_id}`;
   return rows[0];
 }

@@ -4,7 +4,8 @@ import { systemClock } from '../../../src/platform/clock.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
-import { batchOf, type FoldFixture, type Given, type Place } from '../fold/fold-fixture.ts';
+import { batchOf, type FoldFixture, type Given } from '../fold/fold-fixture.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 /** When the events happen, unless a test says otherwise. */
 export const AT = Date.UTC(2026, 2, 1, 12);
@@ -112,11 +113,11 @@ export function settled(
 /** Folds the events as a partition of their own. */
 export async function foldAll(
   fixture: FoldFixture,
-  place: Place,
+  project: ProjectRef,
   events: readonly Given[],
   topic = crypto.randomUUID() as string,
 ): Promise<void> {
-  await foldBatch(fixture.newFold(), batchOf(place, events, { topic }));
+  await foldBatch(fixture.newFold(), batchOf(project, events, { topic }));
 }
 
 interface MoneyTotals {
@@ -130,14 +131,14 @@ interface MoneyTotals {
 /** The totals of whoever the anonymous_id names, the survivor of a merge included. */
 export async function totalsOf(
   sql: Tx,
-  place: Place,
+  project: ProjectRef,
   anonymous_id: string,
 ): Promise<MoneyTotals | undefined> {
   const [row] = await sql<MoneyTotals[]>`
     select t.total_deposited as deposited, t.total_wagered as wagered, t.total_won as won, t.bet_count as bets,
       t.pending_conversions as pending
     from player_identities i join player_totals t using (tenant_id, project_id, player_id)
-    where i.tenant_id = ${place.tenant_id} and i.project_id = ${place.project_id} and i.anonymous_id = ${anonymous_id}`;
+    where i.tenant_id = ${project.tenant_id} and i.project_id = ${project.project_id} and i.anonymous_id = ${anonymous_id}`;
   return row;
 }
 

@@ -4,7 +4,7 @@ import { readLedger } from '../../../src/ledger/fold/read-queries.ts';
 import { applyRateChange } from '../../../src/ledger/fx/restate.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import { createProject } from '../../../src/tenants/provision.ts';
-import { openFoldFixture, type FoldFixture, type Place } from '../fold/fold-fixture.ts';
+import { openFoldFixture, type FoldFixture } from '../fold/fold-fixture.ts';
 import {
   adjustmentsOf,
   AT,
@@ -20,35 +20,36 @@ import {
   settled,
   totalsOf,
 } from './restate-fixture.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 let fixture: FoldFixture;
 let sql: Db;
-let place: Place;
+let project: ProjectRef;
 beforeAll(async () => {
   fixture = await openFoldFixture();
   sql = fixture.sql;
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
-  place = await fixture.newTenant();
+  project = await fixture.newTenant();
 });
 
 const restate = () => restateOnce(restaterOn(sql));
 
 async function firstChange() {
-  const [change] = await changesOf(sql, place);
+  const [change] = await changesOf(sql, project);
   if (change === undefined) throw new Error('no change was noted');
   return change;
 }
 
 describe('what a row said before', () => {
   it('stays as an adjustment, each time the row is restated', async () => {
-    await foldAll(fixture, place, [deposit('a', 't', 1_000, 'SEK')]);
-    await insertRate(sql, place, 'EUR/SEK', '11', AT - 2 * HOUR_MS);
+    await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
+    await insertRate(sql, project, 'EUR/SEK', '11', AT - 2 * HOUR_MS);
     await restate();
     // The first conversion replaces nothing.
-    expect(await ledgerOf(sql, place)).toMatchObject([{ base_amount: 91n, rate: '11' }]);
-    expect(await adjustmentsOf(sql, place)).toEqual([]);
+    expect(await ledgerOf(sql, project)).toMatchObject([{ base_amount: 91n, rate: '11' }]);
+    expect(await adjustmentsOf(sql, project)).toEqual([]);
     const of = (base_amount: bigint, rate: string) => ({
       reference: 't',
       event: 'deposit_confirmed',
@@ -57,71 +58,81 @@ describe('what a row said before', () => {
       rate,
     });
     // A later one of the same pair, the direct pair though it is older, its correction, and its end.
-    await insertRate(sql, place, 'EUR/SEK', '10', AT);
+    await insertRate(sql, project, 'EUR/SEK', '10', AT);
     await restate();
-    await insertRate(sql, place, 'SEK/EUR', '0.2', AT - 9 * HOUR_MS);
+    await insertRate(sql, project, 'SEK/EUR', '0.2', AT - 9 * HOUR_MS);
     await restate();
-    await sql`update fx_rates set rate = 0.3 where tenant_id = ${place.tenant_id} and base = 'SEK'`;
+    await sql`update fx_rates set rate = 0.3 where tenant_id = ${project.tenant_id} and base = 'SEK'`;
     await restate();
-    expect(await adjustmentsOf(sql, place)).toEqual([of(91n, '11'), of(100n, '10'), of(200n, '0.2')]);
-    await sql`delete from fx_rates where tenant_id = ${place.tenant_id}`;
+    expect(await adjustmentsOf(sql, project)).toEqual([of(91n, '11'), of(100n, '10'), of(200n, '0.2')]);
+    await sql`delete from fx_rates where tenant_id = ${project.tenant_id}`;
     await restate();
-    expect((await adjustmentsOf(sql, place)).slice(3)).toEqual([of(300n, '0.3')]);
-    expect(await ledgerOf(sql, place)).toMatchObject([{ base_amount: null, rate: null }]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
+    expect((await adjustmentsOf(sql, project)).slice(3)).toEqual([of(300n, '0.3')]);
+    expect(await ledgerOf(sql, project)).toMatchObject([{ base_amount: null, rate: null }]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
   });
 
   it('counts from the moment of the rate on, to the millisecond, and until the next one', async () => {
     const late = AT + 2 * HOUR_MS;
-    await foldAll(fixture, place, [
+    await foldAll(fixture, project, [
       deposit('a', '1 before', 100, 'USD', AT - 1),
       deposit('a', '2 at it', 100, 'USD', AT),
       deposit('a', '3 until', 100, 'USD', late - 1),
       deposit('a', '4 next', 100, 'USD', late),
     ]);
-    await insertRate(sql, place, 'USD/EUR', '0.5', AT);
-    await insertRate(sql, place, 'USD/EUR', '0.6', late);
+    await insertRate(sql, project, 'USD/EUR', '0.5', AT);
+    await insertRate(sql, project, 'USD/EUR', '0.6', late);
     await restate();
-    expect((await ledgerOf(sql, place)).map(({ base_amount }) => base_amount)).toEqual([null, 50n, 50n, 60n]);
-    await sql`update fx_rates set ts = ts - interval '1 millisecond' where tenant_id = ${place.tenant_id}`;
+    expect((await ledgerOf(sql, project)).map(({ base_amount }) => base_amount)).toEqual([
+      null,
+      50n,
+      50n,
+      60n,
+    ]);
+    await sql`update fx_rates set ts = ts - interval '1 millisecond' where tenant_id = ${project.tenant_id}`;
     await restate();
-    expect((await ledgerOf(sql, place)).map(({ base_amount }) => base_amount)).toEqual([50n, 50n, 60n, 60n]);
+    expect((await ledgerOf(sql, project)).map(({ base_amount }) => base_amount)).toEqual([
+      50n,
+      50n,
+      60n,
+      60n,
+    ]);
   });
 
   it('also where the rate is older than anybody remembers', async () => {
-    await foldAll(fixture, place, [deposit('a', 't', 1_000, 'SEK')]);
+    await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
     await sql`
       insert into fx_rates (tenant_id, base, quote, ts, rate)
-      values (${place.tenant_id}, 'SEK', 'EUR', '0001-01-01 00:00+00', 0.1),
-        (${place.tenant_id}, 'EUR', 'SEK', '4700-01-01 00:00+00 BC', 5)`;
+      values (${project.tenant_id}, 'SEK', 'EUR', '0001-01-01 00:00+00', 0.1),
+        (${project.tenant_id}, 'EUR', 'SEK', '4700-01-01 00:00+00 BC', 5)`;
     await restate();
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
     // Rows that are folded later say the same, and the restater finds nothing to do.
-    await foldAll(fixture, place, [deposit('a', 't-2', 1_000, 'SEK')]);
-    await sql`delete from fx_rates where tenant_id = ${place.tenant_id} and base = 'SEK'`;
+    await foldAll(fixture, project, [deposit('a', 't-2', 1_000, 'SEK')]);
+    await sql`delete from fx_rates where tenant_id = ${project.tenant_id} and base = 'SEK'`;
     await restate();
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 400n, pending: 0n });
-    expect(await adjustmentsOf(sql, place)).toMatchObject([{ base_amount: 100n }, { base_amount: 100n }]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 400n, pending: 0n });
+    expect(await adjustmentsOf(sql, project)).toMatchObject([{ base_amount: 100n }, { base_amount: 100n }]);
   });
 });
 
 describe('a bet of two players', () => {
   it('is restated for each of them alone', async () => {
-    await foldAll(fixture, place, [
+    await foldAll(fixture, project, [
       placed('stakes', 'both', 1_000, 'SEK'),
       settled('paid', 'both', 1_000, 3_000, 'SEK'),
       placed('stakes', 'one', 500, 'SEK'),
       settled('paid', 'one', 500, 700, 'EUR'),
     ]);
     const expectTotals = async (staked: object, paid: object) => {
-      expect(await totalsOf(sql, place, 'stakes')).toMatchObject({ won: 0n, bets: 2n, ...staked });
-      expect(await totalsOf(sql, place, 'paid')).toMatchObject({ wagered: 0n, bets: 0n, ...paid });
+      expect(await totalsOf(sql, project, 'stakes')).toMatchObject({ won: 0n, bets: 2n, ...staked });
+      expect(await totalsOf(sql, project, 'paid')).toMatchObject({ wagered: 0n, bets: 0n, ...paid });
     };
     await expectTotals({ wagered: 0n, pending: 2n }, { won: 700n, pending: 1n });
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     await restate();
     await expectTotals({ wagered: 150n, pending: 0n }, { won: 1_000n, pending: 0n });
-    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     await restate();
     await expectTotals({ wagered: 300n, pending: 0n }, { won: 1_300n, pending: 0n });
   });
@@ -129,10 +140,10 @@ describe('a bet of two players', () => {
 
 describe('a rate from long ago', () => {
   it.each(['0044-03-15T00:00:00Z', '0001-01-01T00:00:00Z'])('of %s is read as it was written', async (ts) => {
-    await foldAll(fixture, place, [deposit('a', 't', 1_000, 'SEK')]);
-    await insertRate(sql, place, 'SEK/EUR', '0.1', Date.parse(ts));
+    await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
+    await insertRate(sql, project, 'SEK/EUR', '0.1', Date.parse(ts));
     await restate();
-    const rows = await readLedger(sql, [{ ...place, reference: 't' }]);
+    const rows = await readLedger(sql, [{ ...project, reference: 't' }]);
     expect([...rows.values()].flat()).toMatchObject([
       { base_amount: 100n, rate: { rate: '0.1', ts_ms: Date.parse(ts) } },
     ]);
@@ -145,56 +156,56 @@ describe('many rows', () => {
   const SUM = ROWS * (ROWS - 1) * 5;
 
   it('at one moment are all restated, page by page', async () => {
-    await foldAll(fixture, place, events);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await foldAll(fixture, project, events);
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     const restater = restaterOn(sql);
     await restateOnce(restater);
-    expect(await depositedBy(sql, place)).toEqual({ deposited: String(SUM / 10), pending: '0' });
+    expect(await depositedBy(sql, project)).toEqual({ deposited: String(SUM / 10), pending: '0' });
     // The first deposit is of nothing, which needs no rate.
     expect((await restater.metrics.rowsRestated.get()).values[0]?.value).toBe(ROWS - 1);
-    await insertRate(sql, place, 'SEK/EUR', '0.3', AT - 1);
+    await insertRate(sql, project, 'SEK/EUR', '0.3', AT - 1);
     await restate();
-    expect(await adjustmentsOf(sql, place)).toEqual([]);
+    expect(await adjustmentsOf(sql, project)).toEqual([]);
   });
 
   it('of which some were restated when the process died are continued with', async () => {
-    await foldAll(fixture, place, events);
+    await foldAll(fixture, project, events);
     for (const [round, rate] of ['0.1', '0.2'].entries()) {
-      if (round === 0) await insertRate(sql, place, 'SEK/EUR', rate);
-      else await sql`update fx_rates set rate = ${rate} where tenant_id = ${place.tenant_id}`;
+      if (round === 0) await insertRate(sql, project, 'SEK/EUR', rate);
+      else await sql`update fx_rates set rate = ${rate} where tenant_id = ${project.tenant_id}`;
       const change = await firstChange();
       await expect(applyRateChange(restaterOn(dyingAfter(sql, 2)), change)).rejects.toThrow('died');
-      const rows = await ledgerOf(sql, place);
+      const rows = await ledgerOf(sql, project);
       expect(rows.filter((row) => row.rate === rate)).toHaveLength(1_000);
-      expect(await changesOf(sql, place)).toEqual([change]);
+      expect(await changesOf(sql, project)).toEqual([change]);
       await restate();
-      expect(await changesOf(sql, place)).toEqual([]);
+      expect(await changesOf(sql, project)).toEqual([]);
       const deposited = String((SUM / 10) * (round + 1));
-      expect(await depositedBy(sql, place)).toEqual({ deposited, pending: '0' });
+      expect(await depositedBy(sql, project)).toEqual({ deposited, pending: '0' });
     }
-    const adjusted = (await adjustmentsOf(sql, place)).map(({ reference }) => reference);
+    const adjusted = (await adjustmentsOf(sql, project)).map(({ reference }) => reference);
     expect(adjusted).toHaveLength(ROWS - 1);
     expect(new Set(adjusted).size).toBe(ROWS - 1);
   });
 
   it('of which some were restated when the process was told to stop are continued with', async () => {
-    await foldAll(fixture, place, events);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await foldAll(fixture, project, events);
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     const stop = new AbortController();
     const restater = restaterOn(sql);
     // It asks for the time once per page.
     const clock = { now_ms: () => (stop.abort(), restater.clock.now_ms()) };
     await restateOnce({ ...restater, clock }, stop.signal);
-    expect((await ledgerOf(sql, place)).filter((row) => row.rate === '0.1')).toHaveLength(500);
-    expect(await changesOf(sql, place)).toHaveLength(1);
+    expect((await ledgerOf(sql, project)).filter((row) => row.rate === '0.1')).toHaveLength(500);
+    expect(await changesOf(sql, project)).toHaveLength(1);
     await restate();
-    expect(await changesOf(sql, place)).toEqual([]);
-    expect(await depositedBy(sql, place)).toEqual({ deposited: String(SUM / 10), pending: '0' });
+    expect(await changesOf(sql, project)).toEqual([]);
+    expect(await depositedBy(sql, project)).toEqual({ deposited: String(SUM / 10), pending: '0' });
   });
 
   it('among which one would make a total too large: that one stays, and is counted', async () => {
     const many = Array.from({ length: 60 }, (_, i) => deposit(`p-${i % 9}`, `t-${i}`, 100, 'SEK'));
-    await foldAll(fixture, place, [
+    await foldAll(fixture, project, [
       deposit('rich', 'euros', '9223372036854775800', 'EUR'),
       ...many.slice(0, 37),
       deposit('rich', 't-small', 70, 'SEK'),
@@ -202,20 +213,20 @@ describe('many rows', () => {
       placed('rich', 'bet', 100, 'SEK'),
       ...many.slice(37),
     ]);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     const restater = restaterOn(sql);
     await restateOnce(restater);
-    expect(await totalsOf(sql, place, 'rich')).toMatchObject({ wagered: 10n, pending: 1n });
-    const refused = (await ledgerOf(sql, place)).filter(({ base_amount }) => base_amount === null);
+    expect(await totalsOf(sql, project, 'rich')).toMatchObject({ wagered: 10n, pending: 1n });
+    const refused = (await ledgerOf(sql, project)).filter(({ base_amount }) => base_amount === null);
     expect(refused).toMatchObject([{ reference: expect.stringMatching(/^t-(small|large)$/) as string }]);
     expect((await restater.metrics.restatementsRefused.get()).values[0]?.value).toBe(1);
     expect((await restater.metrics.rowsRestated.get()).values[0]?.value).toBe(many.length + 2);
-    for (let i = 0; i < 9; i++) expect(await totalsOf(sql, place, `p-${i}`)).toMatchObject({ pending: 0n });
-    expect(await changesOf(sql, place)).toEqual([]);
+    for (let i = 0; i < 9; i++) expect(await totalsOf(sql, project, `p-${i}`)).toMatchObject({ pending: 0n });
+    expect(await changesOf(sql, project)).toEqual([]);
     // A smaller rate has room for both.
-    await sql`update fx_rates set rate = 0.02 where tenant_id = ${place.tenant_id}`;
+    await sql`update fx_rates set rate = 0.02 where tenant_id = ${project.tenant_id}`;
     await restate();
-    expect(await totalsOf(sql, place, 'rich')).toMatchObject({
+    expect(await totalsOf(sql, project, 'rich')).toMatchObject({
       deposited: 9223372036854775803n,
       pending: 0n,
     });
@@ -224,52 +235,52 @@ describe('many rows', () => {
 
 describe('what concerns nobody', () => {
   it('is a pair without the base currency', async () => {
-    await foldAll(fixture, place, [deposit('a', 't', 1_000, 'SEK'), deposit('a', 'u', 1_000, 'USD')]);
-    await insertRate(sql, place, 'SEK/USD', '0.1');
-    await insertRate(sql, place, 'USD/SEK', '10');
+    await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK'), deposit('a', 'u', 1_000, 'USD')]);
+    await insertRate(sql, project, 'SEK/USD', '0.1');
+    await insertRate(sql, project, 'USD/SEK', '10');
     expect(await restate()).toBe(2);
-    expect(await changesOf(sql, place)).toEqual([]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 0n, pending: 2n });
+    expect(await changesOf(sql, project)).toEqual([]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 2n });
   });
 
   it('is an update that changes nothing of the rate', async () => {
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     await restate();
-    const { tenant_id } = place;
+    const { tenant_id } = project;
     await sql`update fx_rates set rate = rate where tenant_id = ${tenant_id}`;
     await sql`update fx_rates set rate = 0.100, source = 'ledger' where tenant_id = ${tenant_id}`;
     await sql`
       insert into fx_rates (tenant_id, base, quote, ts, rate) values (${tenant_id}, 'SEK', 'EUR', ${new Date(AT)}, 0.1)
       on conflict (tenant_id, base, quote, ts) do update set rate = excluded.rate`;
-    expect(await changesOf(sql, place)).toEqual([]);
+    expect(await changesOf(sql, project)).toEqual([]);
     await sql`update fx_rates set rate = 0.2 where tenant_id = ${tenant_id}`;
-    expect(await changesOf(sql, place)).toHaveLength(1);
+    expect(await changesOf(sql, project)).toHaveLength(1);
     await sql`update fx_rates set ts = ts + interval '1 second' where tenant_id = ${tenant_id}`;
-    expect(await changesOf(sql, place)).toHaveLength(3);
+    expect(await changesOf(sql, project)).toHaveLength(3);
     await sql`delete from fx_rates where tenant_id = ${tenant_id}`;
-    expect(await changesOf(sql, place)).toHaveLength(4);
+    expect(await changesOf(sql, project)).toHaveLength(4);
     expect(await restate()).toBe(4);
   });
 
   it('is a rate that converts nothing: the table refuses it', async () => {
     for (const rate of ['0', '-1', 'NaN', 'Infinity'])
-      await expect(insertRate(sql, place, 'SEK/EUR', rate), rate).rejects.toThrow('check');
-    await expect(insertRate(sql, place, 'SEK/SEK', '1')).rejects.toThrow('check');
-    await expect(insertRate(sql, place, 'SEK/XXX', '1')).rejects.toThrow('foreign key');
+      await expect(insertRate(sql, project, 'SEK/EUR', rate), rate).rejects.toThrow('check');
+    await expect(insertRate(sql, project, 'SEK/SEK', '1')).rejects.toThrow('check');
+    await expect(insertRate(sql, project, 'SEK/XXX', '1')).rejects.toThrow('foreign key');
   });
 
   it('is another tenant; a second project of the tenant is concerned', async () => {
     const other = await fixture.newTenant();
-    const second = { ...place, ...(await createProject(sql, { ...place, name: 'Sportsbook' })) };
+    const second = { ...project, ...(await createProject(sql, { ...project, name: 'Sportsbook' })) };
     const events = [
       deposit('a', 't', 1_000, 'SEK'),
       placed('a', 'b', 200, 'SEK'),
       settled('a', 'b', 200, 500, 'SEK'),
     ];
-    for (const somewhere of [place, second, other]) await foldAll(fixture, somewhere, events);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    for (const somewhere of [project, second, other]) await foldAll(fixture, somewhere, events);
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     await restate();
-    for (const own of [place, second]) {
+    for (const own of [project, second]) {
       expect(await totalsOf(sql, own, 'a')).toEqual({
         deposited: 100n,
         wagered: 20n,

@@ -8,7 +8,7 @@ import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import type { MergePair } from '../../../src/players/player-ref.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { eventually } from '../../engines/embedded.ts';
-import { batchOf, openFoldFixture, type FoldFixture, type Place } from '../fold/fold-fixture.ts';
+import { batchOf, openFoldFixture, type FoldFixture } from '../fold/fold-fixture.ts';
 import {
   adjustmentsOf,
   changesOf,
@@ -24,10 +24,11 @@ import {
   stopWriters,
   totalsOf,
 } from './restate-fixture.ts';
+import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 let fixture: FoldFixture;
 let sql: Db;
-let place: Place;
+let project: ProjectRef;
 let topic: string;
 beforeAll(async () => {
   fixture = await openFoldFixture();
@@ -35,8 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {
-  place = await fixture.newTenant();
-  topic = place.project_id;
+  project = await fixture.newTenant();
+  topic = project.project_id;
 });
 afterEach(endTransactions);
 
@@ -58,13 +59,16 @@ describe('a rate that is committed while a fold that read without it is under wa
     ['began after the fold had read', false],
   ])('restates what that fold writes: its transaction %s', async (_when, began_before) => {
     const early = began_before
-      ? await openTransaction(sql, (tx) => insertRate(tx, place, 'SEK/EUR', '0.1'))
+      ? await openTransaction(sql, (tx) => insertRate(tx, project, 'SEK/EUR', '0.1'))
       : undefined;
     // It has read, and has nothing written yet.
     const writers = await stopWriters(sql, 'fold_positions');
-    const folding = foldBatch(fixture.newFold(), batchOf(place, [deposit('a', 't', 500, 'SEK')], { topic }));
+    const folding = foldBatch(
+      fixture.newFold(),
+      batchOf(project, [deposit('a', 't', 500, 'SEK')], { topic }),
+    );
     await fixture.someoneWaits();
-    if (early === undefined) await insertRate(sql, place, 'SEK/EUR', '0.1');
+    if (early === undefined) await insertRate(sql, project, 'SEK/EUR', '0.1');
     else await early.commit();
     const { counted, horizons } = countingHorizons(sql);
     const restating = restateOnce(restaterOn(counted));
@@ -76,18 +80,18 @@ describe('a rate that is committed while a fold that read without it is under wa
     await writers.commit();
     await folding;
     expect(await restating).toBe(1);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 50n, pending: 0n });
-    expect(await changesOf(sql, place)).toEqual([]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 50n, pending: 0n });
+    expect(await changesOf(sql, project)).toEqual([]);
   });
 
   it('lets the fold go on while the transaction of a rate stays open', async () => {
-    const rate = await openTransaction(sql, (tx) => insertRate(tx, place, 'SEK/EUR', '0.1'));
-    await foldAll(fixture, place, [deposit('a', 't-1', 500, 'SEK'), deposit('a', 't-2', 7, 'EUR')]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 7n, pending: 1n });
+    const rate = await openTransaction(sql, (tx) => insertRate(tx, project, 'SEK/EUR', '0.1'));
+    await foldAll(fixture, project, [deposit('a', 't-1', 500, 'SEK'), deposit('a', 't-2', 7, 'EUR')]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 7n, pending: 1n });
     expect(await restateOnce(restaterOn(sql))).toBe(0);
     await rate.commit();
     expect(await restateOnce(restaterOn(sql))).toBe(1);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 57n, pending: 0n });
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 57n, pending: 0n });
   });
 
   it('asks how far transactions are only once it has read the changes', async () => {
@@ -101,7 +105,7 @@ describe('a rate that is committed while a fold that read without it is under wa
     const reading = readRateChanges(statement as unknown as Tx, 10);
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked.map((text) => text.includes('from fx_rate_changes'))).toEqual([true]);
-    const change: RateChange = { ...place, change_id: 1n, base: 'SEK', quote: 'EUR', ts: '' };
+    const change: RateChange = { ...project, change_id: 1n, base: 'SEK', quote: 'EUR', ts: '' };
     answer([change]);
     expect(await reading).toEqual({ changes: [change], until_xid: '7' });
   });
@@ -109,14 +113,14 @@ describe('a rate that is committed while a fold that read without it is under wa
 
 describe('a bet that is restated while the fold settles it', () => {
   async function waitingChange(): Promise<RateChange> {
-    await foldAll(fixture, place, [placed('a', 'b', 1_000, 'SEK'), placed('a', 'c', 500, 'SEK')]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ wagered: 0n, bets: 2n, pending: 2n });
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
-    const [change] = await changesOf(sql, place);
+    await foldAll(fixture, project, [placed('a', 'b', 1_000, 'SEK'), placed('a', 'c', 500, 'SEK')]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ wagered: 0n, bets: 2n, pending: 2n });
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
+    const [change] = await changesOf(sql, project);
     if (change === undefined) throw new Error('no change was noted');
     return change;
   }
-  const settlement = () => batchOf(place, [settled('a', 'b', 1_000, 2_500, 'SEK')], { topic });
+  const settlement = () => batchOf(project, [settled('a', 'b', 1_000, 2_500, 'SEK')], { topic });
   const EXPECTED = { wagered: 150n, won: 250n, bets: 2n, pending: 0n };
 
   it('counts once when the restater comes first: the fold reads again', async () => {
@@ -130,7 +134,7 @@ describe('a bet that is restated while the fold settles it', () => {
     await writers.commit();
     await Promise.all([restating, folding]);
     expect(fold.overtaken).toHaveLength(1);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject(EXPECTED);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject(EXPECTED);
   });
 
   it('counts once when the fold comes first: the restater reads the bet as the fold left it', async () => {
@@ -142,8 +146,8 @@ describe('a bet that is restated while the fold settles it', () => {
     await fixture.someoneWaits(2);
     await writers.commit();
     await Promise.all([restating, folding]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject(EXPECTED);
-    expect(await ledgerOf(sql, place)).toMatchObject([
+    expect(await totalsOf(sql, project, 'a')).toMatchObject(EXPECTED);
+    expect(await ledgerOf(sql, project)).toMatchObject([
       { reference: 'b', event: 'bet_placed', base_amount: 100n },
       { reference: 'b', event: 'bet_settled', base_amount: 100n, base_payout: 250n },
       { reference: 'c', event: 'bet_placed', base_amount: 50n },
@@ -153,19 +157,19 @@ describe('a bet that is restated while the fold settles it', () => {
 
 describe('a player who is merged into another while rows are restated', () => {
   async function twoPlayers(): Promise<{ pair: MergePair; change: RateChange }> {
-    await foldAll(fixture, place, [
+    await foldAll(fixture, project, [
       deposit('gone', 't-1', 500, 'SEK'),
       placed('gone', 'b', 300, 'SEK'),
       deposit('stays', 't-2', 900, 'SEK'),
     ]);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     const rows = await sql<{ anonymous_id: string; player_id: string }[]>`
-      select anonymous_id, player_id from player_identities where tenant_id = ${place.tenant_id}`;
+      select anonymous_id, player_id from player_identities where tenant_id = ${project.tenant_id}`;
     const ids = new Map(rows.map(({ anonymous_id, player_id }) => [anonymous_id, player_id]));
-    const [change] = await changesOf(sql, place);
+    const [change] = await changesOf(sql, project);
     if (change === undefined) throw new Error('no change was noted');
     return {
-      pair: { ...place, player_id: ids.get('gone') ?? '', into_player_id: ids.get('stays') ?? '' },
+      pair: { ...project, player_id: ids.get('gone') ?? '', into_player_id: ids.get('stays') ?? '' },
       change,
     };
   }
@@ -178,9 +182,9 @@ describe('a player who is merged into another while rows are restated', () => {
     await fixture.someoneWaits();
     await merge.commit();
     await restating;
-    expect(await totalsOf(sql, place, 'gone')).toMatchObject(EXPECTED);
-    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
-    expect(await changesOf(sql, place)).toEqual([]);
+    expect(await totalsOf(sql, project, 'gone')).toMatchObject(EXPECTED);
+    expect(await totalsOf(sql, project, 'stays')).toMatchObject(EXPECTED);
+    expect(await changesOf(sql, project)).toEqual([]);
   });
 
   it('has the survivor credited when the restater comes first', async () => {
@@ -192,29 +196,29 @@ describe('a player who is merged into another while rows are restated', () => {
     await fixture.someoneWaits(2);
     await writers.commit();
     await Promise.all([restating, merging]);
-    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
+    expect(await totalsOf(sql, project, 'stays')).toMatchObject(EXPECTED);
   });
 
   it('restates rows of a player who was merged long ago in favour of the survivor', async () => {
     const { pair, change } = await twoPlayers();
     await sql.begin((tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     await applyRateChange(restaterOn(sql), change);
-    expect(await totalsOf(sql, place, 'stays')).toMatchObject(EXPECTED);
-    expect(await changesOf(sql, place)).toEqual([]);
-    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    expect(await totalsOf(sql, project, 'stays')).toMatchObject(EXPECTED);
+    expect(await changesOf(sql, project)).toEqual([]);
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     expect(await restateOnce(restaterOn(sql))).toBe(1);
-    expect(await totalsOf(sql, place, 'stays')).toMatchObject({ deposited: 280n, wagered: 60n });
+    expect(await totalsOf(sql, project, 'stays')).toMatchObject({ deposited: 280n, wagered: 60n });
   });
 });
 
 describe('two restaters at once', () => {
   it('leave the newest rate, also where one has read the rate before it and writes last', async () => {
-    await foldAll(fixture, place, [deposit('a', 't', 500, 'SEK')]);
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await foldAll(fixture, project, [deposit('a', 't', 500, 'SEK')]);
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     const totals = await stopWriters(sql, 'player_totals');
     const first = restateOnce(restaterOn(sql));
     await fixture.someoneWaits();
-    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     const { counted, horizons } = countingHorizons(sql);
     const second = restateOnce(restaterOn(counted));
     await eventually(
@@ -224,26 +228,26 @@ describe('two restaters at once', () => {
     );
     await totals.commit();
     await Promise.all([first, second]);
-    expect(await totalsOf(sql, place, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
-    expect(await adjustmentsOf(sql, place)).toMatchObject([{ base_amount: 50n }]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
+    expect(await adjustmentsOf(sql, project)).toMatchObject([{ base_amount: 50n }]);
   });
 
   it('do the work once', async () => {
     const events = Array.from({ length: 600 }, (_, i) => deposit(`p-${i % 40}`, `t-${i}`, 100, 'SEK'));
-    await foldAll(fixture, place, events);
+    await foldAll(fixture, project, events);
     const restaters = [restaterOn(sql), restaterOn(sql), restaterOn(sql)];
     const restated = async () => {
       const counts = await Promise.all(restaters.map(({ metrics }) => metrics.rowsRestated.get()));
       return counts.reduce((sum, { values }) => sum + (values[0]?.value ?? 0), 0);
     };
-    await insertRate(sql, place, 'SEK/EUR', '0.1');
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
     await Promise.all(restaters.map((restater) => restateOnce(restater)));
-    expect(await totalsOf(sql, place, 'p-0')).toMatchObject({ deposited: 150n, pending: 0n });
+    expect(await totalsOf(sql, project, 'p-0')).toMatchObject({ deposited: 150n, pending: 0n });
     expect(await restated()).toBe(600);
-    await sql`update fx_rates set rate = 0.2 where tenant_id = ${place.tenant_id}`;
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     await Promise.all(restaters.map((restater) => restateOnce(restater)));
-    expect(await totalsOf(sql, place, 'p-39')).toMatchObject({ deposited: 300n, pending: 0n });
+    expect(await totalsOf(sql, project, 'p-39')).toMatchObject({ deposited: 300n, pending: 0n });
     expect(await restated()).toBe(1_200);
-    expect(await adjustmentsOf(sql, place)).toHaveLength(600);
+    expect(await adjustmentsOf(sql, project)).toHaveLength(600);
   });
 });

@@ -1,14 +1,14 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
-import type { Place } from '../../../tenants/place.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';
 
 /** Why the player must not be told anything at `recipient`; null: it may. No row when the project has no such player. */
 export function selectVerdict(
   tx: Tx,
-  place: Place,
+  project: ProjectRef,
   player_id: string,
   gate: Gate,
   recipient: string,
@@ -16,7 +16,7 @@ export function selectVerdict(
   return tx<{ verdict: SkipCode | null }[]>`
     select ${verdictSql(tx, gate, tx`${recipient}::text`)} as verdict
     from players p
-    where p.tenant_id = ${place.tenant_id} and p.project_id = ${place.project_id} and p.player_id = ${player_id}`;
+    where p.tenant_id = ${project.tenant_id} and p.project_id = ${project.project_id} and p.player_id = ${player_id}`;
 }
 
 /** Whether the address gets nothing more on the channel. */
@@ -38,7 +38,7 @@ export function selectSuppressed(
  */
 export function selectAddresseeVerdicts(
   tx: Tx,
-  { tenant_id, project_id }: Place,
+  { tenant_id, project_id }: ProjectRef,
   channel: Channel,
   recipient: string,
   now: Date,

@@ -1,10 +1,10 @@
 /** A project of a tenant. */
-export interface Place {
+export interface ProjectRef {
   tenant_id: string;
   project_id: string;
 }
 
 /** Where a caller works, without what else is known of it. */
-export function placeOf({ tenant_id, project_id }: Place): Place {
+export function projectRefOf({ tenant_id, project_id }: ProjectRef): ProjectRef {
   return { tenant_id, project_id };
 }

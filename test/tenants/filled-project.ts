@@ -4,7 +4,7 @@ import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { eventually, sunk, type TestService } from '../engines/embedded.ts';
 
 /** A project of a tenant, full of things that nobody else may see or change. */
-export interface Place {
+export interface FilledProject {
   /** Of the tenant's owner. */
   session: string;
   api_key: string;
@@ -17,16 +17,16 @@ export interface Place {
   email: string;
   phone: string;
   telegram_id: string;
-  /** Of a segment that all players of the place are in, and that others refer to. */
+  /** Of a segment that all players of the project are in, and that others refer to. */
   segment_id: string;
   /** Of email. */
   template_id: string;
   /** Of a sandbox for email: the tenant's, whatever project it was made from. */
   provider_id: string;
-  /** Sent to all players of the place; it has one variant, and is a draft that may be changed. */
+  /** Sent to all players of the project; it has one variant, and is a draft that may be changed. */
   campaign_id: string;
   variant_id: string;
-  /** Texts that occur in the place's data and nowhere else. */
+  /** Texts that occur in the project's data and nowhere else. */
   markers: string[];
 }
 
@@ -77,11 +77,11 @@ async function made(answer: Promise<Answer>): Promise<Record<string, string>> {
 }
 
 /** Fills a project with an API key, players, their events, totals and segments; `label` is in all of it. */
-export async function fillPlace(
+export async function fillProject(
   service: TestService,
   owner: { session_token: string; tenant_id: string; project_id: string },
   label: string,
-): Promise<Place> {
+): Promise<FilledProject> {
   const { base_url, ingest_url } = service;
   const { session_token: session, tenant_id, project_id } = owner;
   const path = `${base_url}/v1/projects/${project_id}/api-keys`;
@@ -132,7 +132,7 @@ export async function fillPlace(
   return { session, api_key, ...ids, ...player, markers };
 }
 
-/** Makes two templates and two providers. Those are the tenant's, so that nothing in them tells the place. */
+/** Makes two templates and two providers. Those are the tenant's, so that nothing in them tells the project. */
 async function fillMessaging(
   { base_url }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
@@ -153,7 +153,7 @@ async function fillMessaging(
   return { template_ids, provider_id };
 }
 
-/** Makes two campaigns, one of which all players of the place got a message of. */
+/** Makes two campaigns, one of which all players of the project got a message of. */
 async function fillCampaigns(
   { base_url, platform }: TestService,
   { session_token, tenant_id, project_id }: { session_token: string; tenant_id: string; project_id: string },
@@ -195,7 +195,7 @@ async function fillCampaigns(
 }
 
 /**
- * Makes segments that hold the three players of a place: one that the others refer to, refreshed by hand, and one that
+ * Makes segments that hold the three players of a project: one that the others refer to, refreshed by hand, and one that
  * follows them. Resolves when nothing about them is under way any more.
  */
 async function fillSegments(
@@ -223,7 +223,7 @@ async function fillSegments(
     expect(matched).toBe(3);
   }
   const followers = await make('followers', of_all, 'realtime');
-  await eventually('the segments of the place are at rest', async () => {
+  await eventually('the segments of the project are at rest', async () => {
     const { estimated_size } = await made(call(`${segments}/${followers}`, session_token, { headers }));
     const waiting = await platform.postgres.service`
       select from segment_touches where project_id = ${project_id}
@@ -267,7 +267,7 @@ function tablesWith({ platform }: TestService, column: 'tenant_id' | 'project_id
  */
 export async function digestOf(
   service: TestService,
-  { tenant_id, project_id }: Pick<Place, 'tenant_id' | 'project_id'>,
+  { tenant_id, project_id }: Pick<FilledProject, 'tenant_id' | 'project_id'>,
   only: 'tenant' | 'project',
 ): Promise<Record<string, string>> {
   await sunk(service.platform);
