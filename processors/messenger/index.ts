@@ -37,7 +37,7 @@ export async function startMessenger(
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
   const wake = (campaign_id?: string) => {
-    messenger.call(campaign_id);
+    messenger.wake(campaign_id);
     for (const loop of loops) loop.wake();
   };
   await notifications.on(MESSAGES_CHANNEL, wake, () => wake());
@@ -70,7 +70,7 @@ export async function startMessenger(
     async close() {
       await trigger.close();
       const closed = loops.map((loop) => loop.close());
-      messenger.call();
+      messenger.wake();
       await Promise.all(closed);
       await messenger.close();
     },

@@ -23,7 +23,7 @@ import { RecordAges } from '../platform/event-log/record-ages.ts';
 import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
-import { Closers } from '../wiring/closers.ts';
+import { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import type { Platform } from '../wiring/platform.ts';
 
 /** The roles of this process, running. */
@@ -63,17 +63,17 @@ export async function startService(
   platform: Platform,
   { stopping, announce }: StartOptions = {},
 ): Promise<Service> {
-  const closers = new Closers(platform.logger, stopping);
+  const shutdown = new ShutdownStack(platform.logger, stopping);
   let started = false;
   const isStarted = () => started;
   const has = (role: Role) => config.roles.has(role);
-  const listen = (app: FastifyInstance, port: number) => listenOn(app, config.host, port, closers);
+  const listen = (app: FastifyInstance, port: number) => listenOn(app, config.host, port, shutdown);
   try {
-    closers.add('platform', () => platform.close());
+    shutdown.add('platform', () => platform.close());
     const { postgres, clock } = platform;
     const notifications = openNotifications(postgres.service, platform.logger);
     // Consumers are opened first and so closed last: what intake accepts until its end is still worked on.
-    await startProcessors(config, platform, notifications, closers);
+    await startProcessors(config, platform, notifications, shutdown);
     const keys = { config, clock, sql: postgres.service, notifications };
     const front = has('api') || has('intake') ? await openFront(keys) : undefined;
     let auth: Authenticators | undefined;
@@ -83,7 +83,7 @@ export async function startService(
     }
     let ingest_url: string | undefined;
     if (front !== undefined && has('intake')) {
-      ingest_url = await listen(openIntake(config, platform, front, closers), config.ingest_port);
+      ingest_url = await listen(openIntake(config, platform, front, shutdown), config.ingest_port);
     }
     const credentials_key = auth === undefined ? '' : await loadCredentialsKey(config);
     // Last, because whoever waits for this service asks here whether it is ready.
@@ -100,14 +100,14 @@ export async function startService(
       config.port,
     );
     const base_url = auth === undefined ? undefined : health_url;
-    const close = () => closers.close();
+    const close = () => shutdown.close();
     const service: Service = { base_url, ingest_url, health_url, auth, notifications, close };
     await announce?.(service);
     stopping?.throwIfAborted();
     started = true;
     return service;
   } catch (error) {
-    await closers.close();
+    await shutdown.close();
     throw error;
   }
 }
@@ -120,10 +120,10 @@ function openIntake(
   config: Config,
   platform: Platform,
   { api_keys, capabilities }: Front,
-  closers: Closers,
+  shutdown: ShutdownStack,
 ): FastifyInstance {
   const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
-  closers.add('intake appends', () => batcher.drain());
+  shutdown.add('intake appends', () => batcher.drain());
   const deps = {
     ...platform,
     apiKeys: api_keys,
@@ -139,7 +139,7 @@ async function startProcessors(
   config: Config,
   platform: Platform,
   notifications: Notifications,
-  closers: Closers,
+  shutdown: ShutdownStack,
 ): Promise<void> {
   const { roles, fx } = config;
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
@@ -160,7 +160,7 @@ async function startProcessors(
   const wanted = processors.filter(([role]) => roles.has(role));
   // All at once: each waits for the log to let it in.
   const outcomes = await Promise.allSettled(wanted.map(async ([, , start]) => start()));
-  closers.addAll(
+  shutdown.addAll(
     wanted.flatMap(([, name], i) => {
       const outcome = outcomes[i];
       return outcome?.status === 'fulfilled' ? [{ name, close: () => outcome.value.close() }] : [];
@@ -203,8 +203,13 @@ function exposeLag(
   });
 }
 
-async function listenOn(app: FastifyInstance, host: string, port: number, closers: Closers): Promise<string> {
-  closers.add('http server', async () => {
+async function listenOn(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  shutdown: ShutdownStack,
+): Promise<string> {
+  shutdown.add('http server', async () => {
     await app.close();
   });
   const url = await app.listen({ host, port });

@@ -10,7 +10,7 @@ export interface KeysetList<Row, Position extends readonly string[]> {
   select: (after: Position | undefined, limit: number) => PromiseLike<readonly Row[]>;
 }
 
-/** A time in microseconds since the epoch, then a uuid (see platform/postgres/newest-first.ts). */
+/** A time in microseconds since the epoch, then a uuid (see platform/postgres/keyset.ts). */
 export const TIME_AND_ID = [(text: string) => /^-?\d{1,17}$/.test(text), isUuid] as const;
 
 /**

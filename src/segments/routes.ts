@@ -3,7 +3,7 @@ import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoin
 import { envelope } from '../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
-import type { Listed, TimePosition } from '../platform/postgres/newest-first.ts';
+import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import { projectRefOf, type ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';

@@ -12,7 +12,7 @@ import { createMetrics } from '../platform/metrics.ts';
 import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
 import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
-import { Closers } from './closers.ts';
+import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from './platform.ts';
 
 /**
@@ -27,13 +27,13 @@ export async function openDistributedPlatform(
   const clock = systemClock;
   const logger = createLogger(config.log_level);
   const metrics = createMetrics();
-  const closers = new Closers(logger, stopping);
+  const shutdown = new ShutdownStack(logger, stopping);
   try {
     const clickhouse = connectClickHouse(servers.clickhouse_url);
-    closers.add('clickhouse', () => clickhouse.close());
+    shutdown.add('clickhouse', () => clickhouse.close());
     await migrate(servers, clickhouse, logger);
     const postgres = openPostgres(servers.postgres_url);
-    closers.add('postgres', () => postgres.close());
+    shutdown.add('postgres', () => postgres.close());
     const eventLog = openKafkaLog({
       brokers: servers.kafka_brokers,
       topic_prefix: servers.kafka_topic_prefix,
@@ -41,10 +41,10 @@ export async function openDistributedPlatform(
       clock,
       logger,
     });
-    closers.add('event log', () => eventLog.close());
+    shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createRedisRateLimiter({ redis_url: servers.redis_url, clock, logger, metrics });
-    closers.add('rate limiter', () => rateLimiter.close());
+    shutdown.add('rate limiter', () => rateLimiter.close());
     const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
     return {
       clock,
@@ -55,10 +55,10 @@ export async function openDistributedPlatform(
       eventLog,
       jobs,
       rateLimiter,
-      close: () => closers.close(),
+      close: () => shutdown.close(),
     };
   } catch (error) {
-    await closers.close();
+    await shutdown.close();
     throw error;
   }
 }

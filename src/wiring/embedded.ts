@@ -15,14 +15,14 @@ import { migratePostgres } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
 import { letServerUserPass } from '../platform/postgres/server-user.ts';
 import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
-import { Closers } from './closers.ts';
+import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from './platform.ts';
 
 /** Opens every engine inside this process, on `config.data_dir`; `stopping` ends it half-way, with nothing open. */
 export async function openEmbeddedPlatform(config: Config, stopping?: AbortSignal): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);
-  const closers = new Closers(logger, stopping);
+  const shutdown = new ShutdownStack(logger, stopping);
   const data_dir = resolve(config.data_dir);
   await mkdir(data_dir, { recursive: true });
   await letServerUserPass(data_dir);
@@ -30,19 +30,19 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
   await mkdir(join(data_dir, 'clickhouse'), { recursive: true, mode: 0o700 });
   try {
     const server = await startEmbeddedPostgres({ dir: join(data_dir, 'postgres') });
-    closers.add('postgres server', () => server.stop());
+    shutdown.add('postgres server', () => server.stop());
     const owner = connectPool(server.url);
-    closers.add('log connections', () => owner.end({ timeout: 5 }));
+    shutdown.add('log connections', () => owner.end({ timeout: 5 }));
     await migratePostgres(owner);
     await migratePostgres(owner, 'pg-migrations/event-log');
     await migrateJobs(server.url, logger);
     const clickhouse = await openEmbeddedClickHouse(join(data_dir, 'clickhouse'));
-    closers.add('clickhouse', () => clickhouse.close());
+    shutdown.add('clickhouse', () => clickhouse.close());
     await migrateClickHouse(clickhouse);
     const postgres = openPostgres(server.url);
-    closers.add('postgres', () => postgres.close());
+    shutdown.add('postgres', () => postgres.close());
     const eventLog = await openPostgresLog({ sql: owner, clock, logger });
-    closers.add('event log', () => eventLog.close());
+    shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createMemoryRateLimiter({ clock });
     const metrics = createMetrics();
@@ -56,10 +56,10 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
       eventLog,
       jobs,
       rateLimiter,
-      close: () => closers.close(),
+      close: () => shutdown.close(),
     };
   } catch (error) {
-    await closers.close();
+    await shutdown.close();
     throw error;
   }
 }

@@ -34,15 +34,15 @@ export interface DistributedService {
 
 export async function startDistributedService(shared: TestServers): Promise<DistributedService> {
   const dir = await mkdtemp(join(tmpdir(), 'engagement-engines-'));
-  const closers: (() => Promise<unknown>)[] = [() => rm(dir, { recursive: true, force: true })];
+  const cleanUps: (() => Promise<unknown>)[] = [() => rm(dir, { recursive: true, force: true })];
   const close = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer();
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   };
   try {
     const kafka = await startKafka();
-    closers.push(() => kafka.stop());
+    cleanUps.push(() => kafka.stop());
     const redis = await startRedis();
-    closers.push(() => redis.stop());
+    cleanUps.push(() => redis.stop());
     const own = { kafka_brokers: kafka.brokers, redis_url: redis.url };
     const servers = await newInstallation({ ...shared, ...own });
     const internal_secret = randomUUID() + randomUUID();
@@ -54,7 +54,7 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
         ingest_port: await freePort(),
         environment: { ...environment, ...limits, ROLES: roles },
       });
-      closers.push(() => service.signal('SIGKILL'));
+      cleanUps.push(() => service.signal('SIGKILL'));
       await service.start();
       return service;
     };

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCampaign } from '../../src/engage/campaigns/send.ts';
-import { seal } from '../../src/engage/providers/credentials.ts';
+import { encryptSecrets } from '../../src/engage/providers/credentials.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
@@ -91,7 +91,7 @@ async function prepare(
   if (!tenant_id || !project_id || !template_id || !segment_id || !provider_id)
     throw new Error('unreachable');
   const key = 'ab'.repeat(32);
-  const credentials = seal(key, { tenant_id, provider_id }, { api_key: 'SG.test' });
+  const credentials = encryptSecrets(key, { tenant_id, provider_id }, { api_key: 'SG.test' });
   const config = JSON.stringify({ from: 'casino@example.com', base_url: provider.url });
   await sql`insert into tenants (tenant_id, name, base_currency) values (${tenant_id}, 'Test operator', 'EUR')`;
   await sql`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${project_id}, 'Test casino')`;

@@ -32,7 +32,7 @@ export interface TestService extends TestTenant {
 }
 
 /** Limits high enough that no test meets them by accident. */
-const GENEROUS = { per_second: 100_000, burst: 100_000 };
+const UNLIMITED = { per_second: 100_000, burst: 100_000 };
 
 /** Starts the service on free ports and an empty data folder, which `close` removes. */
 export async function startTestService(
@@ -42,7 +42,7 @@ export async function startTestService(
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
   const config: Config = {
     ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error', ...NO_PROVIDERS }),
-    rates: { ingest: GENEROUS, identify: GENEROUS, admin: GENEROUS },
+    rates: { ingest: UNLIMITED, identify: UNLIMITED, admin: UNLIMITED },
     ...overrides,
   };
   const platform = await openPlatform(config);

@@ -13,7 +13,7 @@ const LONG = [
   'oracle/totals.test.ts',
   'oracle/currencies.test.ts',
   'segments/refresh.test.ts',
-  'contract/one-trip.test.ts',
+  'contract/pipelined-reader.test.ts',
   'contract/jobs.test.ts',
 ];
 

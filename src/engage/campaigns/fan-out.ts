@@ -1,7 +1,7 @@
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { variantChooser } from '../messaging/variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { Rests } from '../../platform/rests.ts';
+import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import {
   commitLater,
@@ -17,7 +17,7 @@ import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type Campaign
 /** Turns waiting ranges of members into rows (spec part 4), of one campaign after the other. */
 export class FanOut {
   readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  readonly #rests = new Rests();
+  readonly #back_off = new BackOff();
   #last: CampaignRef | undefined;
 
   constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
@@ -26,7 +26,7 @@ export class FanOut {
 
   /**
    * One range; false when none waits. Range and rows change places in one transaction: whoever dies within it leaves the
-   * range to the next. A cancelled campaign gets no further rows, and one whose range fails rests: it holds up no other.
+   * range to the next. A cancelled campaign gets no further rows, and one whose range fails backs off: it holds up no other.
    */
   async turn(): Promise<boolean> {
     const { postgres, clock, logger } = this.#platform;
@@ -34,7 +34,7 @@ export class FanOut {
     try {
       return await postgres.service.begin(async (tx) => {
         commitLater(tx);
-        taken = await takeNextBatch(tx, this.#last, this.#rests.ids());
+        taken = await takeNextBatch(tx, this.#last, this.#back_off.keys());
         if (taken === undefined) return false;
         this.#last = taken;
         const campaign = await selectLiveCampaign(tx, taken);
@@ -45,8 +45,8 @@ export class FanOut {
     } catch (error) {
       if (taken === undefined) throw error;
       const { campaign_id } = taken;
-      this.#rests.begin(campaign_id);
-      logger.warn({ err: error, campaign_id }, 'a range of members failed; the campaign rests');
+      this.#back_off.begin(campaign_id);
+      logger.warn({ err: error, campaign_id }, 'a range of members failed; the campaign backs off');
       return true;
     }
   }

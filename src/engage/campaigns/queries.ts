@@ -1,11 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import type { Channel } from '../../tenants/config/channels.ts';
-import {
-  beyond,
-  microseconds,
-  type Listed,
-  type TimePosition,
-} from '../../platform/postgres/newest-first.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CampaignStatus, CampaignType } from './schema.ts';

@@ -2,7 +2,7 @@ import { ApiError, validationError } from '../../errors.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { Rests } from '../../platform/rests.ts';
+import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import {
   countAudience,
@@ -107,18 +107,18 @@ const MAX_DUE = 20;
 /** Sends campaigns that are due, and ends those that are done. */
 export class Schedule {
   readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  readonly #rests = new Rests();
+  readonly #back_off = new BackOff();
 
   constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
     this.#platform = platform;
   }
 
-  /** Whether there may be more that is due. A campaign that cannot be sent is a draft again; one that fails rests. */
+  /** Whether there may be more that is due. A campaign that cannot be sent is a draft again; one that fails backs off. */
   async turn(): Promise<boolean> {
     const { postgres, clock, logger } = this.#platform;
     const now = new Date(clock.now_ms());
     await finishCampaigns(postgres.service, now);
-    const due = await selectDueCampaigns(postgres.service, now, this.#rests.ids(), MAX_DUE);
+    const due = await selectDueCampaigns(postgres.service, now, this.#back_off.keys(), MAX_DUE);
     for (const ref of due) {
       const { campaign_id } = ref;
       try {
@@ -129,8 +129,8 @@ export class Schedule {
           await markUnsendable(postgres.service, ref, error.message, now);
           logger.warn({ err: error, campaign_id }, 'a scheduled campaign could not be sent');
         } else {
-          this.#rests.begin(campaign_id);
-          logger.warn({ err: error, campaign_id }, 'a scheduled campaign failed; it rests');
+          this.#back_off.begin(campaign_id);
+          logger.warn({ err: error, campaign_id }, 'a scheduled campaign failed; it backs off');
         }
       }
     }

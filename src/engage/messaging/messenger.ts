@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { waitUntilFolded } from '../../analytics/caught-up.ts';
-import { unseal } from '../providers/credentials.ts';
+import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
 import { newId } from '../../platform/ids.ts';
 import { retryLostRaces } from '../../platform/postgres/retry.ts';
@@ -10,7 +10,7 @@ import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '
 import type { Platform } from '../../wiring/platform.ts';
 import { resultOf, unrendered, untouched } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
-import { QueueLanes, type Served } from './queue-lanes.ts';
+import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
 import type { Message, Outcome } from '../providers/message.ts';
 import {
   claimSends,
@@ -79,7 +79,7 @@ export class Messenger {
   readonly #platform: MessengerDeps;
   readonly #settings: MessengerSettings;
   readonly #transports: Transports;
-  readonly #lanes: QueueLanes;
+  readonly #dispatcher: BatchDispatcher;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** The claim under way of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
@@ -91,8 +91,8 @@ export class Messenger {
     this.#platform = platform;
     this.#settings = settings;
     this.#transports = new Transports(platform, settings, (row) => this.#secretsOf(row));
-    this.#lanes = new QueueLanes(({ campaign_id }, error) =>
-      platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue rests'),
+    this.#dispatcher = new BatchDispatcher(({ campaign_id }, error) =>
+      platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue backs off'),
     );
   }
 
@@ -100,19 +100,19 @@ export class Messenger {
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#showAlive();
     const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
-    if (found === 0 && this.#lanes.running === 0) return false;
-    await this.#lanes.somethingHappens();
+    if (found === 0 && this.#dispatcher.running === 0) return false;
+    await this.#dispatcher.nextWakeUp();
     return true;
   }
 
   /** There is something to do for this campaign; without one, for any. */
-  call(campaign_id?: string): void {
-    this.#lanes.call(campaign_id);
+  wake(campaign_id?: string): void {
+    this.#dispatcher.wake(campaign_id);
   }
 
   /** Lets what is in hand end, and others know that nothing is left in these hands. */
   async close(): Promise<void> {
-    await this.#lanes.close();
+    await this.#dispatcher.close();
     await this.#transports.close();
     for (const { messenger_id } of [this.#hands, ...this.#former_hands]) {
       await retireMessenger(this.#platform.postgres.service, messenger_id);
@@ -125,8 +125,8 @@ export class Messenger {
     for (let page = 0; page < MAX_PAGES; page++) {
       const queues = await this.#queuesInTurn();
       found += queues.length;
-      const begun = this.#lanes.begin(queues, (queue) => this.#serveWith(this.#hands, queue, stop));
-      if (begun > 0 || this.#lanes.running > 0 || queues.length < MAX_QUEUES) break;
+      const begun = this.#dispatcher.dispatch(queues, (queue) => this.#serveWith(this.#hands, queue, stop));
+      if (begun > 0 || this.#dispatcher.running > 0 || queues.length < MAX_QUEUES) break;
     }
     return found;
   }
@@ -134,7 +134,7 @@ export class Messenger {
   /** The queues after the one that had its turn last, and then from the first on. */
   async #queuesInTurn(): Promise<SendQueue[]> {
     const { service } = this.#platform.postgres;
-    const { last } = this.#lanes;
+    const { last } = this.#dispatcher;
     const queues = await selectQueues(service, last);
     if (last === undefined || queues.length >= MAX_QUEUES) return queues;
     const known = new Set(queues.map(({ campaign_id }) => campaign_id));
@@ -184,13 +184,13 @@ export class Messenger {
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
     if (transport?.is_ready === false) return 'nothing';
     const claimed = await this.#claim(queue, () => this.#claimNow(hands, queue, transport, stop));
-    if (claimed === 'elsewhere') return claimed;
+    if (claimed === 'locked') return claimed;
     const mine = claimed.filter(({ status }) => status === 'sending');
     if (transport !== undefined && mine.length > 0) await this.#send(queue, transport, mine, stop);
     return claimed.length > 0 ? 'worked' : 'nothing';
   }
 
-  /** One lane at a time claims of a project, while the others deliver. */
+  /** One slot at a time claims of a project, while the others deliver. */
   async #claim<T>({ project_id }: SendQueue, claimNow: () => Promise<T>): Promise<T> {
     const before = this.#claiming.get(project_id);
     const claim = Promise.resolve(before).then(claimNow);
@@ -211,7 +211,7 @@ export class Messenger {
     queue: SendQueue,
     transport: OpenedTransport | undefined,
     stop: AbortSignal | undefined,
-  ): Promise<ClaimedSend[] | 'elsewhere'> {
+  ): Promise<ClaimedSend[] | 'locked'> {
     const { postgres, clock } = this.#platform;
     // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
     const fenced_at = new Date(clock.now_ms());
@@ -224,7 +224,7 @@ export class Messenger {
           );
     if (limit === 0) return [];
     return postgres.service.begin(async (tx) => {
-      if (!(await tryLockMessages(tx, queue))) return 'elsewhere';
+      if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
       const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
       const terms = { limit, has_provider: transport !== undefined, messenger_id, fenced_at };
@@ -361,6 +361,6 @@ export class Messenger {
 
   #secretsOf({ tenant_id, provider_id, credentials }: ProviderRow): Record<string, unknown> {
     if (credentials === null) return {};
-    return unseal(this.#settings.credentials_key, { tenant_id, provider_id }, credentials);
+    return decryptSecrets(this.#settings.credentials_key, { tenant_id, provider_id }, credentials);
   }
 }

@@ -3,7 +3,7 @@ import { issuesOf } from '../../http/error-handler.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUuid, newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { seal, unseal, type SecretsOwner } from './credentials.ts';
+import { decryptSecrets, encryptSecrets, type SecretsOwner } from './credentials.ts';
 import { CHANNELS_OF, CONFIG_OF, mergeConfig, splitConfig, type ProviderKind } from './kinds.ts';
 import {
   insertProvider,
@@ -80,7 +80,7 @@ export async function deleteProvider(
 }
 
 function changedConfig(key: string, row: ProviderRow, changes: Record<string, unknown>) {
-  const secrets = row.credentials === null ? {} : unseal(key, row, row.credentials);
+  const secrets = row.credentials === null ? {} : decryptSecrets(key, row, row.credentials);
   return storedConfig(key, row, row.kind, mergeConfig(row.config, secrets, changes));
 }
 
@@ -95,6 +95,6 @@ function storedConfig(key: string, owner: SecretsOwner, kind: ProviderKind, conf
     );
   }
   const { shown, secrets } = splitConfig(parsed.data);
-  const credentials = Object.keys(secrets).length === 0 ? null : seal(key, owner, secrets);
+  const credentials = Object.keys(secrets).length === 0 ? null : encryptSecrets(key, owner, secrets);
   return { config: shown, credentials };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { keepSecretFile } from '../../auth/secret-file.ts';
 import type { Config } from '../../config.ts';
-import { newSealingKey, sealText, unsealText } from '../../platform/sealing.ts';
+import { newEncryptionKey, encryptText, decryptText } from '../../platform/encryption.ts';
 
 const FILE = 'credentials-key';
 
@@ -14,18 +14,26 @@ export interface SecretsOwner {
 /** The key that providers' secrets are encrypted with: the configured one, else one made once and kept in DATA_DIR. */
 export async function loadCredentialsKey(config: Config): Promise<string> {
   if (config.credentials_key !== undefined) return config.credentials_key;
-  return keepSecretFile(join(config.data_dir, FILE), newSealingKey);
+  return keepSecretFile(join(config.data_dir, FILE), newEncryptionKey);
 }
 
 /** Encrypts a provider's secrets (AES-256-GCM). */
-export function seal(key_hex: string, owner: SecretsOwner, secrets: Record<string, unknown>): Buffer {
-  return sealText(key_hex, nameOf(owner), JSON.stringify(secrets));
+export function encryptSecrets(
+  key_hex: string,
+  owner: SecretsOwner,
+  secrets: Record<string, unknown>,
+): Buffer {
+  return encryptText(key_hex, nameOf(owner), JSON.stringify(secrets));
 }
 
-/** The secrets again. Throws when they were sealed with another key or for another provider. */
-export function unseal(key_hex: string, owner: SecretsOwner, sealed: Uint8Array): Record<string, unknown> {
+/** The secrets again. Throws when they were encrypted with another key or for another provider. */
+export function decryptSecrets(
+  key_hex: string,
+  owner: SecretsOwner,
+  encrypted: Uint8Array,
+): Record<string, unknown> {
   try {
-    return JSON.parse(unsealText(key_hex, nameOf(owner), sealed)) as Record<string, unknown>;
+    return JSON.parse(decryptText(key_hex, nameOf(owner), encrypted)) as Record<string, unknown>;
   } catch {
     // The cause is left out: it could quote what it failed on.
     throw new Error(

@@ -1,11 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
-import {
-  beyond,
-  microseconds,
-  type Listed,
-  type TimePosition,
-} from '../../platform/postgres/newest-first.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProviderKind } from './kinds.ts';

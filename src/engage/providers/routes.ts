@@ -6,7 +6,7 @@ import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { changeProvider, createProvider, deleteProvider, type ChangeDeps } from './change.ts';
 import { providerResourceOf, sandboxMessageOf } from './provider-json.ts';
 import { listProviders, type ProviderRef, type ProviderRow } from './queries.ts';

@@ -5,7 +5,7 @@ import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
 import { previewTemplate } from './preview.ts';

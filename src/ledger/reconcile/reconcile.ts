@@ -1,4 +1,4 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { NotCaughtUp, waitUntilCaughtUp } from '../../analytics/caught-up.ts';
@@ -150,7 +150,7 @@ async function recompute(tx: Tx, { after, to, ...project }: Slice): Promise<Ledg
     const last = page.at(-1);
     position = last && { reference: last.reference, event: last.event, occurrence: BigInt(last.occurrence) };
     full = page.length === LEDGER_PAGE;
-    await yieldToOthers();
+    await yieldToEventLoop();
   }
   ledger.finish();
   return ledger;

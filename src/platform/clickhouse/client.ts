@@ -2,7 +2,7 @@ import { constants } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { piecesOf } from './pieces.ts';
+import { chunksOf } from './chunks.ts';
 import type { ClickHouse } from './port.ts';
 
 /**
@@ -30,9 +30,9 @@ export function wrapClient(client: ClickHouseClient): ClickHouse {
     },
     async insertLines(table, lines, deduplication_token) {
       let part = 0;
-      for (const piece of piecesOf(lines, MAX_INSERT_CHARS)) {
+      for (const chunk of chunksOf(lines, MAX_INSERT_CHARS)) {
         const token = part === 0 ? deduplication_token : `${deduplication_token}.part-${part}`;
-        await insertPart(client, table, piece, token);
+        await insertPart(client, table, chunk, token);
         part++;
       }
     },
@@ -62,7 +62,7 @@ async function insertPart(
 }
 
 function* textOf(lines: readonly string[]): Generator<string> {
-  for (const piece of piecesOf(lines, CHUNK_CHARS)) yield `${piece.join('\n')}\n`;
+  for (const chunk of chunksOf(lines, CHUNK_CHARS)) yield `${chunk.join('\n')}\n`;
 }
 
 /** A token as it may stand in a statement: anything but plain text is hashed. */

@@ -11,7 +11,7 @@ import {
 import type { Pool } from 'pg';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { attend } from './attendance.ts';
+import { watchWorkerLiveness } from './worker-liveness.ts';
 import { connectJobs } from './connections.ts';
 import { libraryLogger } from './library-logger.ts';
 import type { CronEntry, JobWorker, Task } from './port.ts';
@@ -84,7 +84,7 @@ async function workShift(
   stop: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
-  const attendance = attend({ url, worker_id, logger }, over.signal);
+  const liveness = watchWorkerLiveness({ url, worker_id, logger }, over.signal);
   const ended = runner.promise.then(
     () => undefined,
     (error: unknown) => error,
@@ -95,7 +95,7 @@ async function workShift(
   await runner.stop().catch(() => undefined);
   await ended;
   over.abort();
-  await attendance;
+  await liveness;
   await pool.end().catch((error: unknown) => logger.debug({ err: error }, 'jobs: connections did not end'));
 }
 

@@ -1,8 +1,8 @@
 import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import { parseTextArray, textArray } from './arrays.ts';
-import { Lanes } from './lanes.ts';
-import { OneTripReader } from './one-trip.ts';
+import { ExclusivePool } from './exclusive-pool.ts';
+import { PipelinedReader } from './pipelined-reader.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 import { Transactions } from './transactions.ts';
 
@@ -41,7 +41,7 @@ interface PoolOptions {
 export function connectPool(url: string, options: PoolOptions = {}): Db {
   const max = options.max ?? POOL_SIZE;
   const pool = connect(url, { ...options, max });
-  const transactions = new Transactions(openLanes(url, options, max));
+  const transactions = new Transactions(openPool(url, options, max));
   const end = pool.end.bind(pool);
   return Object.assign(pool, {
     begin(
@@ -56,8 +56,8 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
   });
 }
 
-function openLanes(url: string, options: PoolOptions, max: number): Lanes {
-  return new Lanes((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max);
+function openPool(url: string, options: PoolOptions, max: number): ExclusivePool {
+  return new ExclusivePool((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max);
 }
 
 /** A driver with `max` connections; `onClosed` is called whenever one was closed. */
@@ -82,8 +82,8 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
   const api = { role: 'engagement_api' } as const;
-  const transactions = new Transactions(openLanes(url, api, POOL_SIZE));
-  const reader = new OneTripReader(openLanes(url, api, POOL_SIZE));
+  const transactions = new Transactions(openPool(url, api, POOL_SIZE));
+  const reader = new PipelinedReader(openPool(url, api, POOL_SIZE));
   const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
   const patient = connectPool(url, {
     role: 'engagement_service',

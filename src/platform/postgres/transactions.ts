@@ -1,4 +1,4 @@
-import { ConnectionLost, isConnectionError, isRefusal, type Lanes } from './lanes.ts';
+import { ConnectionLost, isConnectionError, isRefusal, type ExclusivePool } from './exclusive-pool.ts';
 import type { Tx } from './port.ts';
 
 /** What the body of a transaction may do with it. */
@@ -10,10 +10,10 @@ type Phase = 'open' | 'over' | 'lost';
  * transaction, and its own `rollback` on a lost connection ends the process.
  */
 export class Transactions {
-  #lanes: Lanes;
+  #pool: ExclusivePool;
 
-  constructor(lanes: Lanes) {
-    this.#lanes = lanes;
+  constructor(pool: ExclusivePool) {
+    this.#pool = pool;
   }
 
   /**
@@ -22,9 +22,9 @@ export class Transactions {
    * commit was sent that means rolled back, after it the outcome is unknown.
    */
   async run<T>(settings: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    const lane = await this.#lanes.take();
+    const connection = await this.#pool.acquire();
     let phase: Phase = 'open';
-    lane.onClosed = () => {
+    connection.onClosed = () => {
       phase = 'lost';
     };
     const check = () => {
@@ -34,7 +34,7 @@ export class Transactions {
     };
     let failure: unknown;
     try {
-      return (await lane.sql.begin(settings, (tx) => {
+      return (await connection.sql.begin(settings, (tx) => {
         return new Promise<T>((resolve, reject) => {
           // When the connection is lost this never settles, or the driver would commit or roll back on it. It rejects
           // by itself then.
@@ -55,14 +55,14 @@ export class Transactions {
     } finally {
       const gone = (phase as Phase) === 'lost';
       if (!gone) phase = 'over';
-      if (gone || isDoubtful(failure)) this.#lanes.giveUp(lane, gone, Promise.resolve());
-      else this.#lanes.giveBack(lane);
+      if (gone || isDoubtful(failure)) this.#pool.discard(connection, gone, Promise.resolve());
+      else this.#pool.release(connection);
     }
   }
 
   /** Refuses further transactions and lets those under way finish for at most `timeout_s`. */
   async close(timeout_s: number): Promise<void> {
-    await this.#lanes.close(timeout_s);
+    await this.#pool.close(timeout_s);
   }
 }
 

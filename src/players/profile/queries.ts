@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
-import { beyond, microseconds, type TimePosition } from '../../platform/postgres/newest-first.ts';
+import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRow } from './player-json.ts';
 import type { ProfilePatch } from './profile-patch.ts';

@@ -3,7 +3,7 @@ import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endp
 import { envelopeOfText } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';

@@ -1,10 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import {
-  beyond,
-  microseconds,
-  type Listed,
-  type TimePosition,
-} from '../../platform/postgres/newest-first.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 export interface NewApiKey {

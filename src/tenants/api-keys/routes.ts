@@ -9,7 +9,7 @@ import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/newest-first.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';

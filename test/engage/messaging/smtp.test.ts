@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
 import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
 import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
-import { clock, closers, MESSAGE, opened, PROVIDER_ID, SEND_ID, TENANT_ID } from './transport-fixture.ts';
+import { clock, cleanUps, MESSAGE, opened, PROVIDER_ID, SEND_ID, TENANT_ID } from './transport-fixture.ts';
 
 describe('SMTP', () => {
   interface Mail {
@@ -38,7 +38,7 @@ describe('SMTP', () => {
     });
     server.on('error', () => undefined);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closers.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    cleanUps.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
     return { port: (server.server.address() as AddressInfo).port, mails };
   };
   const open = (
@@ -81,7 +81,7 @@ describe('SMTP', () => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closers.push(() => {
+    cleanUps.push(() => {
       for (const socket of sockets) socket.destroy();
       server.close();
     });
@@ -196,7 +196,7 @@ describe('SMTP', () => {
     const deps = { clock } as ConstructorParameters<typeof Transports>[0];
     const transports = new Transports(deps, { public_url: '' }, () => ({}));
     // Before the server, which waits until nobody is connected.
-    closers.unshift(() => transports.close());
+    cleanUps.unshift(() => transports.close());
     const provider = transports.open(row);
     const outcomes = await provider.deliver([MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }]);
     return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).is_ready };

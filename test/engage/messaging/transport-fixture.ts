@@ -24,9 +24,9 @@ export const MESSAGE: Message = {
 };
 
 /** What the running test has opened, closed after it. */
-export const closers: (() => unknown)[] = [];
+export const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
+  for (const close of cleanUps.splice(0)) await close();
 });
 
 interface Seen {
@@ -54,7 +54,7 @@ export async function serve(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => {
+  cleanUps.push(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -69,6 +69,6 @@ export const reply = (status: number, body = '', headers: Record<string, string>
 };
 
 export function opened<T extends Transport>(transport: T): T {
-  closers.push(() => transport.close());
+  cleanUps.push(() => transport.close());
   return transport;
 }

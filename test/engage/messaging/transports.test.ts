@@ -9,7 +9,7 @@ import { openSendgrid } from '../../../src/engage/messaging/transports/sendgrid.
 import { openTwilio } from '../../../src/engage/messaging/transports/twilio.ts';
 import {
   clock,
-  closers,
+  cleanUps,
   MESSAGE,
   NOW_MS,
   opened,
@@ -100,7 +100,7 @@ describe('SendGrid', () => {
 
   it('has sent nothing where it cannot be reached', async () => {
     const { url } = await serve(reply(202));
-    for (const close of closers.splice(0)) await close();
+    for (const close of cleanUps.splice(0)) await close();
     expect(await open(url).send(MESSAGE)).toMatchObject({ kind: 'retry', reason: 'ECONNREFUSED' });
     expect(await open('http://127.0.0.1:1').send(MESSAGE)).toMatchObject({
       kind: 'retry',

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { loadCredentialsKey, unseal } from '../../../src/engage/providers/credentials.ts';
+import { loadCredentialsKey, decryptSecrets } from '../../../src/engage/providers/credentials.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -101,13 +101,15 @@ describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
     }
     if (row?.credentials) {
       const owner = { tenant_id: tenant.tenant_id, provider_id: String(id) };
-      const opened = unseal(fixture.deps.credentials_key, owner, row.credentials);
+      const opened = decryptSecrets(fixture.deps.credentials_key, owner, row.credentials);
       expect(opened).toMatchObject(secrets);
       const stranger = { ...owner, tenant_id: owner.provider_id };
-      expect(() => unseal(fixture.deps.credentials_key, stranger, row.credentials ?? Buffer.of())).toThrow(
+      expect(() =>
+        decryptSecrets(fixture.deps.credentials_key, stranger, row.credentials ?? Buffer.of()),
+      ).toThrow(/decrypted/);
+      expect(() => decryptSecrets('0'.repeat(64), owner, row.credentials ?? Buffer.of())).toThrow(
         /decrypted/,
       );
-      expect(() => unseal('0'.repeat(64), owner, row.credentials ?? Buffer.of())).toThrow(/decrypted/);
     } else expect(secrets).toEqual({});
     const deleted = await api('DELETE', path);
     expect(deleted.status).toBe(200);
@@ -158,7 +160,7 @@ describe('a provider', () => {
       const [row] = await fixture.platform.postgres.service<{ credentials: Buffer | null }[]>`
         select credentials from messaging_providers where provider_id = ${String(id)}`;
       const owner = { tenant_id: tenant.tenant_id, provider_id: String(id) };
-      return row?.credentials ? unseal(fixture.deps.credentials_key, owner, row.credentials) : null;
+      return row?.credentials ? decryptSecrets(fixture.deps.credentials_key, owner, row.credentials) : null;
     };
     const moved = await api('PATCH', path, { config: { host: 'b.example' } });
     const { password: _hidden, ...visible } = config;

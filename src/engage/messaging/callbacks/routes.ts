@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { signatureRefused } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
-import { unseal } from '../../providers/credentials.ts';
+import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
@@ -72,7 +72,7 @@ function twilioEndpoint({ postgres, clock, credentials_key, public_url }: Deps):
       const now_ms = clock.now_ms();
       const provider = await requireProvider(postgres, query.provider_id, 'twilio');
       const { credentials } = provider;
-      const secrets = credentials === null ? {} : unseal(credentials_key, provider, credentials);
+      const secrets = credentials === null ? {} : decryptSecrets(credentials_key, provider, credentials);
       if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
       const callback = readTwilioBody(caller.body, query.send_id, now_ms);
       const applied = await applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);

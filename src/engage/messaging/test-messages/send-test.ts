@@ -7,7 +7,7 @@ import type { Message, Outcome } from '../../providers/message.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
 import { isAddress } from '../transports/email.ts';
 import { openTransport } from '../transports/open.ts';
-import { unseal } from '../../providers/credentials.ts';
+import { decryptSecrets } from '../../providers/credentials.ts';
 import { selectProviderFor, type ProviderRow } from '../../providers/queries.ts';
 import type { EventLog } from '../../../platform/event-log/port.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -194,7 +194,7 @@ async function chooseProvider(
 
 async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {
   const { credentials } = provider;
-  const secrets = credentials === null ? {} : unseal(deps.credentials_key, provider, credentials);
+  const secrets = credentials === null ? {} : decryptSecrets(deps.credentials_key, provider, credentials);
   const transport = openTransport(provider, secrets, deps);
   try {
     return await transport.send(message);

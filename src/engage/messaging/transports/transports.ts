@@ -6,12 +6,12 @@ import { openTransport } from './open.ts';
 
 const MAX_OPEN = 200;
 /** A provider that cannot now is left alone for a while: as long as it asks, within these. Each message waits besides. */
-const SHORTEST_REST_MS = 2_000;
-const LONGEST_REST_MS = 15 * 60_000;
+const SHORTEST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 15 * 60_000;
 
 /** A provider's transport with what it may be given now. */
 export interface OpenedTransport {
-  /** Whether it is given anything at present: it is active, and does not rest. */
+  /** Whether it is given anything at present: it is active, and does not back off. */
   is_ready: boolean;
   /**
    * How many messages it may be given at once, up to `wanted`: none while it is at its rate. Where there is a rate,
@@ -34,7 +34,7 @@ export class Transports {
     max: MAX_OPEN,
     dispose: (transport) => this.#closeLater(transport),
   });
-  readonly #rest_until_ms = new Map<string, number>();
+  readonly #paused_until_ms = new Map<string, number>();
 
   constructor(
     deps: Deps,
@@ -62,16 +62,16 @@ export class Transports {
   }
 
   #watched(row: ProviderRow, transport: Transport): OpenedTransport {
-    const rests = (this.#rest_until_ms.get(row.provider_id) ?? 0) > this.#deps.clock.now_ms();
+    const is_paused = (this.#paused_until_ms.get(row.provider_id) ?? 0) > this.#deps.clock.now_ms();
     return {
-      is_ready: row.status === 'active' && !rests,
+      is_ready: row.status === 'active' && !is_paused,
       permits: (wanted, countDue) => this.#permits(row, transport, wanted, countDue),
       deliver: async (messages) => {
         const outcomes =
           transport.sendMany === undefined
             ? await Promise.all(messages.map((message) => transport.send(message)))
             : await transport.sendMany(messages);
-        this.#restAfter(row, outcomes);
+        this.#pauseAfter(row, outcomes);
         return outcomes;
       },
     };
@@ -97,13 +97,13 @@ export class Transports {
    * One that cannot now, or asks for a pause, gets no further messages for a while. A recipient who has to wait holds up
    * nobody else: a few in a hundred of them would hold up all.
    */
-  #restAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
+  #pauseAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
     const asked = outcomes.flatMap((one) =>
       one.kind === 'retry' && one.is_of_recipient !== true ? [one.retry_after_ms ?? 0] : [],
     );
     if (asked.length === 0) return;
-    const rest_ms = Math.min(Math.max(SHORTEST_REST_MS, ...asked), LONGEST_REST_MS);
-    this.#rest_until_ms.set(provider_id, this.#deps.clock.now_ms() + rest_ms);
+    const pause_ms = Math.min(Math.max(SHORTEST_PAUSE_MS, ...asked), LONGEST_PAUSE_MS);
+    this.#paused_until_ms.set(provider_id, this.#deps.clock.now_ms() + pause_ms);
   }
 
   #closeLater(transport: Transport): void {

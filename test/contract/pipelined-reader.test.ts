@@ -18,7 +18,7 @@ let dir: string;
 let server: EmbeddedServer;
 let owner: Db;
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'test-one-trip-'));
+  dir = await mkdtemp(join(tmpdir(), 'test-pipelined-reader-'));
   await copyPreparedPostgres(dir);
   server = await startEmbeddedPostgres({ dir });
   owner = connectPool(server.url, { max: 1 });

@@ -1,10 +1,10 @@
 import type { Logger } from '../platform/logger.ts';
 
 /** What has been opened, to be closed once, in reverse order; one failure does not keep the others open. */
-export class Closers {
+export class ShutdownStack {
   #logger: Logger;
   #stopping: AbortSignal | undefined;
-  #closers: { name: string; close: () => Promise<void> }[] = [];
+  #entries: { name: string; close: () => Promise<void> }[] = [];
 
   /** Once `stopping` is aborted, nothing more is to be opened. */
   constructor(logger: Logger, stopping?: AbortSignal) {
@@ -19,12 +19,12 @@ export class Closers {
 
   /** The same of several that were opened at the same time. */
   addAll(opened: readonly { name: string; close: () => Promise<void> }[]): void {
-    this.#closers.push(...opened);
+    this.#entries.push(...opened);
     this.#stopping?.throwIfAborted();
   }
 
   async close(): Promise<void> {
-    for (let entry = this.#closers.pop(); entry !== undefined; entry = this.#closers.pop()) {
+    for (let entry = this.#entries.pop(); entry !== undefined; entry = this.#entries.pop()) {
       try {
         await entry.close();
       } catch (error) {

@@ -1,5 +1,11 @@
 import type { PendingQuery, Row } from 'postgres';
-import { ConnectionLost, isConnectionError, isRefusal, type Lane, type Lanes } from './lanes.ts';
+import {
+  ConnectionLost,
+  isConnectionError,
+  isRefusal,
+  type ExclusiveConnection,
+  type ExclusivePool,
+} from './exclusive-pool.ts';
 import type { Tx } from './port.ts';
 
 /** What was sent for one read. */
@@ -14,11 +20,11 @@ interface Sent<Result extends Row> {
  * Reads of one statement in one round trip: `begin`, the tenant, the statement and `commit` are sent without waiting
  * in between. Each read has a connection to itself meanwhile.
  */
-export class OneTripReader {
-  #lanes: Lanes;
+export class PipelinedReader {
+  #pool: ExclusivePool;
 
-  constructor(lanes: Lanes) {
-    this.#lanes = lanes;
+  constructor(pool: ExclusivePool) {
+    this.#pool = pool;
   }
 
   /**
@@ -39,35 +45,35 @@ export class OneTripReader {
 
   /** Refuses further reads and lets those under way finish for at most `timeout_s`. */
   async close(timeout_s: number): Promise<void> {
-    await this.#lanes.close(timeout_s);
+    await this.#pool.close(timeout_s);
   }
 
   async #attempt<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
   ): Promise<Result[]> {
-    const lane = await this.#lanes.take();
+    const connection = await this.#pool.acquire();
     const closed = new Promise<never>((_resolve, reject) => {
-      lane.onClosed = () =>
+      connection.onClosed = () =>
         reject(new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED'));
     });
     let sent: Sent<Result> | undefined;
     let failure: unknown;
     try {
-      sent = send(lane, tenant_id, statement);
+      sent = send(connection, tenant_id, statement);
       return await Promise.race([answer(sent), closed]);
     } catch (error) {
       failure = error;
       throw error;
     } finally {
-      if (failure === undefined || isRefusal(failure)) this.#lanes.giveBack(lane);
-      else this.#lanes.giveUp(lane, isConnectionError(failure), sent?.settled ?? Promise.resolve());
+      if (failure === undefined || isRefusal(failure)) this.#pool.release(connection);
+      else this.#pool.discard(connection, isConnectionError(failure), sent?.settled ?? Promise.resolve());
     }
   }
 }
 
 function send<Result extends Row>(
-  { sql }: Lane,
+  { sql }: ExclusiveConnection,
   tenant_id: string,
   statement: (tx: Tx) => PendingQuery<Result[]>,
 ): Sent<Result> {

@@ -6,9 +6,9 @@ import { connectSession } from './connections.ts';
 
 const PAUSE_MS = 5_000;
 /** The name of the session by which a worker is seen to live; the worker's id follows. */
-const PRESENT = `${APPLICATION} worker `;
+const SESSION_PREFIX = `${APPLICATION} worker `;
 
-interface AttendanceOptions {
+interface LivenessOptions {
   url: string;
   worker_id: string;
   logger: Logger;
@@ -18,15 +18,15 @@ interface AttendanceOptions {
  * Shows until `stop` that this worker lives, by a session named after it, and frees the jobs (and their queues) of
  * workers that were missing at two looks in a row: the library itself would wait for four hours. Never rejects.
  */
-export async function attend(
-  { url, worker_id, logger }: AttendanceOptions,
+export async function watchWorkerLiveness(
+  { url, worker_id, logger }: LivenessOptions,
   stop: AbortSignal,
 ): Promise<void> {
   let session: Client | undefined;
   let missing: readonly string[] = [];
   while (!stop.aborted) {
     try {
-      session ??= await connectSession(url, PRESENT + worker_id, () => (session = undefined));
+      session ??= await connectSession(url, SESSION_PREFIX + worker_id, () => (session = undefined));
       const missed_before = missing;
       missing = await findMissing(session);
       const dead = missing.filter((id) => missed_before.includes(id));
@@ -51,7 +51,7 @@ async function findMissing(session: Client): Promise<string[]> {
     `select distinct j.locked_by from graphile_worker.jobs j
      where j.locked_by is not null
        and not exists (select from pg_stat_activity a where a.application_name = $1 || j.locked_by)`,
-    [PRESENT],
+    [SESSION_PREFIX],
   );
   return rows.map(({ locked_by }) => locked_by);
 }

@@ -6,14 +6,14 @@ import type { Db } from './port.ts';
 const LET_GO_MS = 1_000;
 
 /** A driver with a single connection of its own. */
-export interface Lane {
+export interface ExclusiveConnection {
   sql: Db;
   /** Called when the connection was closed. */
   onClosed: () => void;
 }
 
 interface Waiting {
-  resolve: (lane: Lane) => void;
+  resolve: (connection: ExclusiveConnection) => void;
   reject: (error: Error) => void;
 }
 
@@ -36,11 +36,11 @@ export class ConnectionLost extends Error {
  * forgets who waits, hands answers to the wrong statements, or never sends anything again (porsager/postgres#1208,
  * #1216). So a connection about which anything is in doubt is given up with its driver.
  */
-export class Lanes {
+export class ExclusivePool {
   #connect: (onClosed: () => void) => Db;
   #max: number;
-  #lanes = new Set<Lane>();
-  #idle: Lane[] = [];
+  #connections = new Set<ExclusiveConnection>();
+  #idle: ExclusiveConnection[] = [];
   #waiting: Waiting[] = [];
   #leaving = new Set<Promise<void>>();
   #closed = false;
@@ -51,59 +51,62 @@ export class Lanes {
     this.#max = max;
   }
 
-  /** Rejects once the lanes are closed. */
-  async take(): Promise<Lane> {
+  /** Rejects once the pool are closed. */
+  async acquire(): Promise<ExclusiveConnection> {
     if (this.#closed) throw ended();
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
-    if (this.#lanes.size < this.#max) return this.#open();
+    if (this.#connections.size < this.#max) return this.#open();
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  giveBack(lane: Lane): void {
-    lane.onClosed = () => undefined;
+  release(connection: ExclusiveConnection): void {
+    connection.onClosed = () => undefined;
     const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(lane);
-    else next.resolve(lane);
+    if (next === undefined) this.#idle.push(connection);
+    else next.resolve(connection);
   }
 
   /**
-   * Instead of `giveBack`, when the connection is in doubt. A lost connection (`gone`) is replaced at once; one that is
+   * Instead of `release`, when the connection is in doubt. A lost connection (`gone`) is replaced at once; one that is
    * still there counts until it is closed. `settled` resolves when the driver has dealt with all that was sent; it may
    * never.
    */
-  giveUp(lane: Lane, gone: boolean, settled: Promise<unknown>): void {
-    lane.onClosed = () => undefined;
-    const leaving = letGo(lane, settled).finally(() => {
+  discard(connection: ExclusiveConnection, gone: boolean, settled: Promise<unknown>): void {
+    connection.onClosed = () => undefined;
+    const leaving = letGo(connection, settled).finally(() => {
       this.#leaving.delete(leaving);
-      if (!gone) this.#replace(lane);
+      if (!gone) this.#replace(connection);
     });
     this.#leaving.add(leaving);
-    if (gone) this.#replace(lane);
+    if (gone) this.#replace(connection);
   }
 
   /** Refuses further users and lets those under way finish for at most `timeout_s`. */
   async close(timeout_s: number): Promise<void> {
     this.#closed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(ended());
-    await Promise.all([...this.#lanes].map((lane) => lane.sql.end({ timeout: timeout_s })));
+    await Promise.all([...this.#connections].map((connection) => connection.sql.end({ timeout: timeout_s })));
     await Promise.all(this.#leaving);
   }
 
-  #open(): Lane {
-    const lane: Lane = { sql: this.#connect(() => lane.onClosed()), onClosed: () => undefined };
-    this.#lanes.add(lane);
-    return lane;
+  #open(): ExclusiveConnection {
+    const connection: ExclusiveConnection = {
+      sql: this.#connect(() => connection.onClosed()),
+      onClosed: () => undefined,
+    };
+    this.#connections.add(connection);
+    return connection;
   }
 
-  #replace(lane: Lane): void {
-    this.#lanes.delete(lane);
+  #replace(connection: ExclusiveConnection): void {
+    this.#connections.delete(connection);
     if (this.#waiting.length > 0) this.#waiting.shift()?.resolve(this.#open());
   }
 }
 
 /** Ends the driver, once it holds nothing: for what it still holds it would connect again, and stay connected. */
-async function letGo({ sql }: Lane, settled: Promise<unknown>): Promise<void> {
+async function letGo({ sql }: ExclusiveConnection, settled: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   const late = sleep(LET_GO_MS, undefined, { signal: timer.signal }).catch(() => undefined);
   await Promise.race([settled, late]);

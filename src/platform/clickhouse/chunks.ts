@@ -1,0 +1,15 @@
+/** Consecutive chunks of `lines`, each of at most `max_chars` with its line ends, or of a single longer line. */
+export function* chunksOf(lines: readonly string[], max_chars: number): Generator<string[]> {
+  let chunk: string[] = [];
+  let chars = 0;
+  for (const line of lines) {
+    if (chunk.length > 0 && chars + line.length + 1 > max_chars) {
+      yield chunk;
+      chunk = [];
+      chars = 0;
+    }
+    chunk.push(line);
+    chars += line.length + 1;
+  }
+  if (chunk.length > 0) yield chunk;
+}
