@@ -262,6 +262,23 @@ create table public.dead_letter_replays (
 );
 grant delete, insert, select, update on public.dead_letter_replays to engagement_service;
 
+create table public.dirty_players (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  entry_id bigint not null generated as identity,
+  reads text[] not null,
+  player_ids uuid[] not null,
+  segment_id uuid,
+  marked_at timestamp with time zone not null,
+  constraint dirty_players_pkey PRIMARY KEY (tenant_id, project_id, entry_id)
+);
+CREATE INDEX dirty_players_in_order ON public.dirty_players USING btree (entry_id);
+-- row-level security of public.dirty_players: enabled, forced
+create policy every_tenant on dirty_players for all to engagement_service using (true);
+create policy own_tenant on dirty_players for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.dirty_players to engagement_api;
+grant delete, insert, select, update on public.dirty_players to engagement_service;
+
 create table public.event_corrections (
   tenant_id uuid not null,
   correction_id bigint not null generated as identity,
@@ -411,7 +428,7 @@ create table public.message_sends (
   send_id uuid not null,
   campaign_id uuid,
   journey_run_id uuid,
-  occasion text not null default ''::text,
+  dedup_key text not null default ''::text,
   player_id uuid not null,
   channel text not null,
   template_id uuid,
@@ -424,7 +441,7 @@ create table public.message_sends (
   context jsonb,
   attempts smallint not null default 0,
   retry_at timestamp with time zone,
-  messenger_id uuid,
+  lease_id uuid,
   counted_at timestamp with time zone,
   enqueued_at timestamp with time zone not null,
   sent_at timestamp with time zone,
@@ -440,9 +457,9 @@ create table public.message_sends (
 CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
 CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
 CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btree (tenant_id, provider_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
-CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, occasion, tenant_id, project_id);
+CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, dedup_key, tenant_id, project_id);
 CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
-CREATE INDEX message_sends_sending ON public.message_sends USING btree (messenger_id) WHERE (status = 'sending'::text);
+CREATE INDEX message_sends_sending ON public.message_sends USING btree (lease_id) WHERE (status = 'sending'::text);
 -- row-level security of public.message_sends: enabled, forced
 create policy every_tenant on message_sends for all to engagement_service using (true);
 create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -477,17 +494,17 @@ create policy own_tenant on messaging_providers for all to engagement_api using 
 grant delete, insert, select, update on public.messaging_providers to engagement_api;
 grant delete, insert, select, update on public.messaging_providers to engagement_service;
 
-create table public.messengers (
-  messenger_id uuid not null,
-  alive_until timestamp with time zone not null,
-  constraint messengers_pkey PRIMARY KEY (messenger_id)
+create table public.messenger_leases (
+  lease_id uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint messenger_leases_pkey PRIMARY KEY (lease_id)
 );
-grant delete, insert, select, update on public.messengers to engagement_service;
+grant delete, insert, select, update on public.messenger_leases to engagement_service;
 
 create table public.mirror_positions (
   name text not null,
   changed_xid xid8 not null,
-  player_id uuid not null,
+  row_id uuid not null,
   constraint mirror_positions_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.mirror_positions to engagement_service;
@@ -513,13 +530,13 @@ create table public.player_merges (
   into_player_id uuid not null,
   merged_at timestamp with time zone not null,
   aliased_at timestamp with time zone,
-  squashed_at timestamp with time zone,
+  rewritten_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
   constraint player_merges_pkey PRIMARY KEY (tenant_id, project_id, player_id)
 );
 CREATE INDEX player_merges_by_change ON public.player_merges USING btree (changed_xid, player_id);
 CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (tenant_id, project_id, into_player_id);
-CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (squashed_at IS NULL);
+CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (rewritten_at IS NULL);
 -- row-level security of public.player_merges: enabled, forced
 create policy every_tenant on player_merges for all to engagement_service using (true);
 create policy own_tenant on player_merges for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -577,7 +594,7 @@ create table public.players (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
-  is_introduced boolean not null default false,
+  is_known_to_segments boolean not null default false,
   cooldown_until timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
   constraint players_pkey PRIMARY KEY (tenant_id, project_id, player_id),
@@ -588,7 +605,7 @@ CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (tenant
 CREATE INDEX players_by_phone ON public.players USING btree (tenant_id, project_id, phone) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (tenant_id, project_id, telegram_id) WHERE (telegram_id IS NOT NULL);
-CREATE INDEX players_not_to_be_written_to ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
+CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);
 create policy own_tenant on players for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -682,23 +699,6 @@ create policy every_tenant on segment_sweeps for all to engagement_service using
 create policy own_tenant on segment_sweeps for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.segment_sweeps to engagement_api;
 grant delete, insert, select, update on public.segment_sweeps to engagement_service;
-
-create table public.segment_touches (
-  tenant_id uuid not null,
-  project_id uuid not null,
-  touch_id bigint not null generated as identity,
-  reads text[] not null,
-  player_ids uuid[] not null,
-  segment_id uuid,
-  touched_at timestamp with time zone not null,
-  constraint segment_touches_pkey PRIMARY KEY (tenant_id, project_id, touch_id)
-);
-CREATE INDEX segment_touches_in_order ON public.segment_touches USING btree (touch_id);
--- row-level security of public.segment_touches: enabled, forced
-create policy every_tenant on segment_touches for all to engagement_service using (true);
-create policy own_tenant on segment_touches for all to engagement_api using ((tenant_id = current_tenant_id()));
-grant delete, insert, select, update on public.segment_touches to engagement_api;
-grant delete, insert, select, update on public.segment_touches to engagement_service;
 
 create table public.segments (
   tenant_id uuid not null,

@@ -6,7 +6,7 @@ import {
   readSinkPositions,
   type SinkPosition,
 } from '../../src/analytics/sink-queries.ts';
-import { touchByEvents } from '../../src/segments/touch.ts';
+import { markDirtyByEvents } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 /** A block is a batch, which the log bounds in bytes as well. */
@@ -75,7 +75,7 @@ async function insertBlock(
 ): Promise<void> {
   const lines = records.map((record) => record.value);
   await platform.clickhouse.insertLines('events', lines, `${topic}:${partition}:${from}-${to}`);
-  // Before the block counts as done: a crash repeats it, and the touches with it.
-  await touchByEvents(platform.postgres.service, lines, new Date(platform.clock.now_ms()));
+  // Before the block counts as done: a crash repeats it, and the marks with it.
+  await markDirtyByEvents(platform.postgres.service, lines, new Date(platform.clock.now_ms()));
   platform.metrics.rowsSunk.inc(lines.length);
 }

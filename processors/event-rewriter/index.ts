@@ -1,13 +1,13 @@
-import { waitUntilSunk } from '../../src/analytics/caught-up.ts';
+import { waitUntilInClickHouse } from '../../src/analytics/caught-up.ts';
 import {
   deleteCorrections,
   markMerges,
   readCorrections,
   readEventLines,
-  readUnaliased,
-  readUnsquashed,
+  readMergesToAlias,
+  readMergesToRewrite,
   repointEvents,
-  tryBeTheRewriter,
+  tryLockAsRewriter,
   writeAliases,
   type Correction,
   type EventLine,
@@ -15,15 +15,15 @@ import {
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
-import { touchEach } from '../../src/segments/touch.ts';
+import { markDirty } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_ALIASES = 5_000;
 /** They are named in the query, and that in an address of bounded length. */
 const MAX_CORRECTIONS = 1_000;
-const MAX_SQUASHED = 1_000;
+const MAX_REWRITTEN = 1_000;
 /** Rewriting costs by the batch: merges wait this long for others, unless a batch is full. */
-const SQUASH_AFTER_MS = 30_000;
+const REWRITE_AFTER_MS = 30_000;
 const CATCH_UP_MS = 60_000;
 
 /**
@@ -34,22 +34,22 @@ const CATCH_UP_MS = 60_000;
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
   return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>
-    rewriteOnce(platform, SQUASH_AFTER_MS, stop),
+    rewriteOnce(platform, REWRITE_AFTER_MS, stop),
   );
 }
 
 /**
- * Does one batch of each kind; false when there was nothing to do. `squash_after_ms`: how long merges wait for others.
+ * Does one batch of each kind; false when there was nothing to do. `rewrite_after_ms`: how long merges wait for others.
  * Rejects when something failed, and when `stop` ends a wait: fold and sink may have ended before. Corrections are made
  * also where merges cannot be aliased.
  */
 export async function rewriteOnce(
   platform: Platform,
-  squash_after_ms = SQUASH_AFTER_MS,
+  rewrite_after_ms = REWRITE_AFTER_MS,
   stop?: AbortSignal,
 ): Promise<boolean> {
   return platform.postgres.service.begin(async (tx) => {
-    if (!(await tryBeTheRewriter(tx))) return false;
+    if (!(await tryLockAsRewriter(tx))) return false;
     let failure: unknown;
     const aliased = await aliasMerges(platform).catch((error: unknown) => {
       failure = error;
@@ -61,18 +61,18 @@ export async function rewriteOnce(
       // There may be more to correct, which is not to wait as after a failure.
       platform.logger.warn({ err: failure }, 'merged players cannot be aliased');
     }
-    const squashed = await squashMerges(platform, squash_after_ms, stop);
-    return aliased || corrected || squashed;
+    const rewritten = await rewriteMerges(platform, rewrite_after_ms, stop);
+    return aliased || corrected || rewritten;
   });
 }
 
 /** From now on queries over many players take the old id for the survivor's. */
 async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
-  const merges = await readUnaliased(postgres.service, MAX_ALIASES);
+  const merges = await readMergesToAlias(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
   await writeAliases(postgres.service, clickhouse, merges, 0);
   // From now on the survivor has the other's events: its segments look at it, before the merges count as done.
-  await touchEach(
+  await markDirty(
     postgres.service,
     merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING })),
     new Date(clock.now_ms()),
@@ -85,9 +85,9 @@ async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | und
   const corrections = await readCorrections(tx, MAX_CORRECTIONS);
   if (corrections.length === 0) return false;
   // The rows to correct must be there: the fold may have written them to Postgres a moment ago.
-  await waitUntilSunk(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
+  await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const rows = await writeCorrections(platform, corrections);
-  await touchEach(
+  await markDirty(
     platform.postgres.service,
     rows.map((row) => ({ ...row, reads: readOfEvent(row.event) })),
     new Date(platform.clock.now_ms()),
@@ -132,20 +132,20 @@ async function writeCorrections(
 }
 
 /** Rewrites the rows of merged players, and forgets the aliases that resolved them. */
-async function squashMerges(
+async function rewriteMerges(
   platform: Platform,
-  squash_after_ms: number,
+  rewrite_after_ms: number,
   stop: AbortSignal | undefined,
 ): Promise<boolean> {
   const { postgres, clickhouse, clock } = platform;
-  const merges = await readUnsquashed(postgres.service, MAX_SQUASHED);
+  const merges = await readMergesToRewrite(postgres.service, MAX_REWRITTEN);
   const [oldest] = merges;
   if (oldest === undefined) return false;
-  if (merges.length < MAX_SQUASHED && oldest.waiting_ms < squash_after_ms) return false;
+  if (merges.length < MAX_REWRITTEN && oldest.waiting_ms < rewrite_after_ms) return false;
   // What the fold resolved to the old ids before they were merged must have arrived.
-  await waitUntilSunk(platform, clock.now_ms() + CATCH_UP_MS, stop);
+  await waitUntilInClickHouse(platform, clock.now_ms() + CATCH_UP_MS, stop);
   await repointEvents(clickhouse, merges);
   await writeAliases(postgres.service, clickhouse, merges, 1);
-  await markMerges(postgres.service, merges, 'squashed_at');
+  await markMerges(postgres.service, merges, 'rewritten_at');
   return true;
 }

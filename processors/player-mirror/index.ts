@@ -1,5 +1,5 @@
 import {
-  markIntroduced,
+  markKnownToSegments,
   moveMirrorPosition,
   PLAYERS_MIRROR,
   readChangedPlayers,
@@ -8,7 +8,7 @@ import {
 } from '../../src/analytics/mirror-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
-import { touchByPlayers } from '../../src/segments/touch.ts';
+import { markDirtyByRows } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_BLOCK = 20_000;
@@ -32,24 +32,24 @@ export async function mirrorBlock(platform: Platform): Promise<number> {
   const changed = await readChangedPlayers(service, position, MAX_BLOCK);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const token = `${PLAYERS_MIRROR}:${position.changed_xid}:${position.player_id}:${last.changed_xid}:${last.player_id}:${changed.length}`;
+  const token = `${PLAYERS_MIRROR}:${position.changed_xid}:${position.row_id}:${last.changed_xid}:${last.player_id}:${changed.length}`;
   await platform.clickhouse.insertLines(
     'players',
     changed.map((row) => row.line),
     token,
   );
-  const { changed_xid, player_id } = last;
+  const { changed_xid, player_id: row_id } = last;
   await service.begin(async (tx) => {
-    await introduce(tx, changed, new Date(platform.clock.now_ms()));
-    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, { changed_xid, player_id });
+    await markChanged(tx, changed, new Date(platform.clock.now_ms()));
+    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, { changed_xid, row_id });
   });
   platform.metrics.rowsMirrored.inc(changed.length);
   return changed.length;
 }
 
 /** Has realtime segments look at the players; those they hear of for the first time in every respect. */
-async function introduce(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
-  const followed = await touchByPlayers(tx, changed, now);
-  const fresh = changed.filter((player) => player.came_or_went && followed.has(player.project_id));
-  if (fresh.length > 0) await markIntroduced(tx, fresh);
+async function markChanged(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
+  const realtime = await markDirtyByRows(tx, changed, now);
+  const fresh = changed.filter((player) => player.is_new_or_removed && realtime.has(player.project_id));
+  if (fresh.length > 0) await markKnownToSegments(tx, fresh);
 }

@@ -1,7 +1,11 @@
-import { passOverTouches } from '../../src/segments/pass.ts';
+import { evaluateDirtyPlayers } from '../../src/segments/evaluate-dirty.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
-import { tellChanges } from '../../src/segments/tell-changes.ts';
-import { oldestTouchMs, selectTouchedProjects, TOUCHES_CHANNEL } from '../../src/segments/touch-queries.ts';
+import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
+import {
+  oldestDirtyMs,
+  selectDirtyProjects,
+  DIRTY_PLAYERS_CHANNEL,
+} from '../../src/segments/dirty-player-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -15,9 +19,9 @@ export interface SegmentRefresh {
 }
 
 /**
- * segment-refresh: touched players → memberships of realtime segments; changed memberships → ClickHouse and the log;
- * passing windows → touched players. Each is a transaction of its own and is found again after a crash. Several may
- * run: each project is worked on by one at a time. What has changed is told beside the passes, which need not wait.
+ * segment-refresh: dirty players → memberships of realtime segments; changed memberships → ClickHouse and the log;
+ * passing windows → dirty players. Each is a transaction of its own and is found again after a crash. Several may
+ * run: each project is worked on by one at a time. Changes are published beside the evaluations, which need not wait.
  */
 export async function startSegmentRefresh(
   platform: Platform,
@@ -28,7 +32,7 @@ export async function startSegmentRefresh(
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const loops: PollLoop[] = [];
   const wake = () => loops.forEach((loop) => loop.wake());
-  await notifications.on(TOUCHES_CHANNEL, wake, wake);
+  await notifications.on(DIRTY_PLAYERS_CHANNEL, wake, wake);
   let next_sweep_ms = 0;
   loops.push(
     startPolling({ name: 'segment-refresh', ...pauses }, async () => {
@@ -36,9 +40,9 @@ export async function startSegmentRefresh(
         await sweepWindows(platform, SWEEP_EVERY_MS);
         next_sweep_ms = clock.now_ms() + SWEEP_EVERY_MS;
       }
-      return passOnce(platform);
+      return evaluateOnce(platform);
     }),
-    startPolling({ name: 'telling changes of segments', ...pauses }, () => tellChanges(platform)),
+    startPolling({ name: 'segment-changes publisher', ...pauses }, () => publishMembershipChanges(platform)),
   );
   return {
     async close() {
@@ -48,17 +52,17 @@ export async function startSegmentRefresh(
 }
 
 /**
- * Looks once at the touched players of each project; whether there may be more to do. A project that fails stops no
+ * Evaluates once the dirty players of each project; whether there may be more to do. A project that fails stops no
  * other; then this rejects after the last one, so that it comes again after a pause.
  */
-export async function passOnce(platform: Platform): Promise<boolean> {
+export async function evaluateOnce(platform: Platform): Promise<boolean> {
   const { postgres, clock, metrics } = platform;
   let passed = false;
   let failure: unknown;
-  for (const project of await selectTouchedProjects(postgres.service)) {
-    const done = metrics.segmentPassSeconds.startTimer();
+  for (const project of await selectDirtyProjects(postgres.service)) {
+    const done = metrics.segmentEvaluationSeconds.startTimer();
     try {
-      if (await passOverTouches(platform, project)) {
+      if (await evaluateDirtyPlayers(platform, project)) {
         passed = true;
         done();
       }
@@ -66,8 +70,8 @@ export async function passOnce(platform: Platform): Promise<boolean> {
       failure ??= error;
     }
   }
-  const oldest_ms = await oldestTouchMs(postgres.service);
-  metrics.segmentTouchAge.set(oldest_ms === undefined ? 0 : Math.max(clock.now_ms() - oldest_ms, 0) / 1_000);
+  const oldest_ms = await oldestDirtyMs(postgres.service);
+  metrics.segmentDirtyAge.set(oldest_ms === undefined ? 0 : Math.max(clock.now_ms() - oldest_ms, 0) / 1_000);
   if (failure !== undefined) throw failure;
   return passed;
 }

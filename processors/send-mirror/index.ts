@@ -5,7 +5,7 @@ import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts'
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { MESSAGES } from '../../src/segments/dependencies.ts';
-import { touchEach } from '../../src/segments/touch.ts';
+import { markDirty } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_BLOCK = 10_000;
@@ -31,22 +31,22 @@ export async function mirrorSends(platform: Platform): Promise<number> {
   const changed = await readChangedSends(service, position, MAX_BLOCK, now_ms);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const next = { changed_xid: last.changed_xid, player_id: last.send_id };
+  const next = { changed_xid: last.changed_xid, row_id: last.send_id };
   const token = [SENDS_MIRROR, ...Object.values(position), ...Object.values(next), changed.length].join(':');
-  const told = changed.filter(({ is_waiting }) => !is_waiting);
-  const lines = told.map(({ line }) => line);
+  const settled = changed.filter(({ is_pending }) => !is_pending);
+  const lines = settled.map(({ line }) => line);
   if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, token);
-  await tellEvents(platform, told);
+  await appendFeedbackEvents(platform, settled);
   await service.begin(async (tx) => {
-    const touched = told.map((send) => ({ ...send, reads: MESSAGES }));
-    if (touched.length > 0) await touchEach(tx, touched, new Date(now_ms));
+    const dirty = settled.map((send) => ({ ...send, reads: MESSAGES }));
+    if (dirty.length > 0) await markDirty(tx, dirty, new Date(now_ms));
     await moveMirrorPosition(tx, SENDS_MIRROR, position, next);
   });
   return changed.length;
 }
 
-async function tellEvents({ eventLog }: Platform, told: readonly ChangedSend[]): Promise<void> {
-  const records = told
+async function appendFeedbackEvents({ eventLog }: Platform, settled: readonly ChangedSend[]): Promise<void> {
+  const records = settled
     .flatMap((send) => feedbackEventsOf(send))
     .map((event) => ({
       key: playerKey(event.project_id, event.player_id),

@@ -22,7 +22,7 @@ type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
-  await waitUntilSunk(engines, deadline_ms);
+  await waitUntilInClickHouse(engines, deadline_ms);
   const { service } = engines.postgres;
   await poll(engines, { deadline_ms }, async () =>
     (await pendingWork(service)).rate_changes > 0n ? 'fx-restater has rate changes to apply' : undefined,
@@ -53,7 +53,7 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
  * Resolves when every event that was on the log when it was called is folded and in ClickHouse. Rejects with
  * {@link NotCaughtUp} at the deadline, and once `stop` is aborted.
  */
-export async function waitUntilSunk(
+export async function waitUntilInClickHouse(
   engines: Engines,
   deadline_ms: number,
   stop?: AbortSignal,

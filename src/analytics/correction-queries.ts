@@ -2,13 +2,13 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 
-/** Takes the place of the only rewriter until the transaction ends, waiting for whoever has it. */
-export async function beTheRewriter(tx: Tx): Promise<void> {
+/** Locks out every other rewriter until the transaction ends; waits for the one that holds the lock. */
+export async function lockAsRewriter(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtext('event-rewriter'))`;
 }
 
-/** Takes the place of the only rewriter until the transaction ends; false when another one has it. */
-export async function tryBeTheRewriter(tx: Tx): Promise<boolean> {
+/** Locks out every other rewriter until the transaction ends; false when another one holds the lock. */
+export async function tryLockAsRewriter(tx: Tx): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(hashtext('event-rewriter')) as locked`;
   return row?.locked ?? false;
@@ -23,20 +23,23 @@ export interface Merge {
 }
 
 /** Merges that ClickHouse does not resolve yet. */
-export async function readUnaliased(sql: Tx, limit: number): Promise<Merge[]> {
+export async function readMergesToAlias(sql: Tx, limit: number): Promise<Merge[]> {
   return sql<Merge[]>`
     select tenant_id, project_id, player_id, into_player_id from player_merges
-    where squashed_at is null and aliased_at is null
+    where rewritten_at is null and aliased_at is null
     order by merged_at limit ${limit}`;
 }
 
 /** Merges that ClickHouse resolves, with rows that still carry the old id; oldest first. */
-export async function readUnsquashed(sql: Tx, limit: number): Promise<(Merge & { waiting_ms: number })[]> {
+export async function readMergesToRewrite(
+  sql: Tx,
+  limit: number,
+): Promise<(Merge & { waiting_ms: number })[]> {
   return sql<(Merge & { waiting_ms: number })[]>`
     select tenant_id, project_id, player_id, into_player_id,
       (extract(epoch from now() - aliased_at) * 1000)::float8 as waiting_ms
     from player_merges
-    where squashed_at is null and aliased_at is not null
+    where rewritten_at is null and aliased_at is not null
     order by merged_at limit ${limit}`;
 }
 
@@ -44,7 +47,7 @@ export async function readUnsquashed(sql: Tx, limit: number): Promise<(Merge & {
 export async function markMerges(
   sql: Tx,
   merges: readonly Merge[],
-  column: 'aliased_at' | 'squashed_at',
+  column: 'aliased_at' | 'rewritten_at',
 ): Promise<void> {
   await sql`
     update player_merges m set ${sql(column)} = now()
@@ -104,7 +107,7 @@ export async function pendingWork(
   const [row] = await sql<{ rate_changes: bigint; corrections: bigint; merges: bigint }[]>`
     select (select count(*) from fx_rate_changes) as rate_changes,
       (select count(*) from event_corrections where correction_id <= ${until_correction}) as corrections,
-      (select count(*) from player_merges where squashed_at is null and aliased_at is null) as merges`;
+      (select count(*) from player_merges where rewritten_at is null and aliased_at is null) as merges`;
   return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
 }
 

@@ -7,17 +7,18 @@ export const PLAYERS_MIRROR = 'players';
 /** Everything up to and including this pair is in ClickHouse. */
 export interface MirrorPosition {
   changed_xid: string;
-  player_id: string;
+  /** Of a player, or of a send. */
+  row_id: string;
 }
 
 export const MIRROR_START: MirrorPosition = {
   changed_xid: '0',
-  player_id: '00000000-0000-0000-0000-000000000000',
+  row_id: '00000000-0000-0000-0000-000000000000',
 };
 
 export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorPosition> {
   const [row] = await sql<MirrorPosition[]>`
-    select changed_xid::text, player_id from mirror_positions where name = ${name}`;
+    select changed_xid::text, row_id from mirror_positions where name = ${name}`;
   return row ?? MIRROR_START;
 }
 
@@ -29,20 +30,22 @@ export async function moveMirrorPosition(
   next: MirrorPosition,
 ): Promise<boolean> {
   const moved = await sql`
-    insert into mirror_positions as m (name, changed_xid, player_id)
-    values (${name}, ${next.changed_xid}::text::xid8, ${next.player_id})
-    on conflict (name) do update set changed_xid = excluded.changed_xid, player_id = excluded.player_id
-      where m.changed_xid = ${read.changed_xid}::text::xid8 and m.player_id = ${read.player_id}`;
+    insert into mirror_positions as m (name, changed_xid, row_id)
+    values (${name}, ${next.changed_xid}::text::xid8, ${next.row_id})
+    on conflict (name) do update set changed_xid = excluded.changed_xid, row_id = excluded.row_id
+      where m.changed_xid = ${read.changed_xid}::text::xid8 and m.row_id = ${read.row_id}`;
   return moved.count === 1;
 }
 
 /** A player as a JSONEachRow line of ClickHouse's `players`, with its position in the order of changes. */
-export interface ChangedPlayer extends MirrorPosition {
+export interface ChangedPlayer {
+  changed_xid: string;
   tenant_id: string;
   project_id: string;
+  player_id: string;
   line: string;
   /** Segments may read more than its fields: it is new, deleted or merged away. */
-  came_or_went: boolean;
+  is_new_or_removed: boolean;
 }
 
 /**
@@ -54,11 +57,11 @@ export async function readChangedPlayers(
   position: MirrorPosition,
   limit: number,
 ): Promise<ChangedPlayer[]> {
-  const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.player_id})`;
+  const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.row_id})`;
   return sql<ChangedPlayer[]>`
-    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.came_or_went, u.line from (
+    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.is_new_or_removed, u.line from (
     (select t.changed_xid, t.tenant_id, t.project_id, t.player_id,
-      not p.is_introduced or p.deleted_at is not null as came_or_went, json_build_object(
+      not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed, json_build_object(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
       'external_id', p.external_id, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id,
       'status', p.status, 'timezone', p.timezone, 'default_currency_code', p.default_currency_code,
@@ -77,7 +80,7 @@ export async function readChangedPlayers(
     order by t.changed_xid, t.player_id
     limit ${limit})
     union all
-    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as came_or_went,
+    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as is_new_or_removed,
       json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
       'player_id', m.player_id, 'is_deleted', 1, 'revision', m.changed_xid::text::numeric)::text as line
     from player_merges m
@@ -99,7 +102,7 @@ export async function newestChange(tx: Tx): Promise<string> {
 
 /** Whether a player changed up to `until_xid` lies behind the mirror's position. */
 export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid: string): Promise<boolean> {
-  const behind = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+  const behind = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
       and changed_xid <= ${until_xid}::text::xid8`;
   const [row] = await tx<{ behind: boolean }[]>`
     select exists (select from player_totals where ${behind})
@@ -107,13 +110,13 @@ export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid
   return row?.behind ?? false;
 }
 
-/** Segments have been told of these players: from now on only of what changes. */
-export async function markIntroduced(tx: Tx, players: readonly ChangedPlayer[]): Promise<void> {
+/** These players were marked dirty for every segment: from now on only for what changes. */
+export async function markKnownToSegments(tx: Tx, players: readonly ChangedPlayer[]): Promise<void> {
   await tx`
-    update players p set is_introduced = true
+    update players p set is_known_to_segments = true
     from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
       ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
       ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
     where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
-      and not p.is_introduced`;
+      and not p.is_known_to_segments`;
 }

@@ -2,11 +2,11 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 
-/** Names the position of send-mirror; what a position calls `player_id` is the id of a send there. */
+/** Names the position of send-mirror. */
 export const SENDS_MIRROR = 'message_sends';
 
-/** What events tell of a send row, with the time of each stage it has been through, in milliseconds. */
-export interface ToldSend {
+/** What feedback events report of a send row, with the time of each stage it has been through, in milliseconds. */
+export interface SendFeedback {
   tenant_id: string;
   project_id: string;
   player_id: string;
@@ -22,11 +22,11 @@ export interface ToldSend {
 }
 
 /** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its position in the order of changes. */
-export interface ChangedSend extends ToldSend {
+export interface ChangedSend extends SendFeedback {
   changed_xid: string;
   line: string;
-  /** Nothing has become of it yet. */
-  is_waiting: boolean;
+  /** Still queued or being sent: nothing to publish yet. */
+  is_pending: boolean;
 }
 
 /** Sends changed after `position`, in commit-safe order: only by transactions older than every running one. */
@@ -38,7 +38,7 @@ export async function readChangedSends(
 ): Promise<ChangedSend[]> {
   return sql<ChangedSend[]>`
     select changed_xid::text, tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel,
-      status in ('queued', 'sending') as is_waiting,
+      status in ('queued', 'sending') as is_pending,
       epoch_ms(sent_at) as sent_ms, epoch_ms(opened_at) as opened_ms, epoch_ms(clicked_at) as clicked_ms,
       epoch_ms(bounced_at) as bounced_ms,
       json_build_object(
@@ -49,7 +49,7 @@ export async function readChangedSends(
         'bounced_at', epoch_ms(bounced_at),
         'mirrored_at', ${now_ms}::text::bigint, 'revision', changed_xid::text::numeric)::text as line
     from message_sends
-    where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+    where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
       and changed_xid < pg_snapshot_xmin(pg_current_snapshot())
     order by changed_xid, send_id
     limit ${limit}`;
@@ -70,7 +70,7 @@ export async function isSendMirrorBehind(
 ): Promise<boolean> {
   const [row] = await tx<{ behind: boolean }[]>`
     select exists (select from message_sends
-      where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.player_id}::uuid)
+      where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
         and changed_xid <= ${until_xid}::text::xid8) as behind`;
   return row?.behind ?? false;
 }

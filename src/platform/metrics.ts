@@ -71,7 +71,7 @@ export function createMetrics() {
     }),
     segmentChanges: new Counter({
       name: 'segment_changes_total',
-      help: 'Players that entered or left segments, as told to ClickHouse and the log',
+      help: 'Players that entered or left segments, as published to ClickHouse and the log',
       labelNames: ['change'],
       registers,
     }),
@@ -87,15 +87,15 @@ export function createMetrics() {
       help: 'How late the latest of the scheduled segments was that were ordered last',
       registers,
     }),
-    segmentPassSeconds: new Histogram({
-      name: 'segment_pass_seconds',
-      help: 'Time per look at touched players in their realtime segments',
+    segmentEvaluationSeconds: new Histogram({
+      name: 'segment_evaluation_seconds',
+      help: 'Time per evaluation of dirty players in their realtime segments',
       buckets: [0.02, 0.05, 0.1, 0.25, 1, 5],
       registers,
     }),
-    segmentTouchAge: new Gauge({
-      name: 'segment_touch_age_seconds',
-      help: 'Age of the oldest touched player that realtime segments have not looked at again',
+    segmentDirtyAge: new Gauge({
+      name: 'segment_dirty_age_seconds',
+      help: 'Age of the oldest dirty player that was not evaluated again yet',
       registers,
     }),
     rowsMirrored: new Counter({

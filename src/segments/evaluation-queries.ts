@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { isDateColumn, MESSAGES, type PassingWindow } from './dependencies.ts';
-import type { MembershipWord } from './membership-queries.ts';
+import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { ATTRIBUTE_PREFIX } from './language/fields.ts';
@@ -147,7 +147,10 @@ export async function explainPlayer(
 }
 
 /** Tells ClickHouse who entered and left. Repeatable: later changes have higher revisions. */
-export async function copyChanges(clickhouse: ClickHouse, changes: readonly MembershipWord[]): Promise<void> {
+export async function copyChanges(
+  clickhouse: ClickHouse,
+  changes: readonly PendingMembershipChange[],
+): Promise<void> {
   const [first, last] = [changes[0], changes.at(-1)];
   if (first === undefined || last === undefined) return;
   const lines = changes.flatMap(({ tenant_id, project_id, segment_id, change_id, has_entered, player_ids }) =>

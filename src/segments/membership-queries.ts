@@ -56,13 +56,13 @@ export async function selectLive(
   return new Set(rows.map(({ segment_id }) => segment_id));
 }
 
-/** Lets one at a time look at single players of the project; false when another one does and `wait` is not asked for. */
-export async function lockProjectPasses(
+/** Lets one evaluation of single players of the project run at a time; false when another one runs and `wait` is false. */
+export async function lockProjectEvaluation(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   wait: boolean,
 ): Promise<boolean> {
-  const key = `segment passes ${tenant_id} ${project_id}`;
+  const key = `segment evaluation ${tenant_id} ${project_id}`;
   if (wait) {
     await tx`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`;
     return true;
@@ -89,13 +89,13 @@ export async function selectMemberships(
 }
 
 /** How many entered and left. */
-export interface MembershipChange {
+export interface MembershipCounts {
   added: number;
   removed: number;
 }
 
 /**
- * Has players enter and leave segments, counts them, and leaves word of it. Who is in already, out already, deleted or
+ * Has players enter and leave segments, counts them, and adds the change to the outbox `segment_changes`. Who is in already, out already, deleted or
  * unknown changes nothing. The caller has locked the segments.
  */
 export async function changeMemberships(
@@ -104,7 +104,7 @@ export async function changeMemberships(
   entering: readonly Membership[],
   leaving: readonly Membership[],
   now: Date,
-): Promise<MembershipChange> {
+): Promise<MembershipCounts> {
   if (entering.length + leaving.length === 0) return { added: 0, removed: 0 };
   const rows = (list: readonly Membership[]) => tx`unnest(
     ${plainArray(list.map(({ segment_id }) => segment_id))}::text::uuid[],
@@ -113,7 +113,7 @@ export async function changeMemberships(
 }
 
 /** The same for one segment, of the rows staged by {@link openStage}. */
-export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date): Promise<MembershipChange> {
+export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date): Promise<MembershipCounts> {
   const rows = (has_entered: boolean) =>
     tx`(select ${ref.segment_id}::uuid as segment_id, player_id from segment_stage where has_entered = ${has_entered}) as r`;
   return applyChange(tx, ref, rows(true), rows(false), now);
@@ -125,8 +125,8 @@ async function applyChange(
   entering: PendingQuery<Row[]>,
   leaving: PendingQuery<Row[]>,
   now: Date,
-): Promise<MembershipChange> {
-  const word = (has_entered: boolean, of: 'added' | 'removed') => tx`
+): Promise<MembershipCounts> {
+  const outboxRows = (has_entered: boolean, of: 'added' | 'removed') => tx`
     select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, ${has_entered}::boolean, array_agg(player_id), ${now}::timestamptz
     from (select segment_id, player_id, (row_number() over (partition by segment_id) - 1) / ${CHANGE_CHUNK} as chunk
       from ${tx(of)}) numbered
@@ -145,9 +145,9 @@ async function applyChange(
       where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = r.segment_id
         and m.player_id = r.player_id
       returning m.segment_id, m.player_id
-    ), told as (
+    ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
-      ${word(true, 'added')} union all ${word(false, 'removed')}
+      ${outboxRows(true, 'added')} union all ${outboxRows(false, 'removed')}
     ), counted as (
       update segments s set estimated_size = s.estimated_size + c.change, last_computed_at = ${now}
       from (select segment_id, sum(step) as change
@@ -180,7 +180,7 @@ async function leaveEverySegment(
       delete from segment_members
       where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
       returning segment_id
-    ), told as (
+    ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
       select ${tenant_id}, ${project_id}, segment_id, false, array[${player_id}::uuid], ${now} from removed
     )
@@ -189,7 +189,7 @@ async function leaveEverySegment(
     where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id`;
 }
 
-/** Removes up to `limit` members of a deleted segment without a word; returns how many. */
+/** Removes up to `limit` members of a deleted segment without publishing it; returns how many. */
 export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Promise<number> {
   const { count } = await tx`
     delete from segment_members m
@@ -224,7 +224,7 @@ async function moveMemberships(
       select ${tenant_id}, ${project_id}, segment_id, ${into_player_id}, entered_at from removed
       on conflict do nothing
       returning segment_id
-    ), told as (
+    ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
       select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, false, array[${player_id}::uuid], ${now}::timestamptz
       from removed
@@ -245,33 +245,36 @@ export function sampleMembers(tx: Tx, ref: SegmentRef, limit: number): PendingQu
     order by random() limit ${limit}`;
 }
 
-/** Players that entered or left a segment, in a row that is to be told. */
-export interface MembershipWord extends SegmentRef {
+/** A row of the outbox: players that entered or left a segment. */
+export interface PendingMembershipChange extends SegmentRef {
   change_id: bigint;
   has_entered: boolean;
   player_ids: string[];
   changed_ms: bigint;
 }
 
-/** What is to be told, in order: of all projects, or of one after a change. */
+/** The oldest rows of the outbox, in order: of all projects, or of one after a change. */
 export async function readChanges(
   sql: Tx,
   limit: number,
   part?: { of: ProjectRef; after: bigint },
-): Promise<MembershipWord[]> {
+): Promise<PendingMembershipChange[]> {
   const which =
     part === undefined
       ? sql``
       : sql`where tenant_id = ${part.of.tenant_id} and project_id = ${part.of.project_id}
           and change_id > ${part.after}`;
-  return sql<MembershipWord[]>`
+  return sql<PendingMembershipChange[]>`
     select tenant_id, project_id, segment_id, change_id, has_entered, player_ids::text[] as player_ids,
       epoch_ms(changed_at) as changed_ms
     from segment_changes ${which} order by change_id limit ${limit}`;
 }
 
 /** The segments of these changes that are deleted. */
-export async function selectDeleted(sql: Tx, changes: readonly MembershipWord[]): Promise<SegmentRef[]> {
+export async function selectDeleted(
+  sql: Tx,
+  changes: readonly PendingMembershipChange[],
+): Promise<SegmentRef[]> {
   return sql<SegmentRef[]>`
     select distinct s.tenant_id, s.project_id, s.segment_id
     from unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],
@@ -283,8 +286,8 @@ export async function selectDeleted(sql: Tx, changes: readonly MembershipWord[])
         and s.deleted_at is not null offset 0) s`;
 }
 
-/** What was told is forgotten. */
-export async function deleteChanges(sql: Tx, changes: readonly MembershipWord[]): Promise<void> {
+/** Removes rows of the outbox that were published. */
+export async function deleteChanges(sql: Tx, changes: readonly PendingMembershipChange[]): Promise<void> {
   await sql`
     delete from segment_changes c
     using unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],

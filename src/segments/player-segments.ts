@@ -2,10 +2,10 @@ import { requirePlayer } from '../players/profile/read.ts';
 import type { PlayerRef } from '../players/player-ref.ts';
 import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
-import { lockProjectPasses, selectLive, shareMemberships } from './membership-queries.ts';
-import { candidateOf, evaluate, type PassDeps, type Verdict } from './pass.ts';
+import { lockProjectEvaluation, selectLive, shareMemberships } from './membership-queries.ts';
+import { candidateOf, evaluate, type EvaluationDeps, type Verdict } from './evaluate-dirty.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { selectFollowedSegments } from './touch-queries.ts';
+import { selectSegmentsToEvaluate } from './dirty-player-queries.ts';
 
 /** What the segments of a project say of one player (spec part 4). */
 export interface PlayerRefresh {
@@ -21,7 +21,7 @@ export interface PlayerRefresh {
  * Evaluates every segment of the project for one player, also those that are refreshed by hand, each after those that it
  * refers to, and writes what changed. It waits for refreshes under way. Rejects with PLAYER_NOT_FOUND.
  */
-export async function refreshPlayerSegments(deps: PassDeps, ref: PlayerRef): Promise<PlayerRefresh> {
+export async function refreshPlayerSegments(deps: EvaluationDeps, ref: PlayerRef): Promise<PlayerRefresh> {
   const started_ms = performance.now();
   const { player_id, event_player_ids } = await requirePlayer(deps.postgres, ref);
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
@@ -50,21 +50,21 @@ export async function refreshPlayerSegments(deps: PassDeps, ref: PlayerRef): Pro
  * their own: whoever refers to them asks ClickHouse, which is told of what was committed.
  */
 async function evaluateNext(
-  deps: PassDeps,
+  deps: EvaluationDeps,
   project: ProjectRef,
   players: Players,
   done: Set<string>,
 ): Promise<Verdict & { evaluated: number }> {
   const { postgres, clock } = deps;
   return postgres.patient.begin(async (tx) => {
-    const segments = await selectFollowedSegments(tx, project, 'every');
+    const segments = await selectSegmentsToEvaluate(tx, project, 'every');
     const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
     const next = segments.filter(
       (one) => ahead.has(readOf(one)) && !one.reads.some((read) => ahead.has(read)),
     );
     const refs = next.map(({ segment_id }) => ({ ...project, segment_id }));
     await shareMemberships(tx, refs, true);
-    await lockProjectPasses(tx, project, true);
+    await lockProjectEvaluation(tx, project, true);
     const now = new Date(clock.now_ms());
     const live = await selectLive(
       tx,

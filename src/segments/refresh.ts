@@ -10,7 +10,7 @@ import {
   openStage,
   purgeMembers,
   stageWriter,
-  type MembershipChange,
+  type MembershipCounts,
 } from './membership-queries.ts';
 import {
   selectLiveSegment,
@@ -22,8 +22,8 @@ import {
 } from './queries.ts';
 import { requireSegment, segmentNotFound } from './read.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { copyPendingChanges } from './tell-changes.ts';
-import { touchReaders } from './touch.ts';
+import { copyPendingChanges } from './publish-changes.ts';
+import { markDependentsDirty } from './dirty-players.ts';
 
 export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
 
@@ -32,7 +32,7 @@ const COPY_LINES = 20_000;
 const MAX_PURGED = 10_000;
 
 /** What a refresh did (spec part 4); `matched` is the number of members after it. */
-export interface RefreshResult extends MembershipChange {
+export interface RefreshResult extends MembershipCounts {
   matched: number;
   duration_ms: number;
 }
@@ -76,7 +76,7 @@ async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<stri
 async function refreshAlone(
   deps: RefreshDeps,
   ref: SegmentRef,
-): Promise<MembershipChange & { matched: number }> {
+): Promise<MembershipCounts & { matched: number }> {
   const { postgres, clock } = deps;
   try {
     return await postgres.patient.begin(async (tx) => {
@@ -100,7 +100,7 @@ async function refreshAlone(
         note('writing', done, found.length),
       );
       await markComputed(tx, ref, new Date(now_ms));
-      await touchReaders(
+      await markDependentsDirty(
         tx,
         ref,
         found.map(({ player_id }) => ({ segment_id: ref.segment_id, player_id })),
@@ -122,7 +122,7 @@ async function writeDifference(
   found: readonly MembershipDifference[],
   now: Date,
   onProgress: (done: number) => Promise<void>,
-): Promise<MembershipChange> {
+): Promise<MembershipCounts> {
   if (found.length === 0) return { added: 0, removed: 0 };
   await openStage(tx);
   async function* lines() {

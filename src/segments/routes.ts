@@ -35,8 +35,8 @@ import {
 } from './schema.ts';
 import { segmentResourceOf } from './segment-json.ts';
 import { compileMembers } from './sql/compile.ts';
-import { insertTouches } from './touch-queries.ts';
-import { touchesOf } from './touch.ts';
+import { insertDirtyPlayers } from './dirty-player-queries.ts';
+import { dirtyPlayersOf } from './dirty-players.ts';
 
 const PREVIEW_SAMPLE = 10;
 
@@ -217,8 +217,8 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
     errors: [],
     handle: async ({ body: { tenant_id, project_id, player_ids, events } }) => {
       const reads = events?.map(readOfEvent) ?? [EVERYTHING];
-      const touches = touchesOf({ tenant_id, project_id }, reads, player_ids);
-      await insertTouches(postgres.service, touches, new Date(clock.now_ms()));
+      const entries = dirtyPlayersOf({ tenant_id, project_id }, reads, player_ids);
+      await insertDirtyPlayers(postgres.service, entries, new Date(clock.now_ms()));
       return envelope({ queued: player_ids.length });
     },
   });

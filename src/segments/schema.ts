@@ -156,13 +156,13 @@ export const playerRefreshResult = z.object({
   duration_ms: z.int(),
 });
 
-const MAX_TOUCHED = 10_000;
+const MAX_MARKED = 10_000;
 
 /** `POST /v1/internal/recompute-player-segments`: absent `events` means that anything about the players changed. */
 export const recomputeBody = z.strictObject({
   tenant_id: z.uuid(),
   project_id: z.uuid(),
-  player_ids: z.array(z.uuid()).min(1).max(MAX_TOUCHED),
+  player_ids: z.array(z.uuid()).min(1).max(MAX_MARKED),
   events: z.array(z.string().max(200)).min(1).max(200).optional(),
 });
 export type RecomputeBody = z.infer<typeof recomputeBody>;

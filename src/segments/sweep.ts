@@ -1,7 +1,7 @@
 import type { Platform } from '../wiring/platform.ts';
 import { findPassedWindows } from './evaluation-queries.ts';
-import { insertTouches, markSwept, selectSweeps, type SweepTask } from './touch-queries.ts';
-import { touchesOf } from './touch.ts';
+import { insertDirtyPlayers, markSwept, selectSweeps, type SweepTask } from './dirty-player-queries.ts';
+import { dirtyPlayersOf } from './dirty-players.ts';
 
 export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
@@ -31,9 +31,9 @@ async function sweepProject({ postgres, clickhouse, clock }: SweepDeps, task: Sw
     if (of_reads === undefined) players.set(reads, [player_id]);
     else of_reads.push(player_id);
   }
-  const touches = [...players].flatMap(([reads, player_ids]) => touchesOf(project, [reads], player_ids));
+  const entries = [...players].flatMap(([reads, player_ids]) => dirtyPlayersOf(project, [reads], player_ids));
   await postgres.service.begin(async (tx) => {
     const now = new Date(now_ms);
-    if (await markSwept(tx, task, now)) await insertTouches(tx, touches, now);
+    if (await markSwept(tx, task, now)) await insertDirtyPlayers(tx, entries, now);
   });
 }

@@ -177,7 +177,7 @@ async function runAndKill(ground: Ground, random: Random): Promise<void> {
 
 /** Lets a messenger finish. The leases of those that were killed are ended here, instead of waiting for them. */
 async function drain(ground: Ground, campaigns: readonly string[]): Promise<void> {
-  await ground.sql`update messengers set alive_until = now() - interval '1 second'`;
+  await ground.sql`update messenger_leases set expires_at = now() - interval '1 second'`;
   const child = startChild(ground);
   const exited = once(child, 'exit');
   try {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { passOnce } from '../../processors/segment-refresh/index.ts';
+import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
-import { tellChanges } from '../../src/segments/tell-changes.ts';
+import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
@@ -40,12 +40,12 @@ async function follow(ahead_ms = 0): Promise<void> {
   await eventually('players are mirrored', async () => {
     const [row] = await postgres.service<{ behind: boolean }[]>`
       select exists (select from player_totals t, mirror_positions m
-        where m.name = 'players' and (t.changed_xid, t.player_id) > (m.changed_xid, m.player_id)) as behind`;
+        where m.name = 'players' and (t.changed_xid, t.player_id) > (m.changed_xid, m.row_id)) as behind`;
     return row?.behind === false ? true : undefined;
   });
   await sweepWindows(at(ahead_ms), 0);
-  while (await passOnce(at(ahead_ms)));
-  while (await tellChanges(at(ahead_ms)));
+  while (await evaluateOnce(at(ahead_ms)));
+  while (await publishMembershipChanges(at(ahead_ms)));
 }
 
 const refresh = (segment_id: string) =>
@@ -156,8 +156,8 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
   await client.send(player, 'login');
   await follow();
   const { postgres } = service.platform;
-  const touches = await postgres.service`select from segment_touches where tenant_id = ${project.tenant_id}`;
-  expect(touches).toHaveLength(0);
+  const entries = await postgres.service`select from dirty_players where tenant_id = ${project.tenant_id}`;
+  expect(entries).toHaveLength(0);
   await postgres.service`update segments set deleted_at = now() where refresh_strategy = 'realtime'`;
   let asked = 0;
   const clickhouse: Platform['clickhouse'] = {
@@ -168,7 +168,7 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
     },
   };
   await sweepWindows({ ...at(HOUR_MS), clickhouse }, 0);
-  await passOnce({ ...at(HOUR_MS), clickhouse });
+  await evaluateOnce({ ...at(HOUR_MS), clickhouse });
   expect(asked).toBe(0);
 });
 

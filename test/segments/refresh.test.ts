@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { passOnce } from '../../processors/segment-refresh/index.ts';
+import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
@@ -10,9 +10,9 @@ import { refreshSegment } from '../../src/segments/refresh.ts';
 import { runPurgeJob } from '../../src/segments/refresh-job.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
-import { copyPendingChanges, tellChanges } from '../../src/segments/tell-changes.ts';
-import { insertTouches } from '../../src/segments/touch-queries.ts';
-import { touchesOf } from '../../src/segments/touch.ts';
+import { copyPendingChanges, publishMembershipChanges } from '../../src/segments/publish-changes.ts';
+import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
+import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
 import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
@@ -88,8 +88,12 @@ it(`batch, one player and realtime agree for random definitions (seed ${SEED})`,
   const realtime = [];
   for (const written of usable) realtime.push(await make(written, { refresh_strategy: 'realtime' }));
   const ids = players.map(({ player_id }) => player_id);
-  await insertTouches(platform.postgres.service, touchesOf(project, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await passOnce(platform));
+  await insertDirtyPlayers(
+    platform.postgres.service,
+    dirtyPlayersOf(project, [EVERYTHING], ids),
+    new Date(NOW_MS),
+  );
+  while (await evaluateOnce(platform));
   for (const [i, segment_id] of realtime.entries()) expect(await members(segment_id)).toEqual(batch[i]);
   await platform.postgres.service`delete from segment_members where tenant_id = ${project.tenant_id}`;
   for (const id of ids.slice(0, 5)) {
@@ -185,18 +189,18 @@ it('however long the queue of those is, other segments go on', async () => {
   const { done, resume } = await pausedRefresh(busy);
   const { service: sql } = platform.postgres;
   const deferred = { ...project, reads: [EVERYTHING], player_ids, segment_id: busy };
-  await insertTouches(
+  await insertDirtyPlayers(
     sql,
     Array.from({ length: 300 }, () => deferred),
     new Date(NOW_MS),
   );
-  await insertTouches(sql, touchesOf(project, [EVERYTHING], player_ids), new Date(NOW_MS));
-  while (await passOnce(platform));
+  await insertDirtyPlayers(sql, dirtyPlayersOf(project, [EVERYTHING], player_ids), new Date(NOW_MS));
+  while (await evaluateOnce(platform));
   expect(await members(other)).toEqual(player_ids);
   resume();
   await done;
-  while (await passOnce(platform));
-  const left = await sql`select from segment_touches where tenant_id = ${project.tenant_id}`;
+  while (await evaluateOnce(platform));
+  const left = await sql`select from dirty_players where tenant_id = ${project.tenant_id}`;
   expect(left).toHaveLength(0);
 });
 
@@ -264,7 +268,7 @@ it('what is copied late brings back no member of a segment that is deleted', asy
   };
   const late = copyPendingChanges({ ...platform, clickhouse }, project);
   await begun;
-  while (await tellChanges(platform));
+  while (await publishMembershipChanges(platform));
   await client.api('DELETE', `/v1/segments/${segment_id}`);
   await runPurgeJob(platform, ref(segment_id));
   resume();
@@ -299,13 +303,21 @@ it('a project whose questions fail stops no other', async () => {
         : platform.clickhouse.query(sql, params),
   };
   const { service: sql } = platform.postgres;
-  await insertTouches(sql, touchesOf(failing, [EVERYTHING], [stuck?.player_id ?? '']), new Date(NOW_MS));
-  await insertTouches(sql, touchesOf(project, [EVERYTHING], [one?.player_id ?? '']), new Date(NOW_MS));
+  await insertDirtyPlayers(
+    sql,
+    dirtyPlayersOf(failing, [EVERYTHING], [stuck?.player_id ?? '']),
+    new Date(NOW_MS),
+  );
+  await insertDirtyPlayers(
+    sql,
+    dirtyPlayersOf(project, [EVERYTHING], [one?.player_id ?? '']),
+    new Date(NOW_MS),
+  );
   const broken = { ...platform, clickhouse };
-  await expect(passOnce(broken)).rejects.toThrow('no such luck');
+  await expect(evaluateOnce(broken)).rejects.toThrow('no such luck');
   expect(await members(segment_id)).toEqual([one?.player_id]);
   await expect(sweepWindows(broken, 0)).resolves.toBeUndefined();
-  const left = await sql`select from segment_touches where tenant_id = ${failing.tenant_id}`;
+  const left = await sql`select from dirty_players where tenant_id = ${failing.tenant_id}`;
   expect(left).toHaveLength(1);
 });
 
@@ -329,17 +341,17 @@ it('players touched while a segment is refreshed are looked at when that is done
     ],
     randomUUID(),
   );
-  await insertTouches(
+  await insertDirtyPlayers(
     platform.postgres.service,
-    touchesOf(project, [EVERYTHING], [player_id]),
+    dirtyPlayersOf(project, [EVERYTHING], [player_id]),
     new Date(NOW_MS),
   );
-  await passOnce(platform);
+  await evaluateOnce(platform);
   expect(await members(segment_id)).toEqual([]);
   resume();
   await done;
   expect(await members(segment_id)).toContain(player_id);
-  while (await passOnce(platform));
+  while (await evaluateOnce(platform));
   expect(await members(segment_id)).toHaveLength(PLAYERS - 1);
   expect(await members(segment_id)).not.toContain(player_id);
 });
@@ -358,8 +370,12 @@ it('a segment over its limits fails alone', async () => {
         : platform.clickhouse.query(sql, params),
   };
   const ids = players.map(({ player_id }) => player_id);
-  await insertTouches(platform.postgres.service, touchesOf(project, [EVERYTHING], ids), new Date(NOW_MS));
-  while (await passOnce({ ...platform, clickhouse }));
+  await insertDirtyPlayers(
+    platform.postgres.service,
+    dirtyPlayersOf(project, [EVERYTHING], ids),
+    new Date(NOW_MS),
+  );
+  while (await evaluateOnce({ ...platform, clickhouse }));
   expect(await members(good)).toHaveLength(PLAYERS);
   expect(await members(bad)).toEqual([]);
   expect((await client.api('GET', `/v1/segments/${bad}`)).data['last_error']).toContain(

@@ -251,7 +251,7 @@ describe('recomputing players', () => {
     await recompute({ ...project, events: ['login'] });
     await eventually('nobody waits', async () => {
       const waiting = await platform.postgres
-        .service`select from segment_touches where project_id = ${project_id}`;
+        .service`select from dirty_players where project_id = ${project_id}`;
       return waiting.length === 0 ? true : undefined;
     });
     expect(await segmentsOf(player)).not.toContain(id);

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-async function expectUntouched(): Promise<void> {
+async function expectUnchanged(): Promise<void> {
   for (const { kind, project, before } of victims) {
     expect(await digestOf(service, project, kind)).toEqual(before);
   }
@@ -52,7 +52,7 @@ test('definitions refer to no segment of others', async () => {
       }
     }
   }
-  await expectUntouched();
+  await expectUnchanged();
 });
 
 test('of all players those of others are in no segment, whatever it says', async () => {
@@ -75,5 +75,5 @@ test('of all players those of others are in no segment, whatever it says', async
     const explain = `${segments}/${id}/explain?player_id=${project.player_id}`;
     expect((await call(explain, own.session)).body.error?.code).toBe('PLAYER_NOT_FOUND');
   }
-  await expectUntouched();
+  await expectUnchanged();
 });

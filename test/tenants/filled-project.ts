@@ -226,7 +226,7 @@ async function fillSegments(
   await eventually('the segments of the project are at rest', async () => {
     const { estimated_size } = await made(call(`${segments}/${followers}`, session_token, { headers }));
     const waiting = await platform.postgres.service`
-      select from segment_touches where project_id = ${project_id}
+      select from dirty_players where project_id = ${project_id}
       union all select from segment_changes where project_id = ${project_id}`;
     return Number(estimated_size) === 3 && waiting.length === 0 ? true : undefined;
   });

@@ -229,7 +229,7 @@ function attemptsOn(endpoint: Declared): Attempt[] {
   return namingAttempts(token, CASES[endpoint.name]?.strangers);
 }
 
-async function expectUntouched(what: string): Promise<void> {
+async function expectUnchanged(what: string): Promise<void> {
   for (const { kind, project, before } of victims) {
     expect(await digestOf(service, project, kind), what).toEqual(before);
   }
@@ -261,7 +261,7 @@ describe.each(Object.keys(CASES))('%s', (name) => {
     const endpoint = declared.find((each) => each.name === name);
     if (endpoint === undefined) throw new Error('there is no such endpoint any more: remove its case');
     for (const tried of attemptsOn(endpoint)) await attempt(endpoint, tried);
-    await expectUntouched(name);
+    await expectUnchanged(name);
   });
 });
 
@@ -370,7 +370,7 @@ describe('bodies that name others', () => {
         expect(project.markers).not.toContain((answer.body.data as { player_id: string }).player_id);
       }
     }
-    await expectUntouched('identify');
+    await expectUnchanged('identify');
   });
 
   test('events for players of others end as dead letters', async () => {
@@ -408,7 +408,7 @@ describe('bodies that name others', () => {
       await platform.postgres.service`
       select from ledger where project_id = ${own.project_id} and reference like 'theft-%'`,
     ).toHaveLength(0);
-    await expectUntouched('events');
+    await expectUnchanged('events');
   });
 });
 

@@ -250,5 +250,5 @@ export async function insertRows(
       where p.deleted_at is null
       offset 0
     ) j
-    on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
+    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;
 }

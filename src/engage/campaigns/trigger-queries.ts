@@ -32,7 +32,7 @@ export async function selectArmedCampaigns(
 export interface Firing {
   player_id: string;
   /** Names the event. */
-  occasion: string;
+  dedup_key: string;
   properties: Record<string, unknown>;
   variant: RowVariant;
 }
@@ -60,21 +60,21 @@ export async function insertFirings(
   const { tenant_id, project_id, campaign_id, segment_id, channel, provider_id } = audience;
   const recipient = recipientSql(tx, channel);
   const { count } = await tx`
-    insert into message_sends (tenant_id, project_id, send_id, campaign_id, occasion, player_id, channel, template_id,
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, dedup_key, player_id, channel, template_id,
       variant_id, provider_id, recipient, status, error_code, context, enqueued_at)
-    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.occasion, j.player_id, ${channel}, j.template_id,
+    select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.dedup_key, j.player_id, ${channel}, j.template_id,
       j.variant_id, ${provider_id}, j.recipient,
       ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
     from (
-      select p.tenant_id, p.project_id, p.player_id, f.occasion, f.template_id, f.variant_id, f.context::jsonb as context,
+      select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.context::jsonb as context,
         ${recipient} as recipient, ${verdictSql(tx, gate, recipient)} as verdict
       from unnest(
         ${plainArray(firings.map(({ player_id }) => player_id))}::text::uuid[],
-        ${textArray(firings.map(({ occasion }) => occasion))}::text::text[],
+        ${textArray(firings.map(({ dedup_key }) => dedup_key))}::text::text[],
         ${plainArray(firings.map(({ variant }) => variant.variant_id))}::text::uuid[],
         ${plainArray(firings.map(({ variant }) => variant.template_id))}::text::uuid[],
         ${textArray(firings.map(({ properties }) => JSON.stringify(properties)))}::text::text[]
-      ) as f (player_id, occasion, variant_id, template_id, context)
+      ) as f (player_id, dedup_key, variant_id, template_id, context)
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = f.player_id offset 0) p
@@ -86,6 +86,6 @@ export async function insertFirings(
           and m.player_id = p.player_id)
       offset 0
     ) j
-    on conflict (tenant_id, project_id, campaign_id, player_id, occasion) do nothing`;
+    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;
   return count;
 }

@@ -118,7 +118,7 @@ async function fire(
     const variantOf = variantChooser(campaign_id, variants);
     const firings = events.map(({ player_id, ingestion_id, event_index, properties }) => ({
       player_id,
-      occasion: `${ingestion_id}:${event_index}`,
+      dedup_key: `${ingestion_id}:${event_index}`,
       properties,
       variant: variantOf(player_id),
     }));

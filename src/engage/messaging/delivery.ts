@@ -37,12 +37,12 @@ export function pauseMs(attempts: number, asked_ms: number | null): number {
 }
 
 /** A message that was not handed over, for a reason that is not its own: it waits again. */
-export function untouched(send_id: string): SendResultRow {
+export function requeued(send_id: string): SendResultRow {
   return { ...NOTHING_LEFT, send_id, status: 'queued', error_code: null };
 }
 
 /** A message that could not be made: its template rendered to nothing, or not at all. */
-export function unrendered(send_id: string): SendResultRow {
+export function renderFailed(send_id: string): SendResultRow {
   return { ...NOTHING_LEFT, send_id, status: 'failed', error_code: 'TEMPLATE_FAILED' };
 }
 

@@ -111,7 +111,7 @@ export interface ClaimedSend {
 
 /** Who claims, and on which terms. */
 export interface ClaimTerms {
-  messenger_id: string;
+  lease_id: string;
   limit: number;
   /** Without a provider, messages fail. */
   has_provider: boolean;
@@ -120,14 +120,14 @@ export interface ClaimTerms {
 }
 
 /**
- * Passes the oldest due messages of a queue through the gate: those that may go out are `sending` by `messenger_id` and
+ * Passes the oldest due messages of a queue through the gate: those that may go out are `sending` under `lease_id` and
  * count for the caps from now on, before anything leaves. Of a player's several messages one is taken at a time, and none of a
  * player whose zone `gate` does not know yet. Returns what it has written.
  */
 export async function claimSends(
   tx: Tx,
   queue: SendQueue,
-  { messenger_id, limit, has_provider, fenced_at }: ClaimTerms,
+  { lease_id, limit, has_provider, fenced_at }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
   const recipient = recipientSql(tx, queue.channel);
@@ -164,7 +164,7 @@ export async function claimSends(
         status = ${statusSql(tx, 'sending')},
         error_code = j.verdict,
         recipient = coalesce(j.recipient, m.recipient),
-        messenger_id = case when j.verdict is null then ${messenger_id}::uuid end,
+        lease_id = case when j.verdict is null then ${lease_id}::uuid end,
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
         attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
       from judged j
@@ -247,7 +247,7 @@ export async function recordResults(
       sent_at = case when r.status = 'sent' then coalesce(m.sent_at, ${now}) else m.sent_at end,
       counted_at = case when r.counts or not is_open then m.counted_at end,
       retry_at = case when is_open then r.retry_at end,
-      messenger_id = null, changed_xid = pg_current_xact_id()
+      lease_id = null, changed_xid = pg_current_xact_id()
     from (
       select g.status, g.error_code, g.provider_message_id, g.counts, o.ctid,
         'epoch'::timestamptz + g.retry_ms * interval '1 millisecond' as retry_at,
@@ -259,25 +259,25 @@ export async function recordResults(
 }
 
 /**
- * Others need not care for what this messenger is sending, for a while. Where they know that already, nothing is written:
- * the claims of one messenger do not wait for each other.
+ * Extends the lease to 20 s from now. While it has more than 15 s left nothing is written, so that the claims of one
+ * messenger do not wait for each other.
  */
-export async function showAlive(sql: Tx, messenger_id: string): Promise<void> {
+export async function renewLease(sql: Tx, lease_id: string): Promise<void> {
   await sql`
-    insert into messengers (messenger_id, alive_until)
-    select ${messenger_id}, now() + interval '20 seconds'
+    insert into messenger_leases (lease_id, expires_at)
+    select ${lease_id}, now() + interval '20 seconds'
     where not exists (
-      select from messengers where messenger_id = ${messenger_id} and alive_until > now() + interval '15 seconds')
-    on conflict (messenger_id) do update set alive_until = excluded.alive_until`;
+      select from messenger_leases where lease_id = ${lease_id} and expires_at > now() + interval '15 seconds')
+    on conflict (lease_id) do update set expires_at = excluded.expires_at`;
 }
 
-/** This messenger ends, with nothing in hand. */
-export async function retireMessenger(sql: Tx, messenger_id: string): Promise<void> {
-  await sql`delete from messengers where messenger_id = ${messenger_id}`;
+/** Ends a lease under which nothing is being sent. */
+export async function releaseLease(sql: Tx, lease_id: string): Promise<void> {
+  await sql`delete from messenger_leases where lease_id = ${lease_id}`;
 }
 
 /**
- * Gives up messages that a messenger was sending when it died: they may have gone out, so they are never sent again, and
+ * Gives up messages that were being sent under a lease that has expired or is gone: they may have gone out, so they are never sent again, and
  * count for the caps. Returns how many.
  */
 export async function failOrphans(sql: Tx): Promise<number> {
@@ -285,13 +285,13 @@ export async function failOrphans(sql: Tx): Promise<number> {
     with lost as materialized (
       select o.ctid from message_sends o
       where o.status = 'sending' and not exists (
-        select from messengers a where a.messenger_id = o.messenger_id and a.alive_until > now())
+        select from messenger_leases a where a.lease_id = o.lease_id and a.expires_at > now())
       for update skip locked
     )
     update message_sends m
-    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', messenger_id = null, changed_xid = pg_current_xact_id()
+    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', lease_id = null, changed_xid = pg_current_xact_id()
     from lost
     where m.ctid = lost.ctid`;
-  await sql`delete from messengers where alive_until < now() - interval '1 hour'`;
+  await sql`delete from messenger_leases where expires_at < now() - interval '1 hour'`;
   return count;
 }

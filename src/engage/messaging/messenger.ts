@@ -8,7 +8,7 @@ import { retryLostRaces } from '../../platform/postgres/retry.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { resultOf, unrendered, untouched } from './delivery.ts';
+import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
 import type { Message, Outcome } from '../providers/message.ts';
@@ -18,11 +18,11 @@ import {
   failOrphans,
   MAX_QUEUES,
   recordResults,
-  retireMessenger,
+  releaseLease,
   selectQueuedZones,
   selectQueues,
   selectSources,
-  showAlive,
+  renewLease,
   tryLockMessages,
   type ClaimedSend,
   type SendQueue,
@@ -57,16 +57,16 @@ const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
 /** Longer than the fold is ever behind; while it stands still, nothing is sent. */
 const FENCE_WAIT_MS = 10_000;
-const SHOW_ALIVE_EVERY_MS = 5_000;
+const HEARTBEAT_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
 
 /**
- * Under whose name batches are claimed. Where one fails, the next are claimed under another name; once the last batch of
- * the former has ended, whatever is still being sent under it is lost. A claim shows in its own transaction that its
- * name lives.
+ * Batches are claimed under a lease, which a heartbeat renews. When a batch fails, the next ones are claimed under a new
+ * lease (a new epoch); the old one drains and is released with its last batch, and what is still `sending` under it then
+ * is given up. A claim renews its lease in its own transaction.
  */
-interface Hands {
-  messenger_id: string;
+interface MessengerLease {
+  lease_id: string;
   batches: number;
 }
 
@@ -83,9 +83,9 @@ export class Messenger {
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** The claim under way of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
-  #hands: Hands = { messenger_id: newId(), batches: 0 };
-  readonly #former_hands = new Set<Hands>();
-  #shown_alive_ms = -Infinity;
+  #lease: MessengerLease = { lease_id: newId(), batches: 0 };
+  readonly #draining_leases = new Set<MessengerLease>();
+  #renewed_ms = -Infinity;
 
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
@@ -98,7 +98,7 @@ export class Messenger {
 
   /** Begins to serve queues, and waits until there may be more to do; false when no queue has any message. */
   async turn(stop?: AbortSignal): Promise<boolean> {
-    await this.#showAlive();
+    await this.#heartbeat();
     const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
     if (found === 0 && this.#dispatcher.running === 0) return false;
     await this.#dispatcher.nextWakeUp();
@@ -110,12 +110,12 @@ export class Messenger {
     this.#dispatcher.wake(campaign_id);
   }
 
-  /** Lets what is in hand end, and others know that nothing is left in these hands. */
+  /** Lets what is in hand end, and releases the leases. */
   async close(): Promise<void> {
     await this.#dispatcher.close();
     await this.#transports.close();
-    for (const { messenger_id } of [this.#hands, ...this.#former_hands]) {
-      await retireMessenger(this.#platform.postgres.service, messenger_id);
+    for (const { lease_id } of [this.#lease, ...this.#draining_leases]) {
+      await releaseLease(this.#platform.postgres.service, lease_id);
     }
   }
 
@@ -125,7 +125,7 @@ export class Messenger {
     for (let page = 0; page < MAX_PAGES; page++) {
       const queues = await this.#queuesInTurn();
       found += queues.length;
-      const begun = this.#dispatcher.dispatch(queues, (queue) => this.#serveWith(this.#hands, queue, stop));
+      const begun = this.#dispatcher.dispatch(queues, (queue) => this.#serveUnder(this.#lease, queue, stop));
       if (begun > 0 || this.#dispatcher.running > 0 || queues.length < MAX_QUEUES) break;
     }
     return found;
@@ -141,16 +141,16 @@ export class Messenger {
     return [...queues, ...(await selectQueues(service)).filter(({ campaign_id }) => !known.has(campaign_id))];
   }
 
-  async #showAlive(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
-    if (clock.now_ms() < this.#shown_alive_ms + SHOW_ALIVE_EVERY_MS) return;
-    for (const hands of [this.#hands, ...this.#former_hands]) {
-      if (hands !== this.#hands && hands.batches === 0) {
-        await retireMessenger(postgres.service, hands.messenger_id);
-        this.#former_hands.delete(hands);
-      } else await showAlive(postgres.service, hands.messenger_id);
+    if (clock.now_ms() < this.#renewed_ms + HEARTBEAT_MS) return;
+    for (const lease of [this.#lease, ...this.#draining_leases]) {
+      if (lease !== this.#lease && lease.batches === 0) {
+        await releaseLease(postgres.service, lease.lease_id);
+        this.#draining_leases.delete(lease);
+      } else await renewLease(postgres.service, lease.lease_id);
     }
-    this.#shown_alive_ms = clock.now_ms();
+    this.#renewed_ms = clock.now_ms();
     const orphans = await failOrphans(postgres.service);
     if (orphans > 0)
       logger.warn(
@@ -160,30 +160,30 @@ export class Messenger {
   }
 
   /** Serves one batch under a name. When it fails, it may have left messages that nobody knows of. */
-  async #serveWith(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
-    hands.batches += 1;
+  async #serveUnder(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+    lease.batches += 1;
     try {
-      return await this.#serve(hands, queue, stop);
+      return await this.#serve(lease, queue, stop);
     } catch (error) {
       // Whoever waits for the fold when the service ends has nothing in hand.
       if (stop?.aborted === true && error === stop.reason) return 'nothing';
-      if (this.#hands === hands) {
-        this.#former_hands.add(hands);
-        this.#hands = { messenger_id: newId(), batches: 0 };
+      if (this.#lease === lease) {
+        this.#draining_leases.add(lease);
+        this.#lease = { lease_id: newId(), batches: 0 };
       }
       throw error;
     } finally {
-      hands.batches -= 1;
+      lease.batches -= 1;
     }
   }
 
-  async #serve(hands: Hands, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+  async #serve(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
     const { postgres } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
     if (transport?.is_ready === false) return 'nothing';
-    const claimed = await this.#claim(queue, () => this.#claimNow(hands, queue, transport, stop));
+    const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, stop));
     if (claimed === 'locked') return claimed;
     const mine = claimed.filter(({ status }) => status === 'sending');
     if (transport !== undefined && mine.length > 0) await this.#send(queue, transport, mine, stop);
@@ -207,7 +207,7 @@ export class Messenger {
   }
 
   async #claimNow(
-    { messenger_id }: Hands,
+    { lease_id }: MessengerLease,
     queue: SendQueue,
     transport: OpenedTransport | undefined,
     stop: AbortSignal | undefined,
@@ -227,8 +227,8 @@ export class Messenger {
       if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
       const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
-      const terms = { limit, has_provider: transport !== undefined, messenger_id, fenced_at };
-      await showAlive(tx, messenger_id);
+      const terms = { limit, has_provider: transport !== undefined, lease_id, fenced_at };
+      await renewLease(tx, lease_id);
       return claimSends(tx, queue, terms, gate);
     });
   }
@@ -245,13 +245,13 @@ export class Messenger {
     const ready: { row: ClaimedSend; message: Message }[] = [];
     try {
       for await (const { row, message } of this.#renderAll(queue, claimed)) {
-        if (message === undefined) results.push(unrendered(row.send_id));
+        if (message === undefined) results.push(renderFailed(row.send_id));
         else ready.push({ row, message });
       }
     } catch (error) {
       await this.#record(
         queue,
-        claimed.map(({ send_id }) => untouched(send_id)),
+        claimed.map(({ send_id }) => requeued(send_id)),
         stop,
       );
       throw error;

@@ -51,6 +51,6 @@ export async function queueCorrections(sql: Tx, { tenant_id, project_id }: Proje
     from ledger l join tenants t on t.tenant_id = l.tenant_id
     where l.tenant_id = ${tenant_id} and l.project_id = ${project_id} and l.currency <> t.base_currency`;
   await sql`
-    update player_merges set aliased_at = null, squashed_at = null
+    update player_merges set aliased_at = null, rewritten_at = null
     where tenant_id = ${tenant_id} and project_id = ${project_id}`;
 }

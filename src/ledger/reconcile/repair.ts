@@ -1,4 +1,4 @@
-import { beTheRewriter } from '../../analytics/correction-queries.ts';
+import { lockAsRewriter } from '../../analytics/correction-queries.ts';
 import { isOfProject } from '../../ingest/events/envelope.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import { newId } from '../../platform/ids.ts';
@@ -22,7 +22,7 @@ export async function rebuildProject(engines: Engines, project: Project): Promis
   logger.warn(project, 'rebuilding the project in ClickHouse');
   // Rows that are rewritten meanwhile would be made from rows that are on their way out.
   await postgres.service.begin(async (tx) => {
-    await beTheRewriter(tx);
+    await lockAsRewriter(tx);
     await clearProject(clickhouse, project);
     await insertFromLog(engines, project);
   });

@@ -163,7 +163,7 @@ async function leaveAlias(
   await tx`
     with led_here as (
       update player_merges
-      set into_player_id = ${into_player_id}, aliased_at = case when squashed_at is not null then aliased_at end
+      set into_player_id = ${into_player_id}, aliased_at = case when rewritten_at is not null then aliased_at end
       where tenant_id = ${tenant_id} and project_id = ${project_id} and into_player_id = ${player_id}
     )
     insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at)

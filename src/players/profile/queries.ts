@@ -45,7 +45,7 @@ export function selectPlayerIds(
     select p.player_id, array(
       select m.player_id::text from player_merges m
       where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.into_player_id = p.player_id
-        and (m.squashed_at is null or m.squashed_at > now() - interval '1 minute')) as former_ids
+        and (m.rewritten_at is null or m.rewritten_at > now() - interval '1 minute')) as former_ids
     from players p
     where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = coalesce(
       (select into_player_id from player_merges

@@ -14,7 +14,7 @@ export interface SendFields {
   channel?: string;
   variant_id?: string | null;
   template_id?: string | null;
-  occasion?: string;
+  dedup_key?: string;
   recipient?: string | null;
   status?: string;
   error_code?: string | null;

@@ -143,8 +143,8 @@ describe('recipients', () => {
     const twice = randomUUID();
     const ids = await store([
       ...times(5, {}),
-      { player_id: twice, occasion: 'b' },
-      { player_id: twice, occasion: 'a' },
+      { player_id: twice, dedup_key: 'b' },
+      { player_id: twice, dedup_key: 'a' },
     ]);
     const seen: string[] = [];
     for (let cursor = ''; ;) {
@@ -219,7 +219,7 @@ describe('messages of a player', () => {
         status: 'failed',
         error_code: 'SKIPPED_BANNED',
       },
-      { player_id, enqueued_at: at('11:00:00'), occasion: 'x' },
+      { player_id, enqueued_at: at('11:00:00'), dedup_key: 'x' },
     ]);
     expect((await messagesOf(player_id)).map(({ id }) => id)).toEqual([ids[2], ids[1]]);
     expect(await identify({ anonymous_id: device, external_id: known })).toBe(player_id);
@@ -233,7 +233,7 @@ describe('messages of a player', () => {
 
   it('are 25 unless more are asked for', async () => {
     const player_id = await identify({ external_id: randomUUID() });
-    await store(Array.from({ length: 30 }, (_, n) => ({ player_id, occasion: String(n) })));
+    await store(Array.from({ length: 30 }, (_, n) => ({ player_id, dedup_key: String(n) })));
     expect(await messagesOf(player_id)).toHaveLength(25);
     expect(await messagesOf(player_id, '?limit=200')).toHaveLength(30);
     for (const limit of ['0', '201', 'x']) {

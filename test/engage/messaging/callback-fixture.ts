@@ -16,7 +16,7 @@ export interface Row {
   provider_id: string | null;
   provider_message_id: string | null;
   recipient: string;
-  messenger_id: string | null;
+  lease_id: string | null;
   counted_at: Date | null;
   sent_at: Date | null;
   delivered_at: Date | null;

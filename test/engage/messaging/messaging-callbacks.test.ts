@@ -292,7 +292,7 @@ describe('SendGrid', () => {
     ['failed', 'OUTCOME_UNKNOWN', 'delivered'],
     ['failed', 'PROVIDER_UNAVAILABLE', 'delivered'],
   ])('settles what became of a message that is %s %s', async (status, error_code, becomes) => {
-    const open = { status, error_code, sent_at: null, counted_at: null, messenger_id: newId() };
+    const open = { status, error_code, sent_at: null, counted_at: null, lease_id: newId() };
     const send_id = await message(null, open);
     await post(event('delivered', send_id, 10, { sg_message_id: 'theirs.1' }));
     expect(await rowOf(send_id)).toMatchObject({
@@ -300,7 +300,7 @@ describe('SendGrid', () => {
       error_code: null,
       provider_id: sendgrid,
       provider_message_id: 'theirs',
-      messenger_id: null,
+      lease_id: null,
       counted_at: at(10),
       sent_at: at(10),
       delivered_at: at(10),

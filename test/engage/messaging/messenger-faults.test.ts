@@ -138,7 +138,7 @@ it('nothing is claimed under a name of which others do not know that it lives', 
     }
     const done = await whole.begin(work);
     const rows = await whole<{ is_alive: boolean }[]>`
-      select exists (select from messengers a where a.messenger_id = s.messenger_id and a.alive_until > now()) as is_alive
+      select exists (select from messenger_leases a where a.lease_id = s.lease_id and a.expires_at > now()) as is_alive
       from message_sends s where s.status = 'sending' and s.tenant_id = ${tenant.tenant_id}`;
     alive.push(...rows.map(({ is_alive }) => is_alive));
     return done;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { passOnce } from '../../../processors/segment-refresh/index.ts';
+import { evaluateOnce } from '../../../processors/segment-refresh/index.ts';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { ROLES } from '../../../src/config.ts';
 import { runRefreshJob } from '../../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../../src/segments/sweep.ts';
-import { tellChanges } from '../../../src/segments/tell-changes.ts';
+import { publishMembershipChanges } from '../../../src/segments/publish-changes.ts';
 import type { Platform } from '../../../src/wiring/platform.ts';
 import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
 import { storeSends, type SendFields } from '../campaigns/campaign-fixture.ts';
@@ -51,9 +51,9 @@ describe('messages in ClickHouse', () => {
     const [player_id, campaign_id] = [await client.identify(), randomUUID()];
     const sent_at = new Date(Date.now() - HOUR_MS);
     const [queued = '', sent = '', skipped = '', loose = ''] = await store(
-      { player_id, campaign_id, status: 'queued', occasion: 'a' },
-      { player_id, campaign_id, sent_at, occasion: 'b' },
-      { player_id, campaign_id, status: 'failed', error_code: 'SKIPPED_BANNED', occasion: 'c' },
+      { player_id, campaign_id, status: 'queued', dedup_key: 'a' },
+      { player_id, campaign_id, sent_at, dedup_key: 'b' },
+      { player_id, campaign_id, status: 'failed', error_code: 'SKIPPED_BANNED', dedup_key: 'c' },
       { player_id, sent_at },
     );
     await caughtUp();
@@ -190,8 +190,8 @@ describe('realtime segments of messages', () => {
   async function follow(ahead_ms = 0): Promise<void> {
     await caughtUp();
     await sweepWindows(at(ahead_ms), 0);
-    while (await passOnce(at(ahead_ms)));
-    while (await tellChanges(at(ahead_ms)));
+    while (await evaluateOnce(at(ahead_ms)));
+    while (await publishMembershipChanges(at(ahead_ms)));
   }
 
   const make = async (condition: Record<string, unknown>) => {

@@ -90,10 +90,10 @@ it.each([
 });
 
 it('settles a message that is being sent', async () => {
-  const send_id = await sms({ status: 'sending', sent_at: null, messenger_id: newId() });
+  const send_id = await sms({ status: 'sending', sent_at: null, lease_id: newId() });
   await tell(status('sent', { MessageSid: 'SM77' }), naming(send_id));
   const row = await rowOf(send_id);
-  expect(row).toMatchObject({ status: 'sent', provider_message_id: 'SM77', messenger_id: null });
+  expect(row).toMatchObject({ status: 'sent', provider_message_id: 'SM77', lease_id: null });
   expect(Math.abs(Number(row.sent_at) - Date.now())).toBeLessThan(60_000);
 });
 

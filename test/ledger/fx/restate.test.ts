@@ -193,7 +193,7 @@ describe('everything that shows the money', () => {
     await eventually('the merge is worked into ClickHouse', async () => {
       await rewriteOnce(service.platform, 0);
       const rows =
-        await sql`select from player_merges where tenant_id = ${tenant_id} and squashed_at is null`;
+        await sql`select from player_merges where tenant_id = ${tenant_id} and rewritten_at is null`;
       return rows.length === 0 ? true : undefined;
     });
     await expectAll(700);

@@ -66,7 +66,7 @@ it(
     // All operators, before ClickHouse is rewritten and after.
     const anybody = await Operator.open(service);
     expect(await anybody.differencesOfAll()).toEqual([]);
-    await anybody.squashAll();
+    await anybody.rewriteAll();
     expect(await anybody.differencesOfAll()).toEqual([]);
     for (const [what, times] of Object.entries(met))
       expect(times, what).toBeGreaterThanOrEqual(numRuns / 10 - 5);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   markMerges,
   repointEvents,
-  tryBeTheRewriter,
+  tryLockAsRewriter,
   writeAliases,
 } from '../../../src/analytics/correction-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
@@ -92,7 +92,7 @@ describe('the history of merged players', () => {
     // An alias resolves the old rows, which are still there.
     expect(await rowsOf(merged_id)).toEqual([2, 2, 0]);
     expect(await look()).toEqual([whole, whole, whole]);
-    await operator.squash();
+    await operator.rewrite();
     expect(await rowsOf(merged_id)).toEqual([0, 0, 0]);
     expect(await tracesOf(merged_id)).toBe(0);
     expect(await rowsOf(player_id)).toEqual([4, 4, 1]);
@@ -110,7 +110,7 @@ describe('the history of merged players', () => {
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
-    await operator.squash();
+    await operator.rewrite();
     await land(
       ...inOrder(
         [deposit(laptop, 't-3', 3), session({ player_id: merged_id }), deposit(laptop, 't-2', 20)],
@@ -147,7 +147,7 @@ describe('the history of merged players', () => {
     const newestFirst = events.map(({ event }) => event).reverse();
     for (const id of [player_id, merged_id]) {
       const first = await page(id, '');
-      if (id === merged_id) await operator.squash();
+      if (id === merged_id) await operator.rewrite();
       const second = await page(id, `&cursor=${first.meta.next_cursor}`);
       const third = await page(id, `&cursor=${second.meta.next_cursor}`);
       expect(third.meta.next_cursor).toBeNull();
@@ -165,7 +165,7 @@ describe('the history of merged players', () => {
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     const rewriting = { isDone: false };
-    const squashed = operator.squash().finally(() => (rewriting.isDone = true));
+    const rewritten = operator.rewrite().finally(() => (rewriting.isDone = true));
     let looks = 0;
     while (!rewriting.isDone) {
       const id = looks++ % 2 === 0 ? player_id : merged_id;
@@ -173,7 +173,7 @@ describe('the history of merged players', () => {
       expect(timeline).toHaveLength(80);
       expect(deposited).toBe(80);
     }
-    await squashed;
+    await rewritten;
     expect(looks).toBeGreaterThan(1);
   });
 
@@ -198,7 +198,7 @@ describe('the history of merged players', () => {
       await repointEvents(clickhouse, [
         { tenant_id, project_id, player_id: merged_id, into_player_id: player_id },
       ]);
-      await tx`update player_merges set squashed_at = now() where tenant_id = ${tenant_id}`;
+      await tx`update player_merges set rewritten_at = now() where tenant_id = ${tenant_id}`;
     });
     expect(await pending).toEqual([['deposit_confirmed', 'deposit_confirmed'], 120]);
   });
@@ -219,10 +219,10 @@ describe('a chain of merges', () => {
     async (when) => {
       const [a, b, c] = await threeVisitors();
       await merge(phone, b);
-      if (when.startsWith('in between')) await operator.squash();
+      if (when.startsWith('in between')) await operator.rewrite();
       else await eventually('the first alias is there', aliased);
       await merge(laptop, c);
-      if (when.endsWith('in the end')) await operator.squash();
+      if (when.endsWith('in the end')) await operator.rewrite();
       for (const id of [a, b, c]) {
         expect(await operator.timeline(id)).toHaveLength(3);
         expect(await operator.depositedLately(id)).toBe(321);
@@ -254,7 +254,7 @@ describe('a chain of merges', () => {
       await Promise.all([rewriteOnce(service.platform, 0), merge(laptop, c)]);
       expect(await operator.differences()).toEqual([]);
       for (const id of [a, b, c]) expect(await operator.depositedLately(id)).toBe(321);
-      await operator.squash();
+      await operator.rewrite();
       expect([await tracesOf(a), await tracesOf(b)]).toEqual([0, 0]);
       expect(await operator.differences()).toEqual([]);
     }
@@ -272,7 +272,7 @@ describe('the rewriter', () => {
     const sql = service.platform.postgres.service;
     const { tenant_id } = operator.tenant;
     for (let round = 0; round < 3; round++) {
-      await operator.squash();
+      await operator.rewrite();
       expect(await operator.timeline(player_id)).toEqual([
         'bet_placed',
         'withdrawal_confirmed',
@@ -282,10 +282,10 @@ describe('the rewriter', () => {
       expect(await operator.differences()).toEqual([]);
       // Died after ClickHouse was rewritten, and before Postgres was told; or even before the alias was noted.
       await sql`
-        update player_merges set squashed_at = null, aliased_at = ${round === 0 ? null : new Date()}
+        update player_merges set rewritten_at = null, aliased_at = ${round === 0 ? null : new Date()}
         where tenant_id = ${tenant_id}`;
     }
-    await operator.squash();
+    await operator.rewrite();
   });
 
   it('does it again, word by word, after ClickHouse was rebuilt', async () => {
@@ -294,12 +294,12 @@ describe('the rewriter', () => {
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     for (let round = 0; round < 2; round++) {
-      await operator.squash();
+      await operator.rewrite();
       expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
       expect(await tracesOf(merged_id)).toBe(0);
       await rebuildProject(service.platform, operator.tenant);
     }
-    await operator.squash();
+    await operator.rewrite();
     expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
     expect(await operator.differences()).toEqual([]);
   });
@@ -311,7 +311,7 @@ describe('the rewriter', () => {
       const player_id = await idOf({ ...phone, ...ann });
       await operator.fold(deposit(laptop, 't-1', 20));
       await operator.identify({ ...laptop, ...ann });
-      await operator.squash();
+      await operator.rewrite();
       expect(await operator.depositedLately(player_id)).toBe(20);
       expect(await tracesOf(merged_id)).toBe(0);
       expect(await operator.differences()).toEqual([]);
@@ -350,7 +350,7 @@ describe('the rewriter', () => {
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
-    await operator.squash();
+    await operator.rewrite();
     await repeat(sent, { player_id: merged_id, ingestion_id }, 20n);
     expect(await operator.timeline(player_id)).toEqual(['deposit_confirmed']);
     expect(await operator.depositedLately(merged_id)).toBe(20);
@@ -370,12 +370,12 @@ describe('the rewriter', () => {
       values (${operator.tenant.tenant_id}, 'EUR', 'SEK', ${new Date(START_MS - 1_000)}, 10)`;
     expect(await operator.differences()).toEqual([]);
     expect(await operator.depositedLately(player_id)).toBe(20);
-    await operator.squash();
+    await operator.rewrite();
     expect(await operator.differences()).toEqual([]);
     expect(await operator.depositedLately(player_id)).toBe(20);
   });
 
-  it.each(['aliased_at', 'squashed_at'] as const)(
+  it.each(['aliased_at', 'rewritten_at'] as const)(
     'notices a player who is merged on before %s is set',
     async (column) => {
       await land(
@@ -385,14 +385,14 @@ describe('the rewriter', () => {
       const { clickhouse, postgres } = service.platform;
       const sql = postgres.service;
       const merge = { ...operator.tenant, player_id: a, into_player_id: b };
-      if (column === 'squashed_at') {
+      if (column === 'rewritten_at') {
         await operator.identify({ ...phone, player_id: b });
         expect(await operator.differences()).toEqual([]);
       }
       await sql.begin(async (tx) => {
         // The service's own rewriter has to wait.
         await eventually('the place of the rewriter is free', async () =>
-          (await tryBeTheRewriter(tx)) ? true : undefined,
+          (await tryLockAsRewriter(tx)) ? true : undefined,
         );
         if (column === 'aliased_at') {
           await operator.identify({ ...phone, player_id: b });
@@ -406,7 +406,7 @@ describe('the rewriter', () => {
       });
       expect(await operator.differences()).toEqual([]);
       for (const id of [a, b, c]) expect(await operator.depositedLately(id)).toBe(321);
-      await operator.squash();
+      await operator.rewrite();
       expect([await tracesOf(a), await tracesOf(b)]).toEqual([0, 0]);
       expect(await operator.differences()).toEqual([]);
     },
@@ -436,7 +436,7 @@ describe('the rewriter', () => {
     await operator.identify({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
     expect(await operator.differences()).toEqual([]);
-    await operator.squash();
+    await operator.rewrite();
     expect(await tracesOf(merged_id)).toBe(1);
     const rows = await service.platform.clickhouse.query(
       'select tenant_id from events final where player_id = {merged_id:UUID}',

@@ -19,7 +19,7 @@ interface Message {
   send_id: string;
   campaign_id: string | null;
   player_id: string;
-  occasion: string;
+  dedup_key: string;
   status: string;
   xid: bigint;
 }
@@ -27,7 +27,7 @@ interface Message {
 async function sent(
   player_id: string,
   campaign_id: string | null,
-  occasion = '',
+  dedup_key = '',
   status = 'sent',
 ): Promise<string> {
   const { tenant_id, project_id } = operator.tenant;
@@ -35,16 +35,16 @@ async function sent(
   const now = new Date();
   const counted_at = status === 'sent' || status === 'sending' ? now : null;
   await service.platform.postgres.service`
-    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, occasion, channel, status,
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, dedup_key, channel, status,
       counted_at, enqueued_at)
-    values (${tenant_id}, ${project_id}, ${send_id}, ${campaign_id}, ${player_id}, ${occasion}, 'email', ${status},
+    values (${tenant_id}, ${project_id}, ${send_id}, ${campaign_id}, ${player_id}, ${dedup_key}, 'email', ${status},
       ${counted_at}, ${now})`;
   return send_id;
 }
 
 async function messages(): Promise<Map<string, Message>> {
   const rows = await service.platform.postgres.service<Message[]>`
-    select send_id, campaign_id, player_id, occasion, status, changed_xid::text::bigint as xid
+    select send_id, campaign_id, player_id, dedup_key, status, changed_xid::text::bigint as xid
     from message_sends where tenant_id = ${operator.tenant.tenant_id}`;
   return new Map(rows.map((row) => [row.send_id, row]));
 }
@@ -72,12 +72,12 @@ describe('the messages of a player who is merged away', () => {
     expect(after.get(strangers)).toEqual(before.get(strangers));
     for (const send_id of [moved, journey]) {
       const { xid, ...row } = after.get(send_id)!;
-      expect(row).toEqual({ ...row, player_id: ann_id, occasion: '' });
+      expect(row).toEqual({ ...row, player_id: ann_id, dedup_key: '' });
       expect(xid).toBeGreaterThan(before.get(send_id)!.xid);
     }
   });
 
-  it('are kept beside the survivor’s own of the same campaign and occasion', async () => {
+  it('are kept beside the survivor’s own of the same campaign and dedup_key', async () => {
     const { ann_id, visitor_id } = await two();
     const campaign = newId();
     await sent(ann_id, campaign);
@@ -87,11 +87,11 @@ describe('the messages of a player who is merged away', () => {
     await operator.identify({ ...visitor, ...ann });
     const after = await messages();
     expect([...after.values()].every(({ player_id }) => player_id === ann_id)).toBe(true);
-    expect(same.map((send_id) => after.get(send_id)?.occasion)).toEqual([
+    expect(same.map((send_id) => after.get(send_id)?.dedup_key)).toEqual([
       ` merged ${visitor_id}`,
       `event 1 merged ${visitor_id}`,
     ]);
-    expect(after.get(another)?.occasion).toBe('event 2');
+    expect(after.get(another)?.dedup_key).toBe('event 2');
   });
 
   it('of one merge after the other all arrive', async () => {
@@ -105,7 +105,7 @@ describe('the messages of a player who is merged away', () => {
     await operator.identify({ anonymous_id: 'tablet', ...ann });
     const rows = [...(await messages()).values()];
     expect(rows.map((row) => row.player_id)).toEqual([ann_id, ann_id, ann_id]);
-    expect(new Set(rows.map(({ occasion }) => occasion)).size).toBe(3);
+    expect(new Set(rows.map(({ dedup_key }) => dedup_key)).size).toBe(3);
   });
 
   it('of another tenant stay where they are, whatever their ids', async () => {

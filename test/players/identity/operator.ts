@@ -232,25 +232,25 @@ export class Operator {
   }
 
   /** Has ClickHouse's rows of this operator's merged players carry their survivors' ids. */
-  async squash(): Promise<void> {
-    await this.#squash([this.tenant.tenant_id]);
+  async rewrite(): Promise<void> {
+    await this.#rewrite([this.tenant.tenant_id]);
   }
 
   /** The same for all operators. */
-  async squashAll(): Promise<void> {
+  async rewriteAll(): Promise<void> {
     const tenants = await this.service.platform.postgres.service<{ tenant_id: string }[]>`
       select tenant_id from tenants`;
-    await this.#squash(tenants.map(({ tenant_id }) => tenant_id));
+    await this.#rewrite(tenants.map(({ tenant_id }) => tenant_id));
   }
 
-  async #squash(tenants: string[]): Promise<void> {
+  async #rewrite(tenants: string[]): Promise<void> {
     const { platform } = this.service;
-    await eventually('every merge is squashed', async () => {
+    await eventually('every merge is rewritten', async () => {
       // The service's own rewriter may be at work: of two one does nothing.
       await rewriteOnce(platform, 0);
       const [row] = await platform.postgres.service<{ left: bigint }[]>`
         select count(*) as left from player_merges
-        where squashed_at is null and tenant_id::text in ${platform.postgres.service(tenants)}`;
+        where rewritten_at is null and tenant_id::text in ${platform.postgres.service(tenants)}`;
       return row?.left === 0n ? true : undefined;
     });
   }

@@ -71,7 +71,7 @@ async function apply(
   const settled = tx`
     select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
   const written = tx<{ applied: number }[]>`
-    with ${found}, ${toldOf(tx)}, changed as (
+    with ${found}, ${reportedOf(tx)}, changed as (
       update message_sends s set
         status = case when ${isFurther} then t.step else s.status end,
         error_code = case
@@ -85,12 +85,12 @@ async function apply(
         opened_at = least(s.opened_at, t.opened_at),
         clicked_at = least(s.clicked_at, t.clicked_at),
         bounced_at = least(s.bounced_at, t.bounced_at),
-        messenger_id = null,
+        lease_id = null,
         retry_at = null,
         changed_xid = pg_current_xact_id()
-      from told t
+      from reported t
       where s.tenant_id = ${tenant_id} and s.project_id = t.project_id and s.send_id = t.send_id
-        and s.project_id = any(array(select project_id from told)) and s.send_id = any(array(select send_id from told))
+        and s.project_id = any(array(select project_id from reported)) and s.send_id = any(array(select send_id from reported))
         and t.rank is not null
         and (${isFurther}
           or (s.sent_at is null and t.sent_at is not null)
@@ -100,7 +100,7 @@ async function apply(
           or least(s.bounced_at, t.bounced_at) is distinct from s.bounced_at)
       returning s.send_id
     ), to_suppress as (
-      select send_id, channel, recipient as address, reason from told where reason is not null and recipient is not null
+      select send_id, channel, recipient as address, reason from reported where reason is not null and recipient is not null
       union all
       select null, 'email', lower(address), reason
       from given
@@ -127,8 +127,8 @@ function rankOf(tx: Tx, status: Fragment): Fragment {
   return tx`array_position(${plainArray(SEND_STATUSES)}::text::text[], ${status})`;
 }
 
-/** Whether a message `s` may have gone out, so that something can be told of it. */
-function mayBeTold(tx: Tx): Fragment {
+/** Whether a message `s` may have gone out, so that something can be reported of it. */
+function mayBeReported(tx: Tx): Fragment {
   return tx`(s.status <> 'capped' and (s.error_code is null
     or s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE', 'DELIVERY_FAILED')))`;
 }
@@ -142,7 +142,7 @@ function itsColumns(tx: Tx): Fragment {
         greatest(s.enqueued_at, s.counted_at) as not_before`;
 }
 
-/** `given`: what a provider told, numbered; `found`: the messages it is about. */
+/** `given`: what a provider reported, numbered; `found`: the messages it is about. */
 function foundOf(
   tx: Tx,
   { tenant_id, provider_id }: { tenant_id: string; provider_id: string },
@@ -163,7 +163,7 @@ function foundOf(
       where s.tenant_id = ${tenant_id}
         and s.project_id = any(array(select project_id from projects where tenant_id = ${tenant_id}))
         and s.send_id = any(array(select send_id from given where send_id is not null))
-        and (s.provider_id = ${provider_id} or s.provider_id is null) and ${mayBeTold(tx)}
+        and (s.provider_id = ${provider_id} or s.provider_id is null) and ${mayBeReported(tx)}
     ), by_their_id as (
       select g.n, ${itsColumns(tx)}
       from given g
@@ -171,13 +171,13 @@ function foundOf(
       where s.tenant_id = ${tenant_id} and s.provider_id = ${provider_id}
         and s.provider_message_id = any(array(select message_id from given where message_id is not null))
         and g.n not in (select n from by_our_id) and (g.address is null or g.address = lower(s.recipient))
-        and ${mayBeTold(tx)}
+        and ${mayBeReported(tx)}
     ), found as (
       select * from by_our_id union all select * from by_their_id
     )`;
 }
 
-/** `given`: what devices told, numbered; `found`: the pushes it is about. */
+/** `given`: what devices reported, numbered; `found`: the pushes it is about. */
 function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment {
   return tx`given as (
       select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
@@ -193,14 +193,14 @@ function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment 
       from given g
       join message_sends s on s.project_id = g.project_id and s.send_id = g.send_id and s.player_id = g.player_id
       where s.tenant_id = ${tenant_id} and s.project_id = any(array(select project_id from given))
-        and s.send_id = any(array(select send_id from given)) and s.channel = 'push' and ${mayBeTold(tx)}
+        and s.send_id = any(array(select send_id from given)) and s.channel = 'push' and ${mayBeReported(tx)}
     )`;
 }
 
-/** `told`: what is told of each message that was found. */
-function toldOf(tx: Tx): Fragment {
+/** `reported`: what is reported of each message that was found. */
+function reportedOf(tx: Tx): Fragment {
   const rank = rankOf(tx, tx`g.step`);
-  return tx`told as (
+  return tx`reported as (
       select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
         max(${rank}) as rank,
         (array_agg(g.step order by ${rank} desc nulls last))[1] as step,

@@ -48,7 +48,7 @@ export function selectAddresseeVerdicts(
     sms: tx`${dialled(tx, tx`p.phone`)} = ${dialled(tx, tx`${recipient}::text`)}`,
     push: tx`p.custom_attributes ->> 'push_token' = ${recipient}`,
   };
-  // The condition in brackets implies that of the index players_not_to_be_written_to: few rows are read.
+  // The condition in brackets implies that of the index players_not_contactable: few rows are read.
   return tx<{ verdict: SkipCode }[]>`
     select distinct case
       when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'

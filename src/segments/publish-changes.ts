@@ -2,19 +2,24 @@ import { playerKey } from '../ingest/events/envelope.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { copyChanges, dropMembers } from './evaluation-queries.ts';
-import { deleteChanges, readChanges, selectDeleted, type MembershipWord } from './membership-queries.ts';
+import {
+  deleteChanges,
+  readChanges,
+  selectDeleted,
+  type PendingMembershipChange,
+} from './membership-queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
-export type TellDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
+export type PublishDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
 
 /** Each holds up to 1,000 players. */
 const MAX_CHANGES = 50;
 
 /**
- * Copies to ClickHouse what has been changed in a project and was not told yet, so that questions about members see it.
+ * Copies a project's unpublished changes to ClickHouse, so that queries about members see them.
  */
 export async function copyPendingChanges(
-  { postgres, clickhouse }: Pick<TellDeps, 'postgres' | 'clickhouse'>,
+  { postgres, clickhouse }: Pick<PublishDeps, 'postgres' | 'clickhouse'>,
   of: ProjectRef,
 ): Promise<void> {
   for (let after = 0n; ;) {
@@ -30,8 +35,8 @@ export async function copyPendingChanges(
  * that leaves what nobody asks for.
  */
 async function copy(
-  { postgres, clickhouse }: Pick<TellDeps, 'postgres' | 'clickhouse'>,
-  changes: readonly MembershipWord[],
+  { postgres, clickhouse }: Pick<PublishDeps, 'postgres' | 'clickhouse'>,
+  changes: readonly PendingMembershipChange[],
 ): Promise<void> {
   await copyChanges(clickhouse, changes);
   for (const ref of await selectDeleted(postgres.service, changes)) await dropMembers(clickhouse, ref);
@@ -50,11 +55,16 @@ export interface SegmentChange {
 }
 
 /**
- * Tells ClickHouse and the log who entered and left segments, and forgets it. Dying in between tells it again: in
- * ClickHouse that replaces rows by equal ones, on the log readers know repetitions by `change_id`. Returns whether there
- * may be more.
+ * Publishes the outbox of membership changes to ClickHouse and the log, and removes its rows. Dying in between publishes
+ * them again: in ClickHouse that replaces rows by equal ones, on the log readers know repetitions by `change_id`.
+ * Returns whether there may be more.
  */
-export async function tellChanges({ postgres, clickhouse, eventLog, metrics }: TellDeps): Promise<boolean> {
+export async function publishMembershipChanges({
+  postgres,
+  clickhouse,
+  eventLog,
+  metrics,
+}: PublishDeps): Promise<boolean> {
   const changes = await readChanges(postgres.service, MAX_CHANGES);
   if (changes.length === 0) return false;
   await copy({ postgres, clickhouse }, changes);

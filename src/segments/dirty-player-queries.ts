@@ -3,11 +3,11 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
-/** Postgres says on this channel that players were touched. */
-export const TOUCHES_CHANNEL = 'segment_touches';
+/** Postgres notifies on this channel when players were marked dirty. */
+export const DIRTY_PLAYERS_CHANNEL = 'dirty_players';
 
-/** Players to look at again in segments that read any of `reads`. */
-export interface Touch extends ProjectRef {
+/** Players to evaluate again in the segments that read any of `reads`. */
+export interface DirtyPlayers extends ProjectRef {
   reads: readonly string[];
   player_ids: readonly string[];
   /** Only in this segment. */
@@ -15,7 +15,7 @@ export interface Touch extends ProjectRef {
 }
 
 /** What the realtime segments of each project read; projects without any are left out. */
-export async function selectFollowed(
+export async function selectRealtimeReads(
   sql: Tx,
   of?: ProjectRef,
 ): Promise<(ProjectRef & { reads: string[] })[]> {
@@ -28,12 +28,12 @@ export async function selectFollowed(
     group by tenant_id, project_id`;
 }
 
-/** Queues touches, and wakes whoever works on them. */
-export async function insertTouches(tx: Tx, touches: readonly Touch[], now: Date): Promise<void> {
-  if (touches.length === 0) return;
-  const rows = touches.map((t) => ({ ...t, segment_id: t.segment_id ?? null }));
+/** Queues entries, and wakes whoever works on them. */
+export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[], now: Date): Promise<void> {
+  if (entries.length === 0) return;
+  const rows = entries.map((t) => ({ ...t, segment_id: t.segment_id ?? null }));
   await tx`
-    insert into segment_touches (tenant_id, project_id, reads, player_ids, segment_id, touched_at)
+    insert into dirty_players (tenant_id, project_id, reads, player_ids, segment_id, marked_at)
     select r.tenant_id, r.project_id, r.reads::text[], r.player_ids::uuid[], r.segment_id, ${now}
     from unnest(${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
@@ -41,19 +41,19 @@ export async function insertTouches(tx: Tx, touches: readonly Touch[], now: Date
       ${textArray(rows.map((r) => plainArray(r.player_ids)))}::text::text[],
       ${plainArray(rows.map((r) => r.segment_id))}::text::uuid[])
       as r (tenant_id, project_id, reads, player_ids, segment_id)`;
-  await tx`select pg_notify(${TOUCHES_CHANNEL}, '')`;
+  await tx`select pg_notify(${DIRTY_PLAYERS_CHANNEL}, '')`;
 }
 
-/** The project whose touches wait longest. */
-export async function selectTouchedProjects(sql: Tx): Promise<ProjectRef[]> {
+/** Projects with dirty players, the one that waits longest first. */
+export async function selectDirtyProjects(sql: Tx): Promise<ProjectRef[]> {
   return sql<ProjectRef[]>`
-    select tenant_id, project_id from segment_touches group by tenant_id, project_id order by min(touch_id)`;
+    select tenant_id, project_id from dirty_players group by tenant_id, project_id order by min(entry_id)`;
 }
 
-export interface QueuedTouch {
-  touch_id: bigint;
+export interface DirtyEntry {
+  entry_id: bigint;
   reads: string[];
-  /** Survivors of the players that were touched. */
+  /** The players as they were marked; they may have been merged since. */
   player_ids: string[];
   segment_id: string | null;
 }
@@ -64,33 +64,33 @@ export async function selectDeferredSegments(
   { tenant_id, project_id }: ProjectRef,
 ): Promise<{ segment_id: string }[]> {
   return tx<{ segment_id: string }[]>`
-    select distinct segment_id from segment_touches
+    select distinct segment_id from dirty_players
     where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id is not null`;
 }
 
-/** The project's oldest touches; of those that were put off the ones of `quiet` segments, which nobody refreshes now. */
-export async function readTouches(
+/** The project's oldest entries; of those deferred to one segment only the ones of `quiet` segments, which nobody refreshes now. */
+export async function readDirtyPlayers(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   quiet: readonly string[],
   limit: number,
-): Promise<QueuedTouch[]> {
-  return tx<QueuedTouch[]>`
-    select touch_id, reads, player_ids::text[] as player_ids, segment_id::text as segment_id
-    from segment_touches
+): Promise<DirtyEntry[]> {
+  return tx<DirtyEntry[]>`
+    select entry_id, reads, player_ids::text[] as player_ids, segment_id::text as segment_id
+    from dirty_players
     where tenant_id = ${tenant_id} and project_id = ${project_id}
       and (segment_id is null or segment_id = any(${plainArray(quiet)}::text::uuid[]))
-    order by touch_id limit ${limit}`;
+    order by entry_id limit ${limit}`;
 }
 
-export async function deleteTouches(
+export async function deleteDirtyPlayers(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   ids: readonly bigint[],
 ): Promise<void> {
   await tx`
-    delete from segment_touches
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and touch_id = any(${plainArray(ids)}::text::bigint[])`;
+    delete from dirty_players
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and entry_id = any(${plainArray(ids)}::text::bigint[])`;
 }
 
 /** Who these players are now, with the ids that their events may still carry. */
@@ -110,25 +110,25 @@ export async function resolvePlayers(
       (select array_agg(m.player_id::text) from named n
         join player_merges m on m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
           and m.into_player_id = n.player_id
-          and (m.squashed_at is null or m.squashed_at > now() - interval '1 minute')) as former_ids`;
+          and (m.rewritten_at is null or m.rewritten_at > now() - interval '1 minute')) as former_ids`;
   return { player_ids: row?.player_ids ?? [], former_ids: row?.former_ids ?? [] };
 }
 
 /** A segment to evaluate. */
-export interface FollowedSegment {
+export interface SegmentToEvaluate {
   segment_id: string;
   definition: unknown;
   reads: string[];
 }
 
 /** The project's segments: those that follow events, or every one. */
-export async function selectFollowedSegments(
+export async function selectSegmentsToEvaluate(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   which: 'realtime' | 'every',
-): Promise<FollowedSegment[]> {
+): Promise<SegmentToEvaluate[]> {
   const realtime = which === 'realtime' ? tx`and refresh_strategy = 'realtime'` : tx``;
-  return tx<FollowedSegment[]>`
+  return tx<SegmentToEvaluate[]>`
     select segment_id, definition, reads from segments
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${realtime}
     order by created_at, segment_id`;
@@ -171,9 +171,9 @@ export async function markSwept(
   return moved.count === 1;
 }
 
-/** When the touch that waits longest was made. */
-export async function oldestTouchMs(sql: Tx): Promise<number | undefined> {
-  const [row] = await sql<{ touched_ms: bigint }[]>`
-    select epoch_ms(touched_at) as touched_ms from segment_touches order by touch_id limit 1`;
-  return row === undefined ? undefined : Number(row.touched_ms);
+/** When the oldest entry was marked, in milliseconds since the epoch; undefined: there is none. */
+export async function oldestDirtyMs(sql: Tx): Promise<number | undefined> {
+  const [row] = await sql<{ marked_ms: bigint }[]>`
+    select epoch_ms(marked_at) as marked_ms from dirty_players order by entry_id limit 1`;
+  return row === undefined ? undefined : Number(row.marked_ms);
 }

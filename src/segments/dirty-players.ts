@@ -2,22 +2,22 @@ import type { Tx } from '../platform/postgres/port.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { insertTouches, selectFollowed, type Touch } from './touch-queries.ts';
+import { insertDirtyPlayers, selectRealtimeReads, type DirtyPlayers } from './dirty-player-queries.ts';
 
-/** Players per queued touch. */
+/** Players per queued entry. */
 const MAX_PLAYERS = 1_000;
 
-/** Touches of any number of players. */
-export function touchesOf(
+/** Entries of at most 1,000 players each, for any number of players. */
+export function dirtyPlayersOf(
   project: ProjectRef,
   reads: readonly string[],
   player_ids: readonly string[],
-): Touch[] {
-  const touches: Touch[] = [];
+): DirtyPlayers[] {
+  const entries: DirtyPlayers[] = [];
   for (let from = 0; from < player_ids.length; from += MAX_PLAYERS) {
-    touches.push({ ...project, reads, player_ids: player_ids.slice(from, from + MAX_PLAYERS) });
+    entries.push({ ...project, reads, player_ids: player_ids.slice(from, from + MAX_PLAYERS) });
   }
-  return touches;
+  return entries;
 }
 
 /** The beginning of a line of `events`, as the fold writes it. */
@@ -25,40 +25,40 @@ const LINE =
   /^\{"tenant_id":"([0-9a-f-]{36})","project_id":"([0-9a-f-]{36})","event":("(?:[^"\\]|\\.)*"),"player_id":"([0-9a-f-]{36})"/;
 
 /**
- * Queues the players of events that have landed in ClickHouse, for the realtime segments that read such events. Where
+ * Marks the players of events that have landed in ClickHouse, for the realtime segments that read such events. Where
  * no segment follows, nothing but one question is asked. Repeating it does no harm.
  */
-export async function touchByEvents(sql: Tx, lines: readonly string[], now: Date): Promise<void> {
-  const followed = await selectFollowed(sql);
-  if (followed.length === 0) return;
-  const projects = new Set(followed.map(({ project_id }) => project_id));
+export async function markDirtyByEvents(sql: Tx, lines: readonly string[], now: Date): Promise<void> {
+  const realtime = await selectRealtimeReads(sql);
+  if (realtime.length === 0) return;
+  const projects = new Set(realtime.map(({ project_id }) => project_id));
   const changed = lines.flatMap((line) => {
     const [, tenant_id = '', project_id = '', event = '""', player_id = ''] = LINE.exec(line) ?? [];
     if (!projects.has(project_id)) return [];
     return [{ tenant_id, project_id, player_id, reads: readOfEvent(JSON.parse(event) as string) }];
   });
-  await queue(sql, followed, changed, now);
+  await queue(sql, realtime, changed, now);
 }
 
 /** A player whose row has landed in ClickHouse. */
 interface LandedPlayer extends ProjectRef {
   player_id: string;
   /** Everything about it may count for a segment, not only its fields. */
-  came_or_went: boolean;
+  is_new_or_removed: boolean;
 }
 
-/** Queues players whose rows have landed in ClickHouse; returns the projects that have realtime segments. */
-export async function touchByPlayers(
+/** Marks players whose rows have landed in ClickHouse; returns the projects that have realtime segments. */
+export async function markDirtyByRows(
   tx: Tx,
   players: readonly LandedPlayer[],
   now: Date,
 ): Promise<ReadonlySet<string>> {
-  const followed = await selectFollowed(tx);
-  const changed = players.map(({ came_or_went, tenant_id, project_id, player_id }) => {
-    return { tenant_id, project_id, player_id, reads: came_or_went ? EVERYTHING : PROFILE };
+  const realtime = await selectRealtimeReads(tx);
+  const changed = players.map(({ is_new_or_removed, tenant_id, project_id, player_id }) => {
+    return { tenant_id, project_id, player_id, reads: is_new_or_removed ? EVERYTHING : PROFILE };
   });
-  await queue(tx, followed, changed, now);
-  return new Set(followed.map(({ project_id }) => project_id));
+  await queue(tx, realtime, changed, now);
+  return new Set(realtime.map(({ project_id }) => project_id));
 }
 
 /** A player with what of it has changed. */
@@ -67,13 +67,13 @@ interface ChangedPlayer extends ProjectRef {
   reads: string;
 }
 
-/** Queues players of whom something has changed in ClickHouse. */
-export async function touchEach(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
-  await queue(tx, await selectFollowed(tx), changed, now);
+/** Marks players of whom something has changed in ClickHouse. */
+export async function markDirty(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
+  await queue(tx, await selectRealtimeReads(tx), changed, now);
 }
 
-/** Has realtime segments that refer to a segment look at who entered or left it. */
-export async function touchReaders(
+/** Marks the players who entered or left a segment, for the realtime segments that refer to it. */
+export async function markDependentsDirty(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   changed: readonly Membership[],
@@ -83,16 +83,16 @@ export async function touchReaders(
   const players = changed.map(({ segment_id, player_id }) => {
     return { tenant_id, project_id, player_id, reads: readOfSegment(segment_id) };
   });
-  await queue(tx, await selectFollowed(tx, { tenant_id, project_id }), players, now);
+  await queue(tx, await selectRealtimeReads(tx, { tenant_id, project_id }), players, now);
 }
 
 async function queue(
   tx: Tx,
-  followed: readonly (ProjectRef & { reads: string[] })[],
+  realtime: readonly (ProjectRef & { reads: string[] })[],
   changed: readonly ChangedPlayer[],
   now: Date,
 ): Promise<void> {
-  const reads_of = new Map(followed.map(({ project_id, reads }) => [project_id, new Set(reads)]));
+  const reads_of = new Map(realtime.map(({ project_id, reads }) => [project_id, new Set(reads)]));
   const groups = new Map<string, { project: ProjectRef; reads: string; players: Set<string> }>();
   for (const { tenant_id, project_id, player_id, reads } of changed) {
     const of_project = reads_of.get(project_id);
@@ -106,8 +106,8 @@ async function queue(
     group.players.add(player_id);
     groups.set(key, group);
   }
-  const touches = [...groups.values()].flatMap(({ project, reads, players }) =>
-    touchesOf(project, [reads], [...players]),
+  const entries = [...groups.values()].flatMap(({ project, reads, players }) =>
+    dirtyPlayersOf(project, [reads], [...players]),
   );
-  await insertTouches(tx, touches, now);
+  await insertDirtyPlayers(tx, entries, now);
 }

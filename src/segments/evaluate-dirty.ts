@@ -7,7 +7,7 @@ import { EVERYTHING } from './dependencies.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
 import {
   changeMemberships,
-  lockProjectPasses,
+  lockProjectEvaluation,
   selectLive,
   selectMemberships,
   shareMemberships,
@@ -15,33 +15,33 @@ import {
 } from './membership-queries.ts';
 import { markFailed, type SegmentRef } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { copyPendingChanges } from './tell-changes.ts';
+import { copyPendingChanges } from './publish-changes.ts';
 import {
-  deleteTouches,
-  insertTouches,
-  readTouches,
+  deleteDirtyPlayers,
+  insertDirtyPlayers,
+  readDirtyPlayers,
   resolvePlayers,
   selectDeferredSegments,
-  selectFollowedSegments,
-  type FollowedSegment,
-  type QueuedTouch,
-} from './touch-queries.ts';
-import { touchReaders } from './touch.ts';
+  selectSegmentsToEvaluate,
+  type SegmentToEvaluate,
+  type DirtyEntry,
+} from './dirty-player-queries.ts';
+import { markDependentsDirty } from './dirty-players.ts';
 
-export type PassDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
+export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
-const MAX_TOUCHES = 200;
-/** Looked at in one pass: they are named in the question. */
+const MAX_ENTRIES = 200;
+/** Per evaluation: they are named in the query. */
 const MAX_PLAYERS = 2_000;
 /** Of one statement: it grows by the condition. */
 const MAX_SEGMENTS_AT_ONCE = 100;
 
 /** A segment with its parsed definition. */
-export interface Candidate extends FollowedSegment {
+export interface Candidate extends SegmentToEvaluate {
   parsed: Group;
 }
 
-/** What a pass over some players found. */
+/** What an evaluation of some players found. */
 export interface Verdict {
   matching: Membership[];
   entered: Membership[];
@@ -49,34 +49,34 @@ export interface Verdict {
 }
 
 /**
- * Looks at touched players of a project again, in the realtime segments that read what was touched: one question for
- * all of them. Passes of a project follow each other, so that a later look never loses to an earlier one; a segment that
- * is being refreshed meanwhile looks at them when that is done. Membership, word of it and the end of the touches are
- * one transaction. Returns false when there was nothing it could do.
+ * Evaluates dirty players of a project in the realtime segments that read what has changed: one query for all of them.
+ * Evaluations of a project follow each other, so that a later one never loses to an earlier one; for a segment that is
+ * being refreshed meanwhile the players stay dirty until that is done. Memberships, their outbox rows and the removal of
+ * the entries are one transaction. Returns false when there was nothing it could do.
  */
-export async function passOverTouches(deps: PassDeps, project: ProjectRef): Promise<boolean> {
+export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: ProjectRef): Promise<boolean> {
   const { postgres, clock } = deps;
   return postgres.service.begin(async (tx) => {
-    if (!(await lockProjectPasses(tx, project, false))) return false;
+    if (!(await lockProjectEvaluation(tx, project, false))) return false;
     const quiet = await shareMemberships(
       tx,
       refsOf(project, await selectDeferredSegments(tx, project)),
       false,
     );
-    const touches = boundPlayers(await readTouches(tx, project, [...quiet], MAX_TOUCHES));
-    if (touches.length === 0) return false;
+    const entries = boundPlayers(await readDirtyPlayers(tx, project, [...quiet], MAX_ENTRIES));
+    if (entries.length === 0) return false;
     const now = new Date(clock.now_ms());
-    const segments = (await selectFollowedSegments(tx, project, 'realtime')).filter((segment) =>
-      touches.some((touch) => concerns(touch, segment)),
+    const segments = (await selectSegmentsToEvaluate(tx, project, 'realtime')).filter((segment) =>
+      entries.some((entry) => concerns(entry, segment)),
     );
     const free = await shareMemberships(tx, refsOf(project, segments), false);
     const players = await resolvePlayers(
       tx,
       project,
-      touches.flatMap(({ player_ids }) => player_ids),
+      entries.flatMap(({ player_ids }) => player_ids),
     );
     // Those that are being refreshed look at them when that is done.
-    await insertTouches(
+    await insertDirtyPlayers(
       tx,
       segments
         .filter(({ segment_id }) => !free.has(segment_id))
@@ -86,10 +86,10 @@ export async function passOverTouches(deps: PassDeps, project: ProjectRef): Prom
     const live = await selectLive(tx, project, free);
     const candidates = segments.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
     await evaluate(deps, tx, project, players, candidates, now);
-    await deleteTouches(
+    await deleteDirtyPlayers(
       tx,
       project,
-      touches.map(({ touch_id }) => touch_id),
+      entries.map(({ entry_id }) => entry_id),
     );
     return true;
   });
@@ -99,24 +99,24 @@ function refsOf(project: ProjectRef, segments: readonly { segment_id: string }[]
   return segments.map(({ segment_id }) => ({ ...project, segment_id }));
 }
 
-/** Whole touches, up to the number of players of one pass; the first always. */
-function boundPlayers(touches: readonly QueuedTouch[]): QueuedTouch[] {
+/** Whole entries, up to the number of players of one evaluation; the first always. */
+function boundPlayers(entries: readonly DirtyEntry[]): DirtyEntry[] {
   let players = 0;
-  return touches.filter(({ player_ids }, i) => (players += player_ids.length) <= MAX_PLAYERS || i === 0);
+  return entries.filter(({ player_ids }, i) => (players += player_ids.length) <= MAX_PLAYERS || i === 0);
 }
 
-function concerns(touch: QueuedTouch, segment: FollowedSegment): boolean {
-  if (touch.segment_id !== null) return touch.segment_id === segment.segment_id;
-  return touch.reads.includes(EVERYTHING) || touch.reads.some((read) => segment.reads.includes(read));
+function concerns(entry: DirtyEntry, segment: SegmentToEvaluate): boolean {
+  if (entry.segment_id !== null) return entry.segment_id === segment.segment_id;
+  return entry.reads.includes(EVERYTHING) || entry.reads.some((read) => segment.reads.includes(read));
 }
 
-export function candidateOf(segment: FollowedSegment): Candidate {
+export function candidateOf(segment: SegmentToEvaluate): Candidate {
   return { ...segment, parsed: readDefinition(segment.definition) };
 }
 
 /** Evaluates segments for players and has them enter and leave; the caller holds the locks. */
 export async function evaluate(
-  deps: PassDeps,
+  deps: EvaluationDeps,
   tx: Tx,
   project: ProjectRef,
   players: Players,
@@ -148,7 +148,7 @@ export async function evaluate(
   const entered = matching.filter((one) => !current_keys.has(keyOf(one)));
   const left = current.filter((one) => !matching_keys.has(keyOf(one)));
   await changeMemberships(tx, project, entered, left, now);
-  await touchReaders(tx, project, [...entered, ...left], now);
+  await markDependentsDirty(tx, project, [...entered, ...left], now);
   return { matching, entered, left };
 }
 
@@ -157,7 +157,7 @@ const keysOf = (list: readonly Membership[]) => new Set(list.map(keyOf));
 
 /** All in one question; if that fails each half by itself, so that a bad one does not take the others with it. */
 async function matchEach(
-  { clickhouse, logger }: Pick<PassDeps, 'clickhouse' | 'logger'>,
+  { clickhouse, logger }: Pick<EvaluationDeps, 'clickhouse' | 'logger'>,
   tx: Tx,
   project: ProjectRef,
   players: Players,
