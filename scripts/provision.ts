@@ -6,6 +6,7 @@ const USAGE = `usage: npm run provision -- <what> [flags]
   tenant      --name <text> --base-currency <code> --project-name <text> --admin-user-id <id>
   project     --tenant-id <uuid> --name <text>
   membership  --tenant-id <uuid> --user-id <id> --role owner|admin|editor|viewer
+  remove-membership  --tenant-id <uuid> --user-id <id>
   session     [--user-id <id>]                   (development only; default: the demo's user)
   key         --name <text> [--project-id <uuid>] [--tenant-id <uuid>] [--per-minute <n> --burst <n>]
 
@@ -71,6 +72,8 @@ async function provision(what: string, flags: Flags): Promise<Answer> {
         user_id: need(flags, 'user-id'),
         role: need(flags, 'role'),
       });
+    case 'remove-membership':
+      return removeMembership(flags);
     case 'session':
       return internal(flags, 'dev-sessions', {
         user_id: flags['user-id'] ?? (await findService(flags)).kept?.user_id ?? need(flags, 'user-id'),
@@ -80,6 +83,11 @@ async function provision(what: string, flags: Flags): Promise<Answer> {
     default:
       throw new UsageError(`unknown: ${what}\n\n${USAGE}`);
   }
+}
+
+async function removeMembership(flags: Flags): Promise<Answer> {
+  const query = new URLSearchParams({ tenant_id: need(flags, 'tenant-id'), user_id: need(flags, 'user-id') });
+  return callInternal(await findInternalApi(flags), `memberships?${query.toString()}`, { method: 'DELETE' });
 }
 
 async function createKey(flags: Flags): Promise<Answer> {

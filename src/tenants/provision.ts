@@ -4,8 +4,16 @@ import { newId } from '../platform/ids.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 import { DEFAULT_CATALOGUE } from './currency-catalogue.ts';
-import { insertCurrencies, insertProject, insertTenant, upsertMembership } from './queries.ts';
-import type { CreateProjectBody, CreateTenantBody, MembershipBody } from './schema.ts';
+import {
+  deleteMembership,
+  insertCurrencies,
+  insertProject,
+  insertTenant,
+  lockOwners,
+  tenantExists,
+  upsertMembership,
+} from './queries.ts';
+import type { CreateProjectBody, CreateTenantBody, MembershipBody, RemoveMembershipQuery } from './schema.ts';
 
 /** What a room above adds for a new tenant, in the transaction that creates it: rows, or jobs that run after it. */
 export type OnTenantCreated = (tx: Tx, tenant_id: string) => Promise<void>;
@@ -39,7 +47,10 @@ export async function createProject(sql: Db, body: CreateProjectBody): Promise<{
   return { project_id };
 }
 
-/** Adds a member or changes a member's role; TENANT_NOT_FOUND when there is no such tenant. */
+/**
+ * Adds a member or changes a member's role, also that of the last owner: whoever may do this can name another one.
+ * TENANT_NOT_FOUND when there is no such tenant.
+ */
 export async function setMembership(
   sql: Db,
   notifications: Notifications,
@@ -53,6 +64,30 @@ export async function setMembership(
   );
   if (!known) throw unknownTenant(membership.tenant_id);
   return membership;
+}
+
+/**
+ * Ends a membership; `removed` is false where there was none, so that it can be repeated. Rejects with TENANT_NOT_FOUND,
+ * or with CONFLICT for the last owner of the tenant.
+ */
+export async function removeMembership(
+  sql: Db,
+  notifications: Notifications,
+  { tenant_id, user_id }: RemoveMembershipQuery,
+): Promise<{ removed: boolean }> {
+  return sql.begin(async (tx) => {
+    const [known, owners] = await Promise.all([tenantExists(tx, tenant_id), lockOwners(tx, tenant_id)]);
+    if (!known) throw unknownTenant(tenant_id);
+    if (owners.length === 1 && owners[0] === user_id) {
+      const message = 'this is the last owner of the tenant: make another member an owner first';
+      throw new ApiError('CONFLICT', message);
+    }
+    const [removed] = await Promise.all([
+      deleteMembership(tx, tenant_id, user_id),
+      notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
+    ]);
+    return { removed };
+  });
 }
 
 function unknownTenant(tenant_id: string): ApiError {

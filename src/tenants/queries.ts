@@ -61,3 +61,27 @@ export async function upsertMembership(sql: Tx, membership: MembershipBody): Pro
     returning tenant_id`;
   return rows.length > 0;
 }
+
+/** Whether the tenant exists. */
+export async function tenantExists(sql: Tx, tenant_id: string): Promise<boolean> {
+  return (await sql`select from tenants where tenant_id = ${tenant_id}`).length > 0;
+}
+
+/** The tenant's owners, locked until the transaction ends: of two that remove each other, one waits here. */
+export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
+  // In one order, so that the two do not wait for each other.
+  const rows = await tx<{ user_id: string }[]>`
+    select user_id
+    from memberships
+    where tenant_id = ${tenant_id} and role = 'owner'
+    order by user_id
+    for update`;
+  return rows.map(({ user_id }) => user_id);
+}
+
+/** Whether there was such a member. */
+export async function deleteMembership(sql: Tx, tenant_id: string, user_id: string): Promise<boolean> {
+  const { count } =
+    await sql`delete from memberships where tenant_id = ${tenant_id} and user_id = ${user_id}`;
+  return count > 0;
+}

@@ -4,8 +4,21 @@ import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
-import { createProject, createTenant, setMembership, type OnTenantCreated } from './provision.ts';
-import { createProjectBody, createTenantBody, devSessionBody, membershipBody } from './schema.ts';
+import {
+  createProject,
+  createTenant,
+  removeMembership,
+  setMembership,
+  type OnTenantCreated,
+} from './provision.ts';
+import {
+  createProjectBody,
+  createTenantBody,
+  devSessionBody,
+  membershipBody,
+  removedMembership,
+  removeMembershipQuery,
+} from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -15,7 +28,8 @@ interface Deps {
 }
 
 /** Provisioning; sessions only while the development issuer exists. */
-export function tenantEndpoints({ postgres, notifications, onTenantCreated, auth }: Deps): AnyEndpoint[] {
+export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
+  const { postgres, notifications, onTenantCreated, auth } = deps;
   const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
   const endpoints = [
     endpoint({
@@ -53,6 +67,7 @@ export function tenantEndpoints({ postgres, notifications, onTenantCreated, auth
         return envelope(membership);
       },
     }),
+    removeMembershipEndpoint(deps),
   ];
   const { dev_issuer } = auth;
   if (dev_issuer === undefined) return endpoints;
@@ -66,4 +81,23 @@ export function tenantEndpoints({ postgres, notifications, onTenantCreated, auth
     handle: async ({ body }) => envelope({ session_token: await dev_issuer.issueSession(body.user_id) }),
   });
   return [...endpoints, devSession];
+}
+
+function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'DELETE',
+    path: '/v1/internal/memberships',
+    summary:
+      'Ends a membership: sessions of the user may do nothing more in the tenant; not that of the last owner',
+    access: { mode: 'internal' },
+    query: removeMembershipQuery,
+    status: 200,
+    response: removedMembership,
+    errors: ['TENANT_NOT_FOUND', 'CONFLICT'],
+    handle: async ({ query }) => {
+      const { removed } = await removeMembership(postgres.service, notifications, query);
+      auth.sessions.evict(query.user_id);
+      return envelope({ ...query, removed });
+    },
+  });
 }

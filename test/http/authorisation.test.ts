@@ -17,6 +17,7 @@ const CASES: Record<
   'POST /v1/internal/tenants': 'internal',
   'POST /v1/internal/projects': 'internal',
   'POST /v1/internal/memberships': 'internal',
+  'DELETE /v1/internal/memberships': 'internal',
   'POST /v1/internal/dev-sessions': 'internal',
   'POST /v1/internal/reconcile': 'internal',
   'POST /v1/internal/fx-fetch': 'internal',

@@ -37,6 +37,9 @@ export const CASES: Record<string, Case> = {
   'POST /v1/internal/memberships': {
     body: ({ tenant_id }) => ({ tenant_id, user_id: 'thief', role: 'owner' }),
   },
+  'DELETE /v1/internal/memberships': {
+    query: ({ tenant_id }) => `?tenant_id=${tenant_id}&user_id=guest`,
+  },
   'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
   'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
   'POST /v1/internal/fx-fetch': { body: () => ({}) },

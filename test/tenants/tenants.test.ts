@@ -3,6 +3,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openApiKeys, openAuthenticators } from '../../src/auth/authenticators.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture } from '../http/api-fixture.ts';
 
@@ -87,6 +88,88 @@ describe('provisioning', () => {
   });
 });
 
+describe('the end of a membership', () => {
+  const remove = (tenant_id: string, user_id: string) => {
+    const query = new URLSearchParams({ tenant_id, user_id }).toString();
+    const headers = { 'x-internal-secret': INTERNAL_SECRET };
+    return fixture.call(`/v1/internal/memberships?${query}`, { method: 'DELETE', headers });
+  };
+  const join = async (tenant_id: string, user_id: string, role: string) => {
+    const member = { tenant_id, user_id, role };
+    expect((await fixture.internal('/v1/internal/memberships', member)).status).toBe(201);
+    const session = await fixture.internal('/v1/internal/dev-sessions', { user_id });
+    return String(session.body.data['session_token']);
+  };
+  const owners = async (tenant_id: string) => {
+    const rows = await fixture.platform.postgres.service<{ user_id: string }[]>`
+      select user_id from memberships where tenant_id = ${tenant_id} and role = 'owner'`;
+    return rows.map(({ user_id }) => user_id);
+  };
+
+  test('holds at once in every process, for this tenant alone, and can be repeated', async () => {
+    const [here, there] = [await fixture.makeTenant(), await fixture.makeTenant()];
+    const user_id = 'idp|a/b ü&?';
+    await join(there.tenant_id, user_id, 'viewer');
+    const session = await join(here.tenant_id, user_id, 'admin');
+    const of = (tenant_id: string) => ({ headers: { 'x-tenant-id': tenant_id } });
+    const { config, platform, deps } = fixture;
+    const shared = {
+      config,
+      clock: platform.clock,
+      sql: platform.postgres.service,
+      notifications: deps.notifications,
+    };
+    const api_keys = await openApiKeys(shared);
+    const { sessions } = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
+    const elsewhere = async (tenant_id: string) => {
+      try {
+        return (await sessions.authenticate(`Bearer ${session}`, tenant_id)).role;
+      } catch (error) {
+        return (error as { code?: string }).code;
+      }
+    };
+    expect((await fixture.as(session, '/v1/players', of(here.tenant_id))).status).toBe(200);
+    expect(await elsewhere(here.tenant_id)).toBe('admin');
+
+    const removed = await remove(here.tenant_id, user_id);
+    expect([removed.status, removed.body.data]).toEqual([
+      200,
+      { tenant_id: here.tenant_id, user_id, removed: true },
+    ]);
+    expect((await fixture.as(session, '/v1/players', of(here.tenant_id))).status).toBe(403);
+    expect((await fixture.as(session, '/v1/players', of(there.tenant_id))).status).toBe(200);
+    // Well before what is cached there expires by itself.
+    await expect.poll(() => elsewhere(here.tenant_id), { timeout: 2_500, interval: 10 }).toBe('FORBIDDEN');
+    expect(await elsewhere(there.tenant_id)).toBe('viewer');
+    const again = await remove(here.tenant_id, user_id);
+    expect([again.status, again.body.data['removed']]).toEqual([200, false]);
+  });
+
+  test('is refused to the last owner, also where two owners are removed at once', async () => {
+    const { tenant_id } = await fixture.makeTenant();
+    const [first = ''] = await owners(tenant_id);
+    const refused = await remove(tenant_id, first);
+    expect(brief(refused)).toEqual([409, 'CONFLICT']);
+    expect(refused.body.error.message).toContain('make another member an owner first');
+    for (let round = 0; round < 10; round++) {
+      const [one = ''] = await owners(tenant_id);
+      const other = `owner-${round}`;
+      await join(tenant_id, other, 'owner');
+      const answers = await Promise.all([remove(tenant_id, other), remove(tenant_id, one)]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+      expect(await owners(tenant_id)).toHaveLength(1);
+    }
+    await join(tenant_id, 'helper', 'admin');
+    expect((await remove(tenant_id, 'helper')).status).toBe(200);
+  });
+
+  test('names a tenant that exists and a user', async () => {
+    expect(brief(await remove(UNKNOWN, 'u'))).toEqual([404, 'TENANT_NOT_FOUND']);
+    expect(brief(await remove('x', 'u'))).toEqual([422, 'VALIDATION_ERROR']);
+    expect(brief(await remove(UNKNOWN, ''))).toEqual([422, 'VALIDATION_ERROR']);
+  });
+});
+
 describe('npm run provision', () => {
   let base_url: string;
   beforeAll(async () => {
@@ -115,6 +198,9 @@ describe('npm run provision', () => {
     ]);
     const member = ['--tenant-id', tenant_id, '--user-id', 'cli', '--role', 'viewer'];
     expect(await provision('membership', ...member)).toMatchObject({ role: 'viewer' });
+    const helper = ['--tenant-id', tenant_id, '--user-id', 'a|helper'];
+    await provision('membership', ...helper, '--role', 'editor');
+    expect(await provision('remove-membership', ...helper)).toMatchObject({ removed: true });
     const again = await provision('session');
     expect((await fixture.as(again['session_token'] ?? '', '/v1/players')).status).toBe(200);
   });
