@@ -43,7 +43,8 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   const { config, clock, sql, notifications, api_keys, internal_secret } = options;
   const { identity_provider } = config;
   const dev_issuer = mayIssueSessions(config) ? await openDevIssuer(config.data_dir, clock) : undefined;
-  const trusted = identity_provider === undefined ? dev_issuer?.trusted : remoteIssuer(identity_provider);
+  const trusted =
+    identity_provider === undefined ? dev_issuer?.trusted : remoteIssuer(identity_provider, clock);
   if (trusted === undefined) {
     throw new ConfigError('AUTH_JWKS_URL is required unless HOST is a loopback address');
   }

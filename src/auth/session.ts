@@ -14,8 +14,7 @@ import type { VerifiedToken, VerifyToken } from './token-verifier.ts';
 export const MEMBERSHIPS_CHANNEL = 'memberships_changed';
 
 const MAX_CACHED_TOKENS = 10_000;
-/** Also bounds how long a token outlives the key that signed it being withdrawn. */
-const TOKEN_TTL_MS = 300_000;
+const TOKEN_TTL_MS = 60_000;
 const MAX_CACHED_USERS = 10_000;
 const MEMBERSHIPS_TTL_MS = 5_000;
 
@@ -41,6 +40,7 @@ interface SessionAuthenticatorOptions {
 /** Resolves session tokens to members of tenants; a repeated token costs no cryptography and no query. */
 export class SessionAuthenticator {
   #options: SessionAuthenticatorOptions;
+  /** Each until it expires, or has to be checked again because its key may have been withdrawn. */
   #tokens = new LRUCache<string, VerifiedToken>({ max: MAX_CACHED_TOKENS });
   #memberships = new LRUCache<string, CachedMemberships>({ max: MAX_CACHED_USERS });
   /** Grows with every eviction: a look-up that began before one must not fill the cache after it. */
@@ -101,8 +101,8 @@ export class SessionAuthenticator {
   }
 
   async #verify(token: string): Promise<string> {
-    const { user_id, expires_at_ms } = await this.#options.verify(token);
-    const until_ms = Math.min(expires_at_ms, this.#options.clock.now_ms() + TOKEN_TTL_MS);
+    const { user_id, expires_at_ms, recheck_at_ms = Infinity } = await this.#options.verify(token);
+    const until_ms = Math.min(expires_at_ms, recheck_at_ms, this.#options.clock.now_ms() + TOKEN_TTL_MS);
     this.#tokens.set(token, { user_id, expires_at_ms: until_ms });
     return user_id;
   }

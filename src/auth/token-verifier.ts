@@ -1,14 +1,11 @@
-import { createRemoteJWKSet, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import type { Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import { RemoteKeys } from './remote-keys.ts';
 
 /** Asymmetric only: with a shared-secret algorithm allowed, a public key could be used to sign. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-const JWKS_TIMEOUT_MS = 5_000;
-/** At most one fetch in this time for keys we do not know; short, so that a rotated key works at once. */
-const JWKS_COOLDOWN_MS = 1_000;
-const JWKS_MAX_AGE_MS = 600_000;
 const CLOCK_TOLERANCE_S = 5;
 const MAX_TOKEN_LENGTH = 8_192;
 const MAX_SUBJECT_LENGTH = 255;
@@ -18,24 +15,32 @@ export interface TrustedIssuer {
   issuer: string;
   audience: string;
   keys: JWTVerifyGetKey;
+  /** When what was checked with these keys has to be checked again; absent: the keys never change. */
+  recheck_at_ms?: () => number;
 }
 
 /** What a good token says. */
 export interface VerifiedToken {
   user_id: string;
   expires_at_ms: number;
+  /** When the token has to be checked again; absent: not before it expires. */
+  recheck_at_ms?: number;
 }
 
 export type VerifyToken = (token: string) => Promise<VerifiedToken>;
 
-/** The issuer behind AUTH_JWKS_URL; keys are fetched when first needed and when an unknown one is named. */
-export function remoteIssuer(provider: NonNullable<Config['identity_provider']>): TrustedIssuer {
-  const keys = createRemoteJWKSet(new URL(provider.jwks_url), {
-    timeoutDuration: JWKS_TIMEOUT_MS,
-    cooldownDuration: JWKS_COOLDOWN_MS,
-    cacheMaxAge: JWKS_MAX_AGE_MS,
-  });
-  return { issuer: provider.issuer, audience: provider.audience, keys };
+/** The issuer behind AUTH_JWKS_URL. */
+export function remoteIssuer(
+  provider: NonNullable<Config['identity_provider']>,
+  clock: Clock,
+): TrustedIssuer {
+  const keys = new RemoteKeys(new URL(provider.jwks_url), clock);
+  return {
+    issuer: provider.issuer,
+    audience: provider.audience,
+    keys: keys.get,
+    recheck_at_ms: () => keys.recheck_at_ms(),
+  };
 }
 
 /**
@@ -61,7 +66,8 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
       if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0')) {
         throw refused('the session token names no user');
       }
-      return { user_id: sub, expires_at_ms };
+      const recheck_at_ms = trusted.recheck_at_ms?.();
+      return { user_id: sub, expires_at_ms, ...(recheck_at_ms === undefined ? {} : { recheck_at_ms }) };
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
       if (cause instanceof errors.JWTExpired) throw refused('the session has expired', cause);

@@ -247,29 +247,68 @@ describe('keys that come, go, and cannot be had', () => {
   }
   const status = async (token: string) => (await fixture.as(token, SESSION_PATH)).status;
 
-  test('a new key works at once; one that was withdrawn no longer than it is cached', async () => {
+  test('a new key works at once; sessions of a withdrawn one end within 60 seconds', async () => {
     const [before, after] = [await newKey('before'), await newKey('after')];
     provider.keys = [before.jwk, rsa.jwk];
-    pass(2);
+    pass(2_000);
     const lasting = { exp: now_s() + 7_200 };
     const inUse = await sign(lasting, {}, before);
     expect(await status(inUse)).toBe(200);
     provider.keys = [after.jwk, rsa.jwk];
     pass(2);
     expect(await status(await sign(lasting, {}, after))).toBe(200);
-    // Learning of the new key told of the old one too: new sessions by it are refused, those in use for 5 minutes not.
+    // Learning of the new key told of the old one too: what was not checked before is refused.
     expect(await status(await sign(lasting, {}, before))).toBe(401);
-    expect(await status(inUse)).toBe(200);
-    pass(301);
+    pass(58);
     expect(await status(inUse)).toBe(401);
-    // Nobody asks for an unknown key here: then the key is believed for 10 minutes.
+    // Nobody asks for an unknown key here, and the session is used all the time.
     const unnoticed = await sign(lasting, {}, after);
-    provider.keys = [rsa.jwk];
-    pass(200);
     expect(await status(unnoticed)).toBe(200);
-    pass(601);
+    provider.keys = [rsa.jwk];
+    for (let second = 0; second < 60; second += 5) {
+      pass(5);
+      await status(unnoticed);
+    }
     expect(await status(unnoticed)).toBe(401);
     expect(await status(await sign(lasting, {}, after))).toBe(401);
+  });
+
+  test('keys in use are fetched twice a minute, however many requests there are', async () => {
+    pass(2_000);
+    const tokens = await Promise.all(Array.from({ length: 5 }, () => sign({ exp: now_s() + 7_200 })));
+    await Promise.all(tokens.map((token) => accept(token)));
+    const before = provider.fetches;
+    for (let second = 0; second < 120; second += 10) {
+      pass(10);
+      await Promise.all(tokens.map((token) => accept(token)));
+    }
+    expect(provider.fetches - before).toBeGreaterThanOrEqual(2);
+    expect(provider.fetches - before).toBeLessThanOrEqual(4);
+  });
+
+  test('while the provider does not answer, sessions go on for 15 minutes, then they cannot be judged', async () => {
+    const withdrawn = await newKey('withdrawn');
+    provider.keys = [rsa.jwk, withdrawn.jwk];
+    pass(2_000);
+    const lasting = { exp: now_s() + 7_200 };
+    const inUse = await sign(lasting);
+    const doomed = await sign(lasting, {}, withdrawn);
+    expect([await status(inUse), await status(doomed)]).toEqual([200, 200]);
+    provider.up = false;
+    const before = provider.fetches;
+    for (let minute = 1; minute < 15; minute++) {
+      pass(60);
+      expect(await status(inUse), `after ${minute} minutes`).toBe(200);
+      expect(await status(await sign(lasting)), `a new one, after ${minute} minutes`).toBe(200);
+    }
+    expect(provider.fetches - before).toBeLessThan(30);
+    pass(61);
+    const answer = await fixture.as(inUse, SESSION_PATH);
+    expect([answer.status, answer.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    provider.up = true;
+    provider.keys = [rsa.jwk];
+    pass(6);
+    expect([await status(inUse), await status(doomed)]).toEqual([200, 401]);
   });
 
   test('an outage spares known keys; an unknown one cannot be judged', async () => {
