@@ -38,7 +38,7 @@ export default defineConfig({
           include: [
             'test/**/*.distributed.test.ts',
             'test/http/**/*.test.ts',
-            'test/auth/{sessions,token-attacks}.test.ts',
+            'test/auth/{sessions,signing-keys,token-attacks}.test.ts',
             'test/engage/campaigns/{campaign-stats,campaigns}.test.ts',
             'test/engage/messaging/{messaging-callbacks,template-test-addressees,twilio-callbacks,unsubscribe}.test.ts',
             'test/engage/providers/messaging-providers.test.ts',

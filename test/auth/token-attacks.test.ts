@@ -1,7 +1,7 @@
 import { KeyObject, sign as signBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { exportSPKI, type JWTHeaderParameters } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 import {
   AUDIENCE,
@@ -45,9 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await fixture.close();
   await Promise.all([provider.close(), stranger.close()]);
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 const sign = (claims: Record<string, unknown> = {}, header: Partial<JWTHeaderParameters> = {}, key = rsa) =>
@@ -236,118 +233,6 @@ describe('what a well-signed token must say', () => {
   test('of the longest life it is checked anew all the same', async () => {
     await accept(await sign({ exp: 1e15 }));
     await accept(await sign({ nbf: now_s() + 3 }), 'a provider whose clock is a little ahead');
-  });
-});
-
-describe('keys that come, go, and cannot be had', () => {
-  /** Moves the clocks; the tokens made before stay good. */
-  function pass(seconds: number): void {
-    const now = Date.now() + seconds * 1_000;
-    vi.useFakeTimers({ toFake: ['Date'], now });
-  }
-  const status = async (token: string) => (await fixture.as(token, SESSION_PATH)).status;
-
-  test('a new key works at once; sessions of a withdrawn one end within 60 seconds', async () => {
-    const [before, after] = [await newKey('before'), await newKey('after')];
-    provider.keys = [before.jwk, rsa.jwk];
-    pass(2_000);
-    const lasting = { exp: now_s() + 7_200 };
-    const inUse = await sign(lasting, {}, before);
-    expect(await status(inUse)).toBe(200);
-    provider.keys = [after.jwk, rsa.jwk];
-    pass(2);
-    expect(await status(await sign(lasting, {}, after))).toBe(200);
-    // Learning of the new key told of the old one too: what was not checked before is refused.
-    expect(await status(await sign(lasting, {}, before))).toBe(401);
-    pass(58);
-    expect(await status(inUse)).toBe(401);
-    // Nobody asks for an unknown key here, and the session is used all the time.
-    const unnoticed = await sign(lasting, {}, after);
-    expect(await status(unnoticed)).toBe(200);
-    provider.keys = [rsa.jwk];
-    for (let second = 0; second < 60; second += 5) {
-      pass(5);
-      await status(unnoticed);
-    }
-    expect(await status(unnoticed)).toBe(401);
-    expect(await status(await sign(lasting, {}, after))).toBe(401);
-  });
-
-  test('keys in use are fetched twice a minute, however many requests there are', async () => {
-    pass(2_000);
-    const tokens = await Promise.all(Array.from({ length: 5 }, () => sign({ exp: now_s() + 7_200 })));
-    await Promise.all(tokens.map((token) => accept(token)));
-    const before = provider.fetches;
-    for (let second = 0; second < 120; second += 10) {
-      pass(10);
-      await Promise.all(tokens.map((token) => accept(token)));
-    }
-    expect(provider.fetches - before).toBeGreaterThanOrEqual(2);
-    expect(provider.fetches - before).toBeLessThanOrEqual(4);
-  });
-
-  test('while the provider does not answer, sessions go on for 15 minutes, then they cannot be judged', async () => {
-    const withdrawn = await newKey('withdrawn');
-    provider.keys = [rsa.jwk, withdrawn.jwk];
-    pass(2_000);
-    const lasting = { exp: now_s() + 7_200 };
-    const inUse = await sign(lasting);
-    const doomed = await sign(lasting, {}, withdrawn);
-    expect([await status(inUse), await status(doomed)]).toEqual([200, 200]);
-    provider.up = false;
-    const before = provider.fetches;
-    for (let minute = 1; minute < 15; minute++) {
-      pass(60);
-      expect(await status(inUse), `after ${minute} minutes`).toBe(200);
-      expect(await status(await sign(lasting)), `a new one, after ${minute} minutes`).toBe(200);
-    }
-    expect(provider.fetches - before).toBeLessThan(30);
-    pass(61);
-    const answer = await fixture.as(inUse, SESSION_PATH);
-    expect([answer.status, answer.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    provider.up = true;
-    provider.keys = [rsa.jwk];
-    pass(6);
-    expect([await status(inUse), await status(doomed)]).toEqual([200, 401]);
-  });
-
-  test('an outage spares known keys; an unknown one cannot be judged', async () => {
-    provider.keys = [rsa.jwk, ec.jwk];
-    pass(2_000);
-    await accept(await sign());
-    for (const [up, garbage] of [
-      [false, undefined],
-      [true, '<html>maintenance</html>'],
-      [true, '{}'],
-      [true, '{"keys":7}'],
-    ] as const) {
-      provider.up = up;
-      provider.garbage = garbage;
-      pass(2);
-      await accept(await sign(), `while the provider answers ${garbage ?? 'nothing'}: `);
-      const unknown = await fixture.as(await sign({}, { kid: 'unheard of' }), SESSION_PATH);
-      expect([unknown.status, unknown.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-      expect(unknown.headers['retry-after']).toBe('5');
-      await refuse(`${base64({ alg: 'none' })}.${base64({ sub: USER })}.`);
-    }
-    provider.up = true;
-    provider.garbage = undefined;
-    pass(2);
-    await refuse(await sign({}, { kid: 'unheard of' }));
-    await accept(await sign());
-  });
-
-  test('of keys published without sense, none is used', async () => {
-    const secret = { kty: 'oct', k: Buffer.alloc(64).toString('base64url'), kid: 'shared', alg: 'HS256' };
-    provider.keys = [secret, { ...rsa.jwk, kid: 'for encryption', use: 'enc' }, rsa.jwk];
-    pass(2_000);
-    const header = { alg: 'HS256', kid: 'shared' };
-    await refuse(await tokenOf(USER).setProtectedHeader(header).sign(Buffer.alloc(64)));
-    await refuse(await sign({}, { kid: 'for encryption' }));
-    await accept(await sign());
-    provider.keys = [rsa.jwk, ec.jwk];
-    pass(2_000);
-    await accept(await sign());
   });
 });
 
