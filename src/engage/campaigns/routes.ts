@@ -126,7 +126,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'POST',
       path,
       summary:
-        'Adds a variant to a draft or scheduled campaign; the first takes the project of the default one',
+        'Adds a variant to a draft or scheduled campaign; the first takes the place of the default one',
       access: write,
       body: createVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),

@@ -63,7 +63,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/projects/:projectId/api-keys',
-      summary: 'Makes an API key; the response is the only project that shows it',
+      summary: 'Makes an API key; the response is the only place that shows it',
       access: session,
       body: createApiKeyBody,
       status: 201,
