@@ -28,7 +28,9 @@ export default defineConfig({
           name: 'embedded',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.distributed.test.ts'],
-          globalSetup: ['test/engines/prepared-postgres.ts'],
+          // The code is imported once per worker. Each file closes what it opened: chdb has one data folder per process.
+          isolate: false,
+          globalSetup: ['test/engines/shared-postgres.ts'],
         },
       },
       {

@@ -18,8 +18,18 @@ import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from './platform.ts';
 
-/** Opens every engine inside this process, on `config.data_dir`; `stopping` ends it half-way, with nothing open. */
-export async function openEmbeddedPlatform(config: Config, stopping?: AbortSignal): Promise<Platform> {
+/** A Postgres on the folder `dir`, or anywhere else; `stop` is called when nothing uses it any more. */
+export type StartPostgres = (options: { dir: string }) => Promise<{ url: string; stop(): Promise<void> }>;
+
+/**
+ * Opens every engine inside this process, on `config.data_dir`; `stopping` ends it half-way, with nothing open. Without
+ * `startPostgres` the Postgres is a server of its own.
+ */
+export async function openEmbeddedPlatform(
+  config: Config,
+  stopping?: AbortSignal,
+  startPostgres: StartPostgres = startEmbeddedPostgres,
+): Promise<Platform> {
   const clock = systemClock;
   const logger = createLogger(config.log_level);
   const shutdown = new ShutdownStack(logger, stopping);
@@ -29,7 +39,7 @@ export async function openEmbeddedPlatform(config: Config, stopping?: AbortSigna
   // Others may pass through the data folder then, but not in here.
   await mkdir(join(data_dir, 'clickhouse'), { recursive: true, mode: 0o700 });
   try {
-    const server = await startEmbeddedPostgres({ dir: join(data_dir, 'postgres') });
+    const server = await startPostgres({ dir: join(data_dir, 'postgres') });
     shutdown.add('postgres server', () => server.stop());
     const owner = connectPool(server.url);
     shutdown.add('log connections', () => owner.end({ timeout: 5 }));

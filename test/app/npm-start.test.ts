@@ -11,7 +11,7 @@ import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
-import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // What a person does who has just cloned this: the very commands, in processes of their own.
 

@@ -187,7 +187,9 @@ it('closing lets a job under way end; one that does not is aborted and done agai
     { task: 'endless', attempts: 1, locked_by: null, last_error: 'told to stop' },
   ]);
   const sessions = () =>
-    owner`select from pg_stat_activity where application_name ~ '^engagement (jobs|worker)'`;
+    owner`
+      select from pg_stat_activity
+      where datname = current_database() and application_name ~ '^engagement (jobs|worker)'`;
   await eventually('no session is left', async () => ((await sessions()).length === 0 ? true : undefined));
 
   await owner`update graphile_worker._private_jobs set run_at = now()`;
@@ -235,7 +237,8 @@ it('a worker that lost its connections works on', async () => {
   await jobs.add(postgres.service, job(1));
   await eventually('one is done', async () => (seen.length === 1 ? true : undefined));
   const cut = await owner`
-    select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^engagement (jobs|worker)'`;
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name ~ '^engagement (jobs|worker)'`;
   expect(cut.length).toBeGreaterThan(1);
   await jobs.add(postgres.service, job(2));
   await eventually('another one is done', async () => (seen.length === 2 ? true : undefined), 30_000);

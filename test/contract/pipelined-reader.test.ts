@@ -8,7 +8,7 @@ import { startEmbeddedPostgres, type EmbeddedServer } from '../../src/platform/p
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
-import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 import { until } from './until.ts';
 
 /** A read under way when its connection is lost ends within this time, one way or the other. */

@@ -214,7 +214,8 @@ test('nor do cancelled statements and ended sessions mix up whose connection it 
   const disturb = async () => {
     while (!over.signal.aborted) {
       const [row] = await owner<{ pid: number }[]>`
-        select pid from pg_stat_activity where application_name = 'engagement engagement_api'
+        select pid from pg_stat_activity
+        where datname = current_database() and application_name = 'engagement engagement_api'
         offset ${random.integer(0, 19)} limit 1`;
       if (row === undefined) continue;
       // A cancellation may meet whoever has the connection by then.

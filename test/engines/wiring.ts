@@ -8,7 +8,7 @@ import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
-import { copyPreparedPostgres } from './prepared-postgres.ts';
+import { copyPreparedPostgres, newDatabase, type TestPostgres } from './shared-postgres.ts';
 
 /** The servers of the project `distributed`; undefined where tests run on the embedded engines. */
 async function sharedServers(): Promise<TestServers | undefined> {
@@ -18,43 +18,62 @@ async function sharedServers(): Promise<TestServers | undefined> {
   return inject('servers');
 }
 
+interface PlatformOptions {
+  /** How many partitions topics have, on the servers. */
+  partitions?: number;
+  /** A server that no other file uses, for tests that see sessions, locks or transactions of a whole server. */
+  own_postgres?: boolean;
+}
+
 /**
- * A platform with nothing on it: the embedded engines on `config.data_dir`, or an installation on the servers, whose
- * topics have this many partitions.
+ * A platform with nothing on it: on the servers an installation of its own, else the embedded engines, with a database
+ * on the Postgres that the files share.
  */
 export async function openTestPlatform(
   config: Config,
-  { partitions }: { partitions?: number } = {},
+  { partitions, own_postgres = false }: PlatformOptions = {},
 ): Promise<Platform> {
   const servers = await sharedServers();
   if (servers !== undefined) {
     return openDistributedPlatform(config, await newInstallation(servers, partitions));
   }
-  await copyPreparedPostgres(join(config.data_dir, 'postgres'));
-  return openEmbeddedPlatform(config);
+  return openEmbeddedPlatform(config, undefined, async ({ dir }) => {
+    const postgres = await startTestPostgres({ dir, prepared: true, own: own_postgres });
+    return { url: postgres.url, stop: () => postgres.close() };
+  });
 }
 
 /**
  * A Postgres for tests that need no other engine: empty, or `prepared` with the schema, where somebody made one. Whoever
  * takes that migrates as well, which does nothing then.
  */
-export async function openTestPostgres({ prepared = false } = {}): Promise<{
-  url: string;
-  close(): Promise<void>;
-}> {
+export async function openTestPostgres({ prepared = false, own = false } = {}): Promise<TestPostgres> {
   const servers = await sharedServers();
   if (servers !== undefined) {
     const { postgres_url } = await newInstallation(servers);
     return { url: postgres_url, close: () => Promise.resolve() };
   }
   const dir = await mkdtemp(join(tmpdir(), 'engagement-postgres-'));
-  if (prepared) await copyPreparedPostgres(dir);
-  const server = await startEmbeddedPostgres({ dir });
+  const postgres = await startTestPostgres({ dir, prepared, own });
   return {
-    url: server.url,
+    url: postgres.url,
     async close() {
-      await server.stop();
+      await postgres.close();
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** A database on the shared server; a server on the folder `dir` if it is to be its `own`, or none is shared. */
+async function startTestPostgres(options: {
+  dir: string;
+  prepared: boolean;
+  own: boolean;
+}): Promise<TestPostgres> {
+  const { dir, prepared, own } = options;
+  const database = own ? undefined : await newDatabase({ prepared });
+  if (database !== undefined) return database;
+  if (prepared) await copyPreparedPostgres(dir);
+  const server = await startEmbeddedPostgres({ dir });
+  return { url: server.url, close: () => server.stop() };
 }

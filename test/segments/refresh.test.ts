@@ -18,6 +18,7 @@ import { eventually, startTestService, type TestService } from '../engines/embed
 import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
+import { openTestPlatform } from '../engines/wiring.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
 // Refreshes beside each other, beside realtime, and dying half-way. Players stand in Postgres and ClickHouse at once.
@@ -32,7 +33,11 @@ let project: { tenant_id: string; project_id: string };
 let platform: Platform;
 beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler', 'player-mirror'];
-  service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
+  service = await startTestService(
+    { roles: new Set(ROLES.filter((role) => !driven.includes(role))) },
+    // It looks at advisory locks, and ends whoever holds one.
+    (config) => openTestPlatform(config, { own_postgres: true }),
+  );
   platform = { ...service.platform, clock: { ...service.platform.clock, now_ms: () => NOW_MS } };
 });
 afterAll(async () => service?.close());

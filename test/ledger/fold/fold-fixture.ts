@@ -30,8 +30,9 @@ export interface FoldFixture {
   close(): Promise<void>;
 }
 
-export async function openFoldFixture(): Promise<FoldFixture> {
-  const server = await openTestPostgres({ prepared: true });
+/** `own_postgres`: for tests in which somebody waits for transactions, which count over a whole server. */
+export async function openFoldFixture({ own_postgres = false } = {}): Promise<FoldFixture> {
+  const server = await openTestPostgres({ prepared: true, own: own_postgres });
   const owner = connectPool(server.url);
   await migratePostgres(owner);
   const postgres = openPostgres(server.url);

@@ -11,6 +11,7 @@ import {
   type TestService,
   type TestTenant,
 } from '../../engines/embedded.ts';
+import { openTestPlatform } from '../../engines/wiring.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -20,7 +21,11 @@ let tenant: TestTenant;
 beforeAll(async () => {
   // The rewriter is called by hand, and a test has the sink stand still.
   const byHand = new Set<Role>(['event-rewriter', 'analytics-sink']);
-  service = await startTestService({ roles: new Set(ROLES.filter((role) => !byHand.has(role))) });
+  service = await startTestService(
+    { roles: new Set(ROLES.filter((role) => !byHand.has(role))) },
+    // It looks at advisory locks.
+    (config) => openTestPlatform(config, { own_postgres: true }),
+  );
   sink = await startAnalyticsSink(service.platform);
 });
 afterAll(async () => {

@@ -31,7 +31,7 @@ let sql: Db;
 let project: ProjectRef;
 let topic: string;
 beforeAll(async () => {
-  fixture = await openFoldFixture();
+  fixture = await openFoldFixture({ own_postgres: true });
   sql = fixture.sql;
 });
 afterAll(() => fixture.close());

@@ -1,26 +1,20 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts';
-import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
 import { propertyParameters } from '../../oracle/settings.ts';
 
-let dir: string;
-let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+let server: Awaited<ReturnType<typeof openTestPostgres>>;
 let sql: Db;
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'engagement-arrays-'));
-  server = await startEmbeddedPostgres({ dir });
+  server = await openTestPostgres();
   sql = connectPool(server.url);
 });
 afterAll(async () => {
   await sql.end({ timeout: 5 });
-  await server.stop();
-  await rm(dir, { recursive: true, force: true });
+  await server.close();
 });
 
 const parameters = propertyParameters('UNIT_RUNS', 500);

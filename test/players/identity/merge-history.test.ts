@@ -191,7 +191,9 @@ describe('the history of merged players', () => {
       pending = Promise.all([operator.timeline(player_id), operator.depositedLately(player_id)]);
       await eventually('both wait for Postgres', async () => {
         const [row] = await tx<{ waiting: bigint }[]>`
-          select count(*) as waiting from pg_locks where relation = 'player_merges'::regclass and not granted`;
+          select count(*) as waiting from pg_locks
+          where relation = 'player_merges'::regclass and not granted
+            and database = (select oid from pg_database where datname = current_database())`;
         return (row?.waiting ?? 0n) >= 2n ? true : undefined;
       });
       // The embedded engine runs queries one after the other, so theirs are over when this one is.
