@@ -9,7 +9,7 @@ import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
-import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // What a newcomer does: the shell blocks of README, in order, in one terminal beside a running service.
 

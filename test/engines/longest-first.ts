@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONG = [
   'players/identity/interleavings.test.ts',
   'crash/service-kill.test.ts',
+  'contract/event-log.distributed.test.ts',
+  'crash/engines-kill.distributed.test.ts',
   'app/npm-start.test.ts',
   'segments/compile.property.test.ts',
   'crash/fan-out-kill.test.ts',

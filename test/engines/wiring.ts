@@ -18,9 +18,11 @@ async function sharedServers(): Promise<TestServers | undefined> {
   return inject('servers');
 }
 
-interface PlatformOptions {
+export interface PlatformOptions {
   /** How many partitions topics have, on the servers. */
   partitions?: number;
+  /** A Redis that no other file uses, on the servers. */
+  redis_url?: string;
   /** A server that no other file uses, for tests that see sessions, locks or transactions of a whole server. */
   own_postgres?: boolean;
 }
@@ -31,11 +33,12 @@ interface PlatformOptions {
  */
 export async function openTestPlatform(
   config: Config,
-  { partitions, own_postgres = false }: PlatformOptions = {},
+  { partitions, redis_url, own_postgres = false }: PlatformOptions = {},
 ): Promise<Platform> {
   const servers = await sharedServers();
   if (servers !== undefined) {
-    return openDistributedPlatform(config, await newInstallation(servers, partitions));
+    const given = redis_url === undefined ? servers : { ...servers, redis_url };
+    return openDistributedPlatform(config, await newInstallation(given, partitions));
   }
   return openEmbeddedPlatform(config, undefined, async ({ dir }) => {
     const postgres = await startTestPostgres({ dir, prepared: true, own: own_postgres });

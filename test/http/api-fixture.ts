@@ -10,7 +10,7 @@ import { openNotifications } from '../../src/platform/postgres/notifications.ts'
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
-import { openTestPlatform } from '../engines/wiring.ts';
+import { openTestPlatform, type PlatformOptions } from '../engines/wiring.ts';
 
 export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
 
@@ -60,11 +60,14 @@ export interface Fixture {
 
 let users = 0;
 
-export async function openFixture(environment: Record<string, string> = {}): Promise<Fixture> {
+export async function openFixture(
+  environment: Record<string, string> = {},
+  options: PlatformOptions = {},
+): Promise<Fixture> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-http-'));
   const own = { DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...NO_PROVIDERS };
   const config = readConfig({ ...own, ...environment });
-  const platform = await openTestPlatform(config);
+  const platform = await openTestPlatform(config, options);
   const { clock, logger } = platform;
   const sql = platform.postgres.service;
   const notifications = openNotifications(sql, logger);

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startRedis, type RedisEngine } from '../engines/redis.ts';
 import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
 const REQUESTS = 3_000;
@@ -7,16 +8,20 @@ const CONNECTIONS = 8;
 
 let fixture: Fixture;
 let tenant: Tenant;
+/** Of its own, as it counts what is asked of it. */
+let engine: RedisEngine;
 let redis: Redis;
 
 beforeAll(async () => {
-  redis = new Redis(inject('servers').redis_url);
-  fixture = await openFixture();
+  engine = await startRedis();
+  redis = new Redis(engine.url);
+  fixture = await openFixture({}, { redis_url: engine.url });
   tenant = await fixture.makeTenant();
 });
 afterAll(async () => {
   redis?.disconnect();
-  await fixture.close();
+  await fixture?.close();
+  await engine?.stop();
 });
 
 /** Every call of the limiter's script, and nothing that the script itself does. */
