@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { SignJWT, createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Config } from '../config.ts';
 import type { Clock } from '../platform/clock.ts';
-import { keepSecretFile } from './secret-file.ts';
+import { readOrCreateSecret } from './secret-file.ts';
 import type { TrustedIssuer } from './token-verifier.ts';
 
 const FILE = 'dev-issuer-key.json';
@@ -26,7 +26,7 @@ export function mayIssueSessions(config: Config): boolean {
 
 /** Opens the development issuer; its key is made on first use and kept in DATA_DIR. */
 export async function openDevIssuer(data_dir: string, clock: Clock): Promise<DevIssuer> {
-  const jwk = JSON.parse(await keepSecretFile(join(data_dir, FILE), makeKey)) as JWK;
+  const jwk = JSON.parse(await readOrCreateSecret(join(data_dir, FILE), makeKey)) as JWK;
   const key = await importJWK(jwk, ALGORITHM);
   const { d: _private, ...public_jwk } = jwk;
   const kid = jwk.kid ?? 'dev';

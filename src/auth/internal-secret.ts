@@ -2,14 +2,14 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
-import { keepSecretFile } from './secret-file.ts';
+import { readOrCreateSecret } from './secret-file.ts';
 
 const FILE = 'internal-secret';
 
 /** The internal secret of this installation: the configured one, else one made once and kept in DATA_DIR. */
 export async function loadInternalSecret(config: Config): Promise<string> {
   if (config.internal_secret !== undefined) return config.internal_secret;
-  return keepSecretFile(join(config.data_dir, FILE), () => randomBytes(32).toString('hex'));
+  return readOrCreateSecret(join(config.data_dir, FILE), () => randomBytes(32).toString('hex'));
 }
 
 /** Checks the `X-Internal-Secret` header (spec part 5) in constant time; throws UNAUTHORIZED. */

@@ -2,7 +2,10 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The text of a file only its owner may read; `make` gives it on first use. */
-export async function keepSecretFile(path: string, make: () => string | Promise<string>): Promise<string> {
+export async function readOrCreateSecret(
+  path: string,
+  make: () => string | Promise<string>,
+): Promise<string> {
   const kept = await readIfThere(path);
   if (kept !== undefined) return kept;
   await mkdir(dirname(path), { recursive: true });

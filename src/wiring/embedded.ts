@@ -13,7 +13,7 @@ import { createMetrics } from '../platform/metrics.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded-server.ts';
 import { migratePostgres } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
-import { letServerUserPass } from '../platform/postgres/server-user.ts';
+import { makeTraversable } from '../platform/postgres/server-user.ts';
 import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from './platform.ts';
@@ -35,7 +35,7 @@ export async function openEmbeddedPlatform(
   const shutdown = new ShutdownStack(logger, stopping);
   const data_dir = resolve(config.data_dir);
   await mkdir(data_dir, { recursive: true });
-  await letServerUserPass(data_dir);
+  await makeTraversable(data_dir);
   // Others may pass through the data folder then, but not in here.
   await mkdir(join(data_dir, 'clickhouse'), { recursive: true, mode: 0o700 });
   try {

@@ -8,7 +8,7 @@ import { registerEndpoints } from '../../src/http/register.ts';
 import { serverOptions } from '../../src/http/server-options.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Db, Tx } from '../../src/platform/postgres/port.ts';
-import { retryLostRaces } from '../../src/platform/postgres/retry.ts';
+import { retryConflicts } from '../../src/platform/postgres/retry.ts';
 import type { Fixture, Tenant } from './api-fixture.ts';
 
 /** What an order runs into once it is written, inside its transaction. */
@@ -75,7 +75,7 @@ export async function openShop(fixture: Fixture): Promise<Shop> {
   const clock = { ahead_ms: 0 };
   const troubles = new Map<string, Trouble[]>();
   const place = (once: Once, tenant_id: string, shop: string, item: string) =>
-    retryLostRaces(() =>
+    retryConflicts(() =>
       once(tenant_id, async (tx) => {
         const order_id = newId();
         await tx`insert into test_orders ${tx({ tenant_id, order_id, shop, item })}`;

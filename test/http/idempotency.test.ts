@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ApiError } from '../../src/errors.ts';
 import { removeExpiredRecords } from '../../src/http/idempotency.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
-import { LostRace } from '../../src/platform/postgres/retry.ts';
+import { WriteConflict } from '../../src/platform/postgres/retry.ts';
 import { until } from '../contract/until.ts';
 import { propertyParameters } from '../oracle/settings.ts';
 import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
@@ -220,7 +220,7 @@ describe('what fails leaves neither effect nor record, and may be tried again', 
 
   test('a lost race is run again within the same request', async () => {
     const [key, item] = [randomUUID(), newItem()];
-    meets(item, () => Promise.reject(new LostRace('somebody was faster')));
+    meets(item, () => Promise.reject(new WriteConflict('somebody was faster')));
     expect((await shop.order(tenant, { key, body: { item } })).status).toBe(201);
     expect(await shop.count(item)).toBe(1);
   });

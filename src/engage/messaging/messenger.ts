@@ -4,7 +4,7 @@ import { waitUntilFolded } from '../../analytics/caught-up.ts';
 import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
 import { newId } from '../../platform/ids.ts';
-import { retryLostRaces } from '../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import type { Platform } from '../../wiring/platform.ts';
@@ -285,7 +285,7 @@ export class Messenger {
     for (let attempt = 1; ; attempt++) {
       try {
         const now = new Date(clock.now_ms());
-        await retryLostRaces(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
+        await retryConflicts(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
         return;
       } catch (error) {
         if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;

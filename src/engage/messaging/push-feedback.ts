@@ -1,7 +1,7 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid } from '../../platform/ids.ts';
-import { retryLostRaces } from '../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
 import type { Receipt } from './callbacks/callback.ts';
@@ -31,7 +31,7 @@ export async function applyPushFeedback(
   }
   const now = new Date(clock.now_ms());
   for (const [tenant_id, receipts] of byTenant)
-    await retryLostRaces(() =>
+    await retryConflicts(() =>
       postgres.asTenant(tenant_id, (tx) => applyReceipts(tx, tenant_id, receipts, now)),
     );
 }

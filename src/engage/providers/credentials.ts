@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { keepSecretFile } from '../../auth/secret-file.ts';
+import { readOrCreateSecret } from '../../auth/secret-file.ts';
 import type { Config } from '../../config.ts';
 import { newEncryptionKey, encryptText, decryptText } from '../../platform/encryption.ts';
 
@@ -14,7 +14,7 @@ export interface SecretsOwner {
 /** The key that providers' secrets are encrypted with: the configured one, else one made once and kept in DATA_DIR. */
 export async function loadCredentialsKey(config: Config): Promise<string> {
   if (config.credentials_key !== undefined) return config.credentials_key;
-  return keepSecretFile(join(config.data_dir, FILE), newEncryptionKey);
+  return readOrCreateSecret(join(config.data_dir, FILE), newEncryptionKey);
 }
 
 /** Encrypts a provider's secrets (AES-256-GCM). */

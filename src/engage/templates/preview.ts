@@ -1,5 +1,5 @@
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { throughMerges } from '../../players/profile/read.ts';
+import { withSurvivor } from '../../players/profile/read.ts';
 import {
   playerScope,
   SYNTHETIC_BONUS,
@@ -51,7 +51,7 @@ export function findScopePlayer(
   player_id: string,
 ): Promise<ScopePlayer> {
   const { tenant_id, project_id } = project;
-  return throughMerges(postgres, { tenant_id, project_id, player_id }, async (ref) => {
+  return withSurvivor(postgres, { tenant_id, project_id, player_id }, async (ref) => {
     const [found] = await postgres.readAsTenant(tenant_id, (tx) =>
       selectScopePlayer(tx, project, ref.player_id),
     );

@@ -4,7 +4,7 @@ import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
-import { isDataError, isLostRace } from '../../platform/postgres/retry.ts';
+import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
 import { decide } from './decide.ts';
 import type { Decision, Emission } from './effects.ts';
 import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
@@ -49,7 +49,7 @@ export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<
       };
     } catch (error) {
       context.positions.delete(batch.partition);
-      if (!isLostRace(error) || attempt === MAX_ATTEMPTS) throw error;
+      if (!isWriteConflict(error) || attempt === MAX_ATTEMPTS) throw error;
       context.logger.debug({ err: error, attempt }, 'fold transaction overtaken');
       await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { LostRace } from '../../platform/postgres/retry.ts';
+import { WriteConflict } from '../../platform/postgres/retry.ts';
 import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
 
 interface Position {
@@ -14,7 +14,7 @@ interface Position {
 }
 
 /**
- * Writes a batch's effects; the statements travel together. Rejects with {@link LostRace} when the position
+ * Writes a batch's effects; the statements travel together. Rejects with {@link WriteConflict} when the position
  * or a row that was read has moved; the caller's transaction must then roll back. Locks are taken in the order of
  * everyone who writes players or money, but merges: identities, players, player_totals, bets, ledger.
  */
@@ -41,7 +41,8 @@ async function movePosition(tx: Tx, { topic, partition, read, next }: Position):
           on conflict do nothing`
       : await tx`update fold_positions set next_offset = ${next}
           where topic = ${topic} and partition = ${partition} and next_offset = ${read}`;
-  if (moved.count !== 1) throw new LostRace(`another process moved the position of ${topic}/${partition}`);
+  if (moved.count !== 1)
+    throw new WriteConflict(`another process moved the position of ${topic}/${partition}`);
 }
 
 /** The identity decides who makes a player: a writer that comes second violates its key and starts over. */
@@ -118,7 +119,7 @@ async function insertBets(tx: Tx, bets: BetWrite[], onConflict: PendingQuery<Row
       ${plainArray(bets.map((b) => b.read_revision ?? 0))}::text::integer[])
       as r (tenant_id, project_id, kind, bet_id, status, read_revision)
     ${onConflict}`;
-  if (written.count !== bets.length) throw new LostRace('another process wrote a bet of this batch');
+  if (written.count !== bets.length) throw new WriteConflict('another process wrote a bet of this batch');
 }
 
 function rateColumns(tx: Tx, rows: LedgerRow[]) {
@@ -171,7 +172,8 @@ async function updateTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Pr
       changed_xid = pg_current_xact_id()
     from ${totalsRows(tx, players)}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
-  if (updated.count !== players.length) throw new LostRace('a player of this batch was merged into another');
+  if (updated.count !== players.length)
+    throw new WriteConflict('a player of this batch was merged into another');
 }
 
 /** The players' additions as rows `r`. */

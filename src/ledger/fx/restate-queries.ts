@@ -4,7 +4,7 @@ import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { LostRace } from '../../platform/postgres/retry.ts';
+import { WriteConflict } from '../../platform/postgres/retry.ts';
 
 /** A rate that came, changed or went: pair and moment. */
 export interface RateChange {
@@ -140,7 +140,7 @@ interface PlayerRef {
   player_id: string;
 }
 
-/** Locks the players' totals, in the order everyone takes them. Rejects with LostRace when one was merged. */
+/** Locks the players' totals, in the order everyone takes them. Rejects with WriteConflict when one was merged. */
 export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const locked = await tx`
@@ -151,7 +151,7 @@ export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise
     cross join lateral (
       select t.player_id from player_totals t where t.tenant_id = r.tenant_id and t.project_id = r.project_id
         and t.player_id = r.player_id for no key update offset 0) t`;
-  if (locked.length !== sorted.length) throw new LostRace('a player was merged into another');
+  if (locked.length !== sorted.length) throw new WriteConflict('a player was merged into another');
 }
 
 /** A bet whose rows are restated. */

@@ -9,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
-import { isOverflow, LostRace, retryLostRaces } from '../../platform/postgres/retry.ts';
+import { isOverflow, WriteConflict, retryConflicts } from '../../platform/postgres/retry.ts';
 import {
   addToLockedTotals,
   deleteRateChange,
@@ -49,7 +49,7 @@ export async function applyRateChange(deps: Deps, change: RateChange, stop?: Abo
   if (range !== undefined) {
     for (let after: StalePosition | undefined, more = true; more;) {
       if (stop?.aborted === true) return;
-      const page: { last: StalePosition | undefined } = await retryLostRaces(() =>
+      const page: { last: StalePosition | undefined } = await retryConflicts(() =>
         restatePage(deps, range, after, PAGE),
       );
       after = page.last;
@@ -93,7 +93,7 @@ async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<
   const ledger = await readLedger(tx, distinctReferences(stale));
   const restatements = stale.map((found): Restatement => {
     const row = ledger.get(referenceKey(found.row.project_id, found.row.reference))?.find(isSame(found.row));
-    if (row?.player_id !== found.row.player_id) throw new LostRace('a player was merged into another');
+    if (row?.player_id !== found.row.player_id) throw new WriteConflict('a player was merged into another');
     return { row, money: inBase(row, found.conversion) };
   });
   const changed = restatements.filter(({ row, money }) => !isEqual(row, money));

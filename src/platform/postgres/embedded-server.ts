@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { APPLICATION } from './pool.ts';
-import { checkReachable, findServerUser, giveTo, type ServerUser } from './server-user.ts';
+import { checkReachable, findServerUser, changeOwner, type ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
 const START_ATTEMPTS = 3;
@@ -53,7 +53,7 @@ export async function startEmbeddedPostgres(options: {
   const cluster = join(options.dir, 'cluster');
   const password = await passwordOf(options.dir);
   await mkdir(options.dir, { recursive: true });
-  await giveTo(options.dir, owner);
+  await changeOwner(options.dir, owner);
   await checkReachable(owner, [options.dir, binaries.postgres]);
   if (!(await exists(join(cluster, 'PG_VERSION'))))
     await initialise(binaries, owner, options.dir, cluster, password);
@@ -159,7 +159,7 @@ async function initialise(
   const unfinished = `${cluster}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await writeFile(passwordFile, password, { mode: 0o600 });
-  await giveTo(passwordFile, owner);
+  await changeOwner(passwordFile, owner);
   const flags = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', `--username=${USER}`];
   await run(b.initdb, [`--pgdata=${unfinished}`, `--pwfile=${passwordFile}`, ...flags], {
     ...owner,

@@ -3,33 +3,33 @@ const LOST_RACE_CODES = new Set(['23505', '40P01', '40001']);
 const ATTEMPTS = 8;
 
 /** Somebody else changed what a transaction had read: it must be rolled back and done again. */
-export class LostRace extends Error {
-  override readonly name = 'LostRace';
+export class WriteConflict extends Error {
+  override readonly name = 'WriteConflict';
 }
 
 /**
  * Runs a whole transaction again when it lost against another one; after {@link ATTEMPTS} losses it rejects with the
  * last error. Another transaction has made progress each time, so no pause is needed.
  */
-export async function retryLostRaces<T>(transaction: () => Promise<T>): Promise<T> {
+export async function retryConflicts<T>(transaction: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await transaction();
     } catch (error) {
-      if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
+      if (attempt === ATTEMPTS || !isWriteConflict(error)) throw error;
     }
   }
 }
 
 /** Whether doing the transaction again may succeed. */
-export function isLostRace(error: unknown): boolean {
-  if (error instanceof LostRace) return true;
+export function isWriteConflict(error: unknown): boolean {
+  if (error instanceof WriteConflict) return true;
   return error instanceof Error && LOST_RACE_CODES.has((error as { code?: string }).code ?? '');
 }
 
 /** Whether the data itself is refused (class 22: data, 23: integrity, 54: too large), so that trying again cannot help. */
 export function isDataError(error: unknown): error is Error & { code: string } {
-  if (!(error instanceof Error) || isLostRace(error)) return false;
+  if (!(error instanceof Error) || isWriteConflict(error)) return false;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && /^(22|23|54)[\dA-Z]{3}$/.test(code);
 }

@@ -32,12 +32,12 @@ export async function findServerUser(): Promise<ServerUser> {
 }
 
 /** Makes the server's user the owner of `path`. */
-export async function giveTo(path: string, user: ServerUser): Promise<void> {
+export async function changeOwner(path: string, user: ServerUser): Promise<void> {
   if (user.uid !== undefined && user.gid !== undefined) await chown(path, user.uid, user.gid);
 }
 
 /** Lets the server's user pass through a folder of ours on its way to its own; what lies there stays unlisted. */
-export async function letServerUserPass(folder: string): Promise<void> {
+export async function makeTraversable(folder: string): Promise<void> {
   if (!isRoot()) return;
   const { mode } = await stat(folder);
   if ((mode & MAY_ENTER) !== MAY_ENTER) await chmod(folder, (mode & 0o7777) | MAY_ENTER);

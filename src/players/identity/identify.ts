@@ -6,7 +6,7 @@ import { playerNotFound } from '../profile/read.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
-import { LostRace, isLostRace, isOverflow, retryLostRaces } from '../../platform/postgres/retry.ts';
+import { WriteConflict, isWriteConflict, isOverflow, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
@@ -35,7 +35,7 @@ interface Scope {
  */
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   try {
-    return await retryLostRaces(() =>
+    return await retryConflicts(() =>
       deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(deps, tx, scope, body)),
     );
   } catch (error) {
@@ -43,7 +43,7 @@ export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Pr
       const message = 'the totals of the players that these ids name add up to more than 64 bits hold';
       throw new ApiError('CONFLICT', message, { cause: error });
     }
-    if (!isLostRace(error)) throw error;
+    if (!isWriteConflict(error)) throw error;
     const message = 'these ids are being identified by others right now; try again';
     throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error });
   }
@@ -88,7 +88,7 @@ async function write(
     const status = conflict ? 'conflict' : 'active';
     const player = { ...ref, external_id: external_id ?? null, anonymous_id: link, status } as const;
     const [won] = await Promise.all([insertPlayer(tx, player, now), applyPatch(tx, ref, patch, now_ms)]);
-    if (!won) throw new LostRace('an id was taken');
+    if (!won) throw new WriteConflict('an id was taken');
     return;
   }
   if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
@@ -101,9 +101,9 @@ async function write(
     conflict ? markConflict(tx, ref, now) : undefined,
     applyPatch(tx, ref, patch, now_ms),
   ]);
-  if (!won) throw new LostRace('the anonymous_id was taken');
-  if (locked?.external_id !== target.external_id) throw new LostRace('the external_id was set');
-  if ((locked.deleted_at !== null) !== target.deleted) throw new LostRace('the player was deleted');
+  if (!won) throw new WriteConflict('the anonymous_id was taken');
+  if (locked?.external_id !== target.external_id) throw new WriteConflict('the external_id was set');
+  if ((locked.deleted_at !== null) !== target.deleted) throw new WriteConflict('the player was deleted');
 }
 
 function patchOf(traits: Traits): ProfilePatch {

@@ -3,14 +3,14 @@ import { MAX_ATTRIBUTES_BYTES } from '../profile/profile-patch.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { MergePair } from '../player-ref.ts';
-import { LostRace } from '../../platform/postgres/retry.ts';
+import { WriteConflict } from '../../platform/postgres/retry.ts';
 
 /**
  * Merges one player into another: identities, profile and totals move, then what `dependents` own (memberships, messages); the old id stays behind
  * as an alias. Ledger rows keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
  * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
  *
- * Rejects with {@link LostRace} when one of the two is not what the caller took it for. Nothing of it may be kept then.
+ * Rejects with {@link WriteConflict} when one of the two is not what the caller took it for. Nothing of it may be kept then.
  */
 export async function mergePlayer(
   tx: Tx,
@@ -29,7 +29,7 @@ export async function mergePlayer(
     ...dependents.map((dependent) => dependent.onMerge(tx, pair, now)),
     leaveAlias(tx, pair, now),
   ]);
-  if (!locked || !lockedTotals) throw new LostRace('a player to merge was changed');
+  if (!locked || !lockedTotals) throw new WriteConflict('a player to merge was changed');
 }
 
 async function lockBoth(

@@ -1,13 +1,13 @@
 import { ApiError, validationError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
-import { retryLostRaces } from '../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer } from './queries.ts';
-import { throughMerges } from './read.ts';
+import { withSurvivor } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
 
 interface Deps {
@@ -36,8 +36,8 @@ export async function changePlayer(
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
     return player;
   };
-  return throughMerges(postgres, ref, (one) =>
-    retryLostRaces(() => postgres.asTenant(one.tenant_id, (tx) => change(tx, one))),
+  return withSurvivor(postgres, ref, (one) =>
+    retryConflicts(() => postgres.asTenant(one.tenant_id, (tx) => change(tx, one))),
   );
 }
 
@@ -47,8 +47,8 @@ export async function deletePlayer(
   ref: PlayerRef,
 ): Promise<PlayerRow> {
   const now = new Date(clock.now_ms());
-  return throughMerges(postgres, ref, async (one) => {
-    const [, [player]] = await retryLostRaces(() =>
+  return withSurvivor(postgres, ref, async (one) => {
+    const [, [player]] = await retryConflicts(() =>
       postgres.asTenant(one.tenant_id, (tx) =>
         // Issued together, run in this order.
         Promise.all([

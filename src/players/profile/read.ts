@@ -23,7 +23,7 @@ export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise
  * merged players, so the survivor is looked up only then, and again when it was merged on before `act` got to it.
  * Rejects with PLAYER_NOT_FOUND.
  */
-export async function throughMerges<T>(
+export async function withSurvivor<T>(
   postgres: Postgres,
   ref: PlayerRef,
   act: (ref: PlayerRef) => Promise<T | undefined>,

@@ -11,7 +11,7 @@ import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
-import { throughMerges } from './read.ts';
+import { withSurvivor } from './read.ts';
 import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
 
 interface Deps {
@@ -46,7 +46,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const ref = refOf(caller, params);
-        const player = await throughMerges(deps.postgres, ref, async (one) => {
+        const player = await withSurvivor(deps.postgres, ref, async (one) => {
           const [row] = await deps.postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
           return row;
         });

@@ -70,7 +70,7 @@ function* foldBatch(
       };
     } catch (error) {
       memory.position = undefined;
-      if (!process.isLostRace(error)) throw error;
+      if (!process.isWriteConflict(error)) throw error;
       if (world.met.lost_races > 10_000) throw error;
     }
   }

@@ -28,7 +28,7 @@ export function* identify(process: Process, given: GivenIds): Steps {
       if (answer.conflict) world.met.conflicts++;
       return;
     } catch (error) {
-      if (!process.isLostRace(error)) throw error;
+      if (!process.isWriteConflict(error)) throw error;
     }
   }
 }
@@ -246,6 +246,6 @@ export function* softDelete(process: Process, player_id: string): Steps {
       },
     );
   } catch (error) {
-    if (!process.isLostRace(error)) throw error;
+    if (!process.isWriteConflict(error)) throw error;
   }
 }

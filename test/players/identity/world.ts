@@ -145,7 +145,7 @@ export class Process {
   }
 
   /** Whether doing the transaction again may succeed; any other error is a fault of the model. */
-  isLostRace(error: unknown): boolean {
+  isWriteConflict(error: unknown): boolean {
     const { met } = this.world;
     if (error instanceof SqlError && error.code === '40P01') met.deadlocks++;
     else if (error === LOST_RACE || error instanceof SqlError) met.lost_races++;

@@ -1,5 +1,5 @@
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import { retryLostRaces } from '../../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Callback } from './callback.ts';
 import { applyCallbacks } from './callback-queries.ts';
 
@@ -20,7 +20,7 @@ export async function applyAll(
   // The size of a body bounds how many there are.
   for (let from = 0; from < callbacks.length; from += AT_ONCE) {
     const some = callbacks.slice(from, from + AT_ONCE);
-    applied += await retryLostRaces(() =>
+    applied += await retryConflicts(() =>
       postgres.asTenant(provider.tenant_id, (tx) => applyCallbacks(tx, provider, some, new Date(now_ms))),
     );
   }

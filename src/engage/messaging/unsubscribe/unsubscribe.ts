@@ -1,8 +1,8 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import { retryLostRaces } from '../../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import { lockPlayer, patchPlayer } from '../../../players/profile/queries.ts';
-import { throughMerges } from '../../../players/profile/read.ts';
+import { withSurvivor } from '../../../players/profile/read.ts';
 import { suppress } from '../suppression-queries.ts';
 import type { Unsubscriber } from '../unsubscribe-link.ts';
 
@@ -16,8 +16,8 @@ export async function unsubscribe(
 ): Promise<void> {
   const now = new Date(clock.now_ms());
   const patch = { columns: {}, attributes: { [`consent.${who.channel}`]: false }, removed_attributes: [] };
-  await throughMerges(postgres, who, (ref) =>
-    retryLostRaces(() =>
+  await withSurvivor(postgres, who, (ref) =>
+    retryConflicts(() =>
       postgres.asTenant(who.tenant_id, async (tx) => {
         const [locked] = await Promise.all([
           lockPlayer(tx, ref),
