@@ -121,7 +121,8 @@ async function messenger(service: TestService, owner: Db, client: MessagingClien
     const campaign_id = await newCampaign(client, segment_id);
     await fanOutWhole(service, campaign_id);
     const sender = new Messenger(platform, {
-      credentials_key: '00'.repeat(32),
+      credentials_keys: { current: '00'.repeat(32), previous: undefined },
+      link_key: Buffer.alloc(32),
       public_url: 'http://localhost',
     });
     const sample = await timed(async () => {

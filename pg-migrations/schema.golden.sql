@@ -355,6 +355,13 @@ create policy own_tenant on idempotency_keys for all to engagement_api using ((t
 grant delete, insert, select, update on public.idempotency_keys to engagement_api;
 grant delete, insert, select, update on public.idempotency_keys to engagement_service;
 
+create table public.installation_secrets (
+  name text not null,
+  encrypted bytea not null,
+  constraint installation_secrets_pkey PRIMARY KEY (name)
+);
+grant delete, insert, select, update on public.installation_secrets to engagement_service;
+
 create table public.ledger (
   tenant_id uuid not null,
   project_id uuid not null,

@@ -8,6 +8,7 @@ const USAGE = `usage: npm run provision -- <what> [flags]
   membership  --tenant-id <uuid> --user-id <id> --role owner|admin|editor|viewer
   remove-membership  --tenant-id <uuid> --user-id <id>
   session     [--user-id <id>]                   (development only; default: the demo's user)
+  reencrypt-credentials                             (a step of docs/key-rotation.md)
   key         --name <text> [--project-id <uuid>] [--tenant-id <uuid>] [--per-minute <n> --burst <n>]
 
 The service is the one that DATA_DIR/dev-credentials.json belongs to, unless flags say otherwise:
@@ -74,6 +75,8 @@ async function provision(what: string, flags: Flags): Promise<Answer> {
       });
     case 'remove-membership':
       return removeMembership(flags);
+    case 'reencrypt-credentials':
+      return internal(flags, 'reencrypt-credentials', {});
     case 'session':
       return internal(flags, 'dev-sessions', {
         user_id: flags['user-id'] ?? (await findService(flags)).kept?.user_id ?? need(flags, 'user-id'),

@@ -2,6 +2,8 @@ import { z } from 'zod';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const optionalText = z.string().min(1).optional();
+const internalSecret = z.string().min(32);
+const credentialsKey = z.string().regex(/^[0-9a-f]{64}$/i, 'must be 32 bytes in hexadecimal');
 const providerUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
   .refine((text) => !/[?#@]/.test(text), 'must have no query, fragment or credentials');
@@ -24,11 +26,10 @@ const environmentSchema = z.object({
   AUTH_JWKS_URL: optionalText,
   AUTH_ISSUER: optionalText,
   AUTH_AUDIENCE: optionalText,
-  INTERNAL_SECRET: z.string().min(32).optional(),
-  CREDENTIALS_KEY: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be 32 bytes in hexadecimal')
-    .optional(),
+  INTERNAL_SECRET: internalSecret.optional(),
+  INTERNAL_SECRET_PREVIOUS: internalSecret.optional(),
+  CREDENTIALS_KEY: credentialsKey.optional(),
+  CREDENTIALS_KEY_PREVIOUS: credentialsKey.optional(),
   PUBLIC_URL: providerUrl.optional(),
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
   FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
@@ -84,8 +85,12 @@ export interface Config {
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
   /** Absent: one is made and kept in `data_dir`. */
   internal_secret: string | undefined;
+  /** Accepted as well, while the secret is rotated. */
+  internal_secret_previous: string | undefined;
   /** 32 bytes in hexadecimal, with which the credentials of messaging providers are encrypted. Absent: as above. */
   credentials_key: string | undefined;
+  /** Decrypts what it encrypted, while the key is rotated. */
+  credentials_key_previous: string | undefined;
   /** Where players and messaging providers reach the base API, without a slash at the end. */
   public_url: string;
   /** Where exchange rates come from. */
@@ -118,7 +123,9 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     servers: readServers(env),
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
+    internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,
     credentials_key: env.CREDENTIALS_KEY,
+    credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
     public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {

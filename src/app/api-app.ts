@@ -14,6 +14,7 @@ import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
 import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
+import { reencryptEndpoints } from '../engage/providers/reencrypt-routes.ts';
 import { messagingProviderEndpoints } from '../engage/providers/routes.ts';
 import { playerHistoryEndpoints } from '../players/history/routes.ts';
 import { playerEndpoints } from '../players/profile/routes.ts';
@@ -25,6 +26,7 @@ import type { TenantCapabilityCache } from '../tenants/config/capability-cache.t
 import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
+import type { EncryptionKeys } from '../platform/encryption.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { serverOptions } from '../http/server-options.ts';
@@ -41,15 +43,17 @@ export interface ApiDeps {
   notifications: Notifications;
   capabilities: TenantCapabilityCache;
   /** With which the credentials of messaging providers are encrypted. */
-  credentials_key: string;
+  credentials_keys: EncryptionKeys;
+  /** With which unsubscribe links are signed. */
+  link_key: Buffer;
   /** Whether the process has finished starting: `/readyz` says so. */
   isStarted: () => boolean;
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
-  const { auth, notifications, capabilities, credentials_key } = deps;
-  const messaging = { ...platform, credentials_key, public_url: config.public_url };
+  const { auth, notifications, capabilities, credentials_keys, link_key } = deps;
+  const messaging = { ...platform, credentials_keys, link_key, public_url: config.public_url };
   const endpoints = [
     ...healthEndpoints(platform, deps.isStarted),
     ...tenantEndpoints({
@@ -71,6 +75,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...templateEndpoints(messaging),
     ...testMessageEndpoints(messaging),
     ...messagingProviderEndpoints(messaging),
+    ...reencryptEndpoints(messaging),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),

@@ -17,7 +17,8 @@ import { buildApiApp } from './api-app.ts';
 import { buildHealthApp } from './health-app.ts';
 import { buildIntakeApp } from './intake-app.ts';
 import { AppendBatcher } from '../ingest/intake/append-batcher.ts';
-import { loadCredentialsKey } from '../engage/providers/credentials.ts';
+import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
+import { loadLinkKey } from '../engage/messaging/link-key.ts';
 import { exposeConsumerLag } from '../platform/event-log/lag-gauge.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
@@ -85,7 +86,6 @@ export async function startService(
     if (front !== undefined && has('intake')) {
       ingest_url = await listen(openIntake(config, platform, front, shutdown), config.ingest_port);
     }
-    const credentials_key = auth === undefined ? '' : await loadCredentialsKey(config);
     // Last, because whoever waits for this service asks here whether it is ready.
     const health_url = await listen(
       auth === undefined || front === undefined
@@ -94,7 +94,7 @@ export async function startService(
             auth,
             notifications,
             capabilities: front.capabilities,
-            credentials_key,
+            ...(await openSecrets(config, platform)),
             isStarted,
           }),
       config.port,
@@ -175,14 +175,20 @@ interface Running {
   close(): Promise<void>;
 }
 
+/** What messages are sent and signed with. */
+async function openSecrets(config: Config, { postgres, logger }: Platform) {
+  const credentials_keys = await loadCredentialsKeys(config);
+  return { credentials_keys, link_key: await loadLinkKey(postgres.service, credentials_keys, logger) };
+}
+
 async function startMessengerOf(
   config: Config,
   platform: Platform,
   notifications: Notifications,
 ): Promise<Running> {
   const { public_url } = config;
-  const settings = { credentials_key: await loadCredentialsKey(config), public_url };
-  return startMessenger(platform, notifications, settings);
+  const secrets = await openSecrets(config, platform);
+  return startMessenger(platform, notifications, { ...secrets, public_url });
 }
 
 function exposeLag(

@@ -4,6 +4,7 @@ import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { mayIssueSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
+import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
 import { ProjectResolver } from './project.ts';
 import { SessionAuthenticator } from './session.ts';
 import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
@@ -13,7 +14,9 @@ export interface Authenticators {
   api_keys: ApiKeyAuthenticator;
   sessions: SessionAuthenticator;
   projects: ProjectResolver;
+  /** What this installation's own commands call with. */
   internal_secret: string;
+  checkInternalSecret: CheckInternalSecret;
   dev_issuer: DevIssuer | undefined;
 }
 
@@ -50,5 +53,15 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   }
   const sessions = new SessionAuthenticator({ verify: createTokenVerifier(trusted, clock), clock, sql });
   await sessions.follow(notifications);
-  return { api_keys, sessions, projects: new ProjectResolver(sql), internal_secret, dev_issuer };
+  const { internal_secret_previous: previous } = config;
+  return {
+    api_keys,
+    sessions,
+    projects: new ProjectResolver(sql),
+    internal_secret,
+    checkInternalSecret: createInternalSecretCheck(
+      previous === undefined ? [internal_secret] : [internal_secret, previous],
+    ),
+    dev_issuer,
+  };
 }

@@ -12,11 +12,20 @@ export async function loadInternalSecret(config: Config): Promise<string> {
   return readOrCreateSecret(join(config.data_dir, FILE), () => randomBytes(32).toString('hex'));
 }
 
-/** Checks the `X-Internal-Secret` header (spec part 5) in constant time; throws UNAUTHORIZED. */
-export function checkInternalSecret(header: string | undefined, secret: string): void {
-  // Hashed first, so that the comparison sees equal lengths and tells nothing about the secret's.
+/** Throws UNAUTHORIZED unless the `X-Internal-Secret` header (spec part 5) is one of the accepted secrets. */
+export type CheckInternalSecret = (header: string | undefined) => void;
+
+/** Makes the check for these secrets, two of them while they are rotated; it compares in constant time. */
+export function createInternalSecretCheck(accepted: readonly string[]): CheckInternalSecret {
+  // Hashed first, so that the comparison sees equal lengths and tells nothing about the secrets'.
   const digest = (text: string) => hash('sha256', text, 'buffer');
-  if (header === undefined || !timingSafeEqual(digest(header), digest(secret))) {
-    throw new ApiError('UNAUTHORIZED', 'a valid X-Internal-Secret header is required');
-  }
+  const digests = accepted.map(digest);
+  return (header) => {
+    const given = digest(header ?? '');
+    // Each is compared, whichever it was.
+    const matches = digests.filter((each) => timingSafeEqual(given, each)).length;
+    if (header === undefined || matches === 0) {
+      throw new ApiError('UNAUTHORIZED', 'a valid X-Internal-Secret header is required');
+    }
+  };
 }

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
-import { checkInternalSecret } from '../auth/internal-secret.ts';
 import { andThen, type Maybe } from '../auth/maybe.ts';
 import { roleAllows } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
@@ -175,7 +174,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
     if (access.mode === 'session') return authoriseSession(access, headers);
     if (access.mode === 'api_key') return authoriseKey(access, headers);
     if (access.mode === 'internal') {
-      checkInternalSecret(single(headers['x-internal-secret']), auth.internal_secret);
+      auth.checkInternalSecret(single(headers['x-internal-secret']));
     }
     return undefined;
   };

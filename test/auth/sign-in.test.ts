@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mayIssueSessions, openDevIssuer } from '../../src/auth/dev-issuer.ts';
-import { loadInternalSecret } from '../../src/auth/internal-secret.ts';
+import { createInternalSecretCheck, loadInternalSecret } from '../../src/auth/internal-secret.ts';
 import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
 import { readConfig } from '../../src/config.ts';
 
@@ -56,4 +56,14 @@ test('the internal secret is the configured one, else made once', async () => {
   } finally {
     await rm(data_dir, { recursive: true, force: true });
   }
+});
+
+test('while the internal secret is rotated, both are accepted and nothing else', () => {
+  const [current, previous] = ['c'.repeat(32), 'p'.repeat(32)];
+  const both = createInternalSecretCheck([current, previous]);
+  for (const secret of [current, previous]) expect(() => both(secret)).not.toThrow();
+  for (const wrong of [undefined, '', `${current} `, `${current},${previous}`, current + previous]) {
+    expect(() => both(wrong)).toThrow(/X-Internal-Secret/);
+  }
+  expect(() => createInternalSecretCheck([current])(previous)).toThrow(/X-Internal-Secret/);
 });

@@ -91,7 +91,11 @@ async function prepare(
   if (!tenant_id || !project_id || !template_id || !segment_id || !provider_id)
     throw new Error('unreachable');
   const key = 'ab'.repeat(32);
-  const credentials = encryptSecrets(key, { tenant_id, provider_id }, { api_key: 'SG.test' });
+  const credentials = encryptSecrets(
+    { current: key, previous: undefined },
+    { tenant_id, provider_id },
+    { api_key: 'SG.test' },
+  );
   const config = JSON.stringify({ from: 'casino@example.com', base_url: provider.url });
   await sql`insert into tenants (tenant_id, name, base_currency) values (${tenant_id}, 'Test operator', 'EUR')`;
   await sql`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${project_id}, 'Test casino')`;

@@ -41,6 +41,10 @@ await startMessenger(
     rateLimiter: createMemoryRateLimiter({ clock }),
   },
   openNotifications(postgres.service, logger),
-  { credentials_key: MESSENGER_CREDENTIALS_KEY, public_url: 'http://localhost' },
+  {
+    credentials_keys: { current: MESSENGER_CREDENTIALS_KEY, previous: undefined },
+    link_key: Buffer.alloc(32),
+    public_url: 'http://localhost',
+  },
 );
 process.stdout.write('ready\n');

@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/auth/authenticators.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/app/api-app.ts';
-import { loadCredentialsKey } from '../../src/engage/providers/credentials.ts';
+import { loadLinkKey } from '../../src/engage/messaging/link-key.ts';
+import { loadCredentialsKeys } from '../../src/engage/providers/credentials.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -75,8 +76,9 @@ export async function openFixture(
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
   const capabilities = await openTenantCapabilities(shared);
-  const credentials_key = await loadCredentialsKey(config);
-  const deps = { auth, notifications, capabilities, credentials_key, isStarted: () => true };
+  const credentials_keys = await loadCredentialsKeys(config);
+  const link_key = await loadLinkKey(sql, credentials_keys, logger);
+  const deps = { auth, notifications, capabilities, credentials_keys, link_key, isStarted: () => true };
   const app = buildApiApp(platform, config, deps);
 
   const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {

@@ -19,6 +19,7 @@ const CASES: Record<
   'POST /v1/internal/memberships': 'internal',
   'DELETE /v1/internal/memberships': 'internal',
   'POST /v1/internal/dev-sessions': 'internal',
+  'POST /v1/internal/reencrypt-credentials': 'internal',
   'POST /v1/internal/reconcile': 'internal',
   'POST /v1/internal/fx-fetch': 'internal',
   'GET /v1/internal/dead-letters': 'internal',

@@ -41,6 +41,7 @@ export const CASES: Record<string, Case> = {
     query: ({ tenant_id }) => `?tenant_id=${tenant_id}&user_id=guest`,
   },
   'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
+  'POST /v1/internal/reencrypt-credentials': { body: () => ({}) },
   'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
   'POST /v1/internal/fx-fetch': { body: () => ({}) },
   'GET /v1/internal/dead-letters': {},

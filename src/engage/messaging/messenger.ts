@@ -5,6 +5,7 @@ import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
 import { newId } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import type { Platform } from '../../wiring/platform.ts';
@@ -34,8 +35,9 @@ import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
 /** What messages are made with, beside the platform. */
 export interface MessengerSettings {
-  /** 32 bytes in hexadecimal. */
-  credentials_key: string;
+  credentials_keys: EncryptionKeys;
+  /** Signs unsubscribe links. */
+  link_key: Buffer;
   public_url: string;
 }
 
@@ -343,9 +345,9 @@ export class Messenger {
     if (template === undefined) return undefined;
     const { channel, tenant_id, project_id } = queue;
     const { send_id, player_id, recipient } = row;
-    const { credentials_key, public_url } = this.#settings;
+    const { link_key, public_url } = this.#settings;
     const who = { tenant_id, project_id, player_id, channel, address: recipient };
-    const { url, headers } = unsubscribeHeaders(credentials_key, public_url, who);
+    const { url, headers } = unsubscribeHeaders(link_key, public_url, who);
     try {
       const scope = playerScope(row, { context: row.context, unsubscribe_url: url });
       const rendered = renderMessage(template, scope);
@@ -361,6 +363,6 @@ export class Messenger {
 
   #secretsOf({ tenant_id, provider_id, credentials }: ProviderRow): Record<string, unknown> {
     if (credentials === null) return {};
-    return decryptSecrets(this.#settings.credentials_key, { tenant_id, provider_id }, credentials);
+    return decryptSecrets(this.#settings.credentials_keys, { tenant_id, provider_id }, credentials);
   }
 }

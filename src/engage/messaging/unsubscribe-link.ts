@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 
 /** Who gets no more messages at which address once the link is used. */
@@ -18,14 +18,14 @@ const MAX_TOKEN_CHARS = 8_192;
 
 /**
  * The link with which a player unsubscribes, and the headers with which mail programs offer it (RFC 8058). It is good
- * for ever: a message is read whenever it is read. `secret` is the installation's, 32 bytes in hexadecimal.
+ * for ever: a message is read whenever it is read. `link_key` is the installation's, see link-key.ts.
  */
 export function unsubscribeHeaders(
-  secret: string,
+  link_key: Buffer,
   public_url: string,
   who: Unsubscriber,
 ): { url: string; headers: Record<string, string> } {
-  const url = `${public_url}/v1/unsubscribe?token=${unsubscribeToken(secret, who)}`;
+  const url = `${public_url}/v1/unsubscribe?token=${unsubscribeToken(link_key, who)}`;
   return {
     url,
     headers: { 'List-Unsubscribe': `<${url}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
@@ -33,22 +33,22 @@ export function unsubscribeHeaders(
 }
 
 /** What the link carries: signed, not encrypted, as it is only sent to whom it is about. */
-export function unsubscribeToken(secret: string, who: Unsubscriber): string {
+export function unsubscribeToken(link_key: Buffer, who: Unsubscriber): string {
   const ids = [who.tenant_id, who.project_id, who.player_id].map((id) => id.replaceAll('-', '')).join('');
   const says = Buffer.concat([
     Buffer.from([VERSION, CHANNELS.indexOf(who.channel)]),
     Buffer.from(ids, 'hex'),
     Buffer.from(who.address),
   ]);
-  return Buffer.concat([macOf(secret, says), says]).toString('base64url');
+  return Buffer.concat([macOf(link_key, says), says]).toString('base64url');
 }
 
 /** Whom the token is of; undefined when this installation did not make it. */
-export function readUnsubscribeToken(secret: string, token: string): Unsubscriber | undefined {
+export function readUnsubscribeToken(link_key: Buffer, token: string): Unsubscriber | undefined {
   if (token.length > MAX_TOKEN_CHARS) return undefined;
   const bytes = Buffer.from(token, 'base64url');
   const [mac, says] = [bytes.subarray(0, MAC_BYTES), bytes.subarray(MAC_BYTES)];
-  if (says.length < HEAD_BYTES || !timingSafeEqual(mac, macOf(secret, says))) return undefined;
+  if (says.length < HEAD_BYTES || !timingSafeEqual(mac, macOf(link_key, says))) return undefined;
   const channel = CHANNELS[says[1] ?? -1];
   if (says[0] !== VERSION || channel === undefined) return undefined;
   const id = (index: number) => uuidOf(says.subarray(2 + index * UUID_BYTES, 2 + (index + 1) * UUID_BYTES));
@@ -61,19 +61,8 @@ export function readUnsubscribeToken(secret: string, token: string): Unsubscribe
   };
 }
 
-function macOf(secret: string, says: Buffer): Buffer {
-  return createHmac('sha256', keyOf(secret)).update(says).digest().subarray(0, MAC_BYTES);
-}
-
-/** An installation has one secret, and a message for everybody must not derive its key each time. */
-let derived: { secret: string; key: Buffer } | undefined;
-
-function keyOf(secret: string): Buffer {
-  if (derived?.secret !== secret) {
-    const key = Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'hex'), '', 'unsubscribe-link', 32));
-    derived = { secret, key };
-  }
-  return derived.key;
+function macOf(link_key: Buffer, says: Buffer): Buffer {
+  return createHmac('sha256', link_key).update(says).digest().subarray(0, MAC_BYTES);
 }
 
 function uuidOf(bytes: Buffer): string {

@@ -3,7 +3,8 @@ import { issuesOf } from '../../http/error-handler.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUuid, newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { decryptSecrets, encryptSecrets, type SecretsOwner } from './credentials.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
+import { encryptSecrets, decryptSecrets, type SecretsOwner } from './credentials.ts';
 import { CHANNELS_OF, CONFIG_OF, mergeConfig, splitConfig, type ProviderKind } from './kinds.ts';
 import {
   insertProvider,
@@ -17,16 +18,16 @@ import {
 import { providerNotFound } from './read.ts';
 import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
 
-/** What changing providers needs: `credentials_key` encrypts their secrets. */
+/** What changing providers needs: `credentials_keys` encrypt their secrets. */
 export interface ChangeDeps {
   postgres: Postgres;
   clock: Clock;
-  credentials_key: string;
+  credentials_keys: EncryptionKeys;
 }
 
 /** Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config. */
 export async function createProvider(
-  { postgres, clock, credentials_key }: ChangeDeps,
+  { postgres, clock, credentials_keys }: ChangeDeps,
   tenant_id: string,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
@@ -36,7 +37,7 @@ export async function createProvider(
   }
   const owner = { tenant_id, provider_id: newId() };
   const now = new Date(clock.now_ms());
-  const stored = storedConfig(credentials_key, owner, body.kind, config);
+  const stored = storedConfig(credentials_keys, owner, body.kind, config);
   const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
   await postgres.asTenant(tenant_id, (tx) => insertProvider(tx, row));
   return row;
@@ -47,7 +48,7 @@ export async function createProvider(
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
-  { postgres, clock, credentials_key }: ChangeDeps,
+  { postgres, clock, credentials_keys }: ChangeDeps,
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
@@ -56,7 +57,7 @@ export async function changeProvider(
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = await lockProvider(tx, ref);
     if (row === undefined) throw providerNotFound(ref.provider_id);
-    const stored = config === undefined ? {} : changedConfig(credentials_key, row, config);
+    const stored = config === undefined ? {} : changedConfig(credentials_keys, row, config);
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
     await updateProvider(tx, changed);
@@ -66,7 +67,7 @@ export async function changeProvider(
 
 /** Soft delete; its secrets are gone. Repeating it answers the same. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
-  { postgres, clock }: Omit<ChangeDeps, 'credentials_key'>,
+  { postgres, clock }: Omit<ChangeDeps, 'credentials_keys'>,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
   if (!isUuid(ref.provider_id)) throw providerNotFound(ref.provider_id);
@@ -79,12 +80,17 @@ export async function deleteProvider(
   });
 }
 
-function changedConfig(key: string, row: ProviderRow, changes: Record<string, unknown>) {
-  const secrets = row.credentials === null ? {} : decryptSecrets(key, row, row.credentials);
-  return storedConfig(key, row, row.kind, mergeConfig(row.config, secrets, changes));
+function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<string, unknown>) {
+  const secrets = row.credentials === null ? {} : decryptSecrets(keys, row, row.credentials);
+  return storedConfig(keys, row, row.kind, mergeConfig(row.config, secrets, changes));
 }
 
-function storedConfig(key: string, owner: SecretsOwner, kind: ProviderKind, config: Record<string, unknown>) {
+function storedConfig(
+  keys: EncryptionKeys,
+  owner: SecretsOwner,
+  kind: ProviderKind,
+  config: Record<string, unknown>,
+) {
   const parsed = CONFIG_OF[kind].safeParse(config);
   if (!parsed.success) {
     throw validationError(
@@ -95,6 +101,6 @@ function storedConfig(key: string, owner: SecretsOwner, kind: ProviderKind, conf
     );
   }
   const { shown, secrets } = splitConfig(parsed.data);
-  const credentials = Object.keys(secrets).length === 0 ? null : encryptSecrets(key, owner, secrets);
+  const credentials = Object.keys(secrets).length === 0 ? null : encryptSecrets(keys, owner, secrets);
   return { config: shown, credentials };
 }

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import { readOrCreateSecret } from '../../auth/secret-file.ts';
 import type { Config } from '../../config.ts';
-import { newEncryptionKey, encryptText, decryptText } from '../../platform/encryption.ts';
+import {
+  newEncryptionKey,
+  reencryptText,
+  encryptText,
+  decryptText,
+  type EncryptionKeys,
+} from '../../platform/encryption.ts';
 
 const FILE = 'credentials-key';
 
@@ -11,36 +17,49 @@ export interface SecretsOwner {
   provider_id: string;
 }
 
-/** The key that providers' secrets are encrypted with: the configured one, else one made once and kept in DATA_DIR. */
-export async function loadCredentialsKey(config: Config): Promise<string> {
-  if (config.credentials_key !== undefined) return config.credentials_key;
-  return readOrCreateSecret(join(config.data_dir, FILE), newEncryptionKey);
+/** The keys that providers' secrets are encrypted with: the configured ones, else one made once and kept in DATA_DIR. */
+export async function loadCredentialsKeys(config: Config): Promise<EncryptionKeys> {
+  const { credentials_key, credentials_key_previous: previous } = config;
+  if (credentials_key !== undefined) return { current: credentials_key, previous };
+  return { current: await readOrCreateSecret(join(config.data_dir, FILE), newEncryptionKey), previous };
 }
 
 /** Encrypts a provider's secrets (AES-256-GCM). */
 export function encryptSecrets(
-  key_hex: string,
+  keys: EncryptionKeys,
   owner: SecretsOwner,
   secrets: Record<string, unknown>,
 ): Buffer {
-  return encryptText(key_hex, nameOf(owner), JSON.stringify(secrets));
+  return encryptText(keys, nameOf(owner), JSON.stringify(secrets));
 }
 
-/** The secrets again. Throws when they were encrypted with another key or for another provider. */
+/** The secrets again. Throws when they were encrypted with a key that is not given, or for another provider. */
 export function decryptSecrets(
-  key_hex: string,
+  keys: EncryptionKeys,
   owner: SecretsOwner,
   encrypted: Uint8Array,
 ): Record<string, unknown> {
+  let text: string;
   try {
-    return JSON.parse(decryptText(key_hex, nameOf(owner), encrypted)) as Record<string, unknown>;
-  } catch {
-    // The cause is left out: it could quote what it failed on.
+    text = decryptText(keys, nameOf(owner), encrypted);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : '';
     throw new Error(
-      `the credentials of messaging provider ${owner.provider_id} cannot be decrypted: ` +
-        'CREDENTIALS_KEY is not the one they were stored with',
+      `the credentials of messaging provider ${owner.provider_id} cannot be decrypted: ${why} ` +
+        '(CREDENTIALS_KEY, CREDENTIALS_KEY_PREVIOUS)',
+      { cause },
     );
   }
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** The same secrets encrypted with the current key; undefined when no key opens them. */
+export function reencryptSecrets(
+  keys: EncryptionKeys,
+  owner: SecretsOwner,
+  encrypted: Uint8Array,
+): Buffer | undefined {
+  return reencryptText(keys, nameOf(owner), encrypted);
 }
 
 function nameOf({ tenant_id, provider_id }: SecretsOwner): string {

@@ -8,7 +8,11 @@ import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
 import { messagingClient, type MessagingClient } from './messaging-client.ts';
 
-const SETTINGS = { credentials_key: '00'.repeat(32), public_url: 'http://localhost' };
+const SETTINGS = {
+  credentials_keys: { current: '00'.repeat(32), previous: undefined },
+  link_key: Buffer.alloc(32),
+  public_url: 'http://localhost',
+};
 
 let service: TestService;
 let client: MessagingClient;
@@ -19,7 +23,7 @@ let silent: readonly [Server, Server];
 beforeAll(async () => {
   // Everything but the messenger, which each test drives itself.
   service = await startTestService({
-    credentials_key: SETTINGS.credentials_key,
+    credentials_key: SETTINGS.credentials_keys.current,
     roles: new Set(['api', 'intake', 'player-fold', 'player-mirror']),
   });
   const listening = () => createServer(() => undefined).listen(0, '127.0.0.1');

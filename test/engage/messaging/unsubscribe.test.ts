@@ -26,7 +26,7 @@ async function identify(body: object): Promise<string> {
 function linkFor(player_id: string, address = ADDRESS, channel: Channel = 'email'): string {
   const { tenant_id, project_id } = tenant;
   const who = { tenant_id, project_id, player_id, channel, address };
-  return unsubscribeHeaders(fixture.deps.credentials_key, '', who).url;
+  return unsubscribeHeaders(fixture.deps.link_key, '', who).url;
 }
 
 const follow = (link: string) => fixture.call(link);

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
-import { loadCredentialsKey, decryptSecrets } from '../../../src/engage/providers/credentials.ts';
+import { loadCredentialsKeys, decryptSecrets } from '../../../src/engage/providers/credentials.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -101,15 +101,14 @@ describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
     }
     if (row?.credentials) {
       const owner = { tenant_id: tenant.tenant_id, provider_id: String(id) };
-      const opened = decryptSecrets(fixture.deps.credentials_key, owner, row.credentials);
+      const opened = decryptSecrets(fixture.deps.credentials_keys, owner, row.credentials);
       expect(opened).toMatchObject(secrets);
+      const other = { current: '0'.repeat(64), previous: '1'.repeat(64) };
       const stranger = { ...owner, tenant_id: owner.provider_id };
       expect(() =>
-        decryptSecrets(fixture.deps.credentials_key, stranger, row.credentials ?? Buffer.of()),
+        decryptSecrets(fixture.deps.credentials_keys, stranger, row.credentials ?? Buffer.of()),
       ).toThrow(/decrypted/);
-      expect(() => decryptSecrets('0'.repeat(64), owner, row.credentials ?? Buffer.of())).toThrow(
-        /decrypted/,
-      );
+      expect(() => decryptSecrets(other, owner, row.credentials ?? Buffer.of())).toThrow(/decrypted/);
     } else expect(secrets).toEqual({});
     const deleted = await api('DELETE', path);
     expect(deleted.status).toBe(200);
@@ -160,7 +159,7 @@ describe('a provider', () => {
       const [row] = await fixture.platform.postgres.service<{ credentials: Buffer | null }[]>`
         select credentials from messaging_providers where provider_id = ${String(id)}`;
       const owner = { tenant_id: tenant.tenant_id, provider_id: String(id) };
-      return row?.credentials ? decryptSecrets(fixture.deps.credentials_key, owner, row.credentials) : null;
+      return row?.credentials ? decryptSecrets(fixture.deps.credentials_keys, owner, row.credentials) : null;
     };
     const moved = await api('PATCH', path, { config: { host: 'b.example' } });
     const { password: _hidden, ...visible } = config;
@@ -267,10 +266,10 @@ it('their secrets are encrypted with a key that its owner alone may read, or wit
   const { config, deps } = fixture;
   const { mode } = await stat(join(config.data_dir, 'credentials-key'));
   expect(mode & 0o777).toBe(0o600);
-  expect(deps.credentials_key).toMatch(/^[0-9a-f]{64}$/);
-  expect(await loadCredentialsKey(config)).toBe(deps.credentials_key);
+  expect(deps.credentials_keys.current).toMatch(/^[0-9a-f]{64}$/);
+  expect(await loadCredentialsKeys(config)).toEqual(deps.credentials_keys);
   const own = readConfig({ CREDENTIALS_KEY: 'ab'.repeat(32) });
-  expect(await loadCredentialsKey(own)).toBe('ab'.repeat(32));
+  expect(await loadCredentialsKeys(own)).toEqual({ current: 'ab'.repeat(32), previous: undefined });
 });
 
 describe('what a sandbox was given', () => {

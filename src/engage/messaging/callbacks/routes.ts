@@ -6,6 +6,7 @@ import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
+import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { applyAll } from './apply.ts';
 import { findCallbackProvider, type CallbackProvider } from './callback-queries.ts';
 import { isSignedBySendgrid, readSendgridBody } from './sendgrid.ts';
@@ -14,7 +15,7 @@ import { isSignedByTwilio, readTwilioBody } from './twilio.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  credentials_key: string;
+  credentials_keys: EncryptionKeys;
   /** Where providers find this service. */
   public_url: string;
 }
@@ -57,7 +58,7 @@ function sendgridEndpoint({ postgres, clock }: Deps): AnyEndpoint {
   });
 }
 
-function twilioEndpoint({ postgres, clock, credentials_key, public_url }: Deps): AnyEndpoint {
+function twilioEndpoint({ postgres, clock, credentials_keys, public_url }: Deps): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
@@ -72,7 +73,7 @@ function twilioEndpoint({ postgres, clock, credentials_key, public_url }: Deps):
       const now_ms = clock.now_ms();
       const provider = await requireProvider(postgres, query.provider_id, 'twilio');
       const { credentials } = provider;
-      const secrets = credentials === null ? {} : decryptSecrets(credentials_key, provider, credentials);
+      const secrets = credentials === null ? {} : decryptSecrets(credentials_keys, provider, credentials);
       if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
       const callback = readTwilioBody(caller.body, query.send_id, now_ms);
       const applied = await applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);

@@ -13,6 +13,7 @@ import type { EventLog } from '../../../platform/event-log/port.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
 import type { Postgres, Tx } from '../../../platform/postgres/port.ts';
+import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { readTenantConfig } from '../../../tenants/config/read.ts';
 import type { ScopePlayer } from '../../templates/player-scope.ts';
 import { findScopePlayer, scopeOf } from '../../templates/preview.ts';
@@ -34,7 +35,7 @@ export interface SendTestDeps {
   postgres: Postgres;
   clock: Clock;
   logger: Logger;
-  credentials_key: string;
+  credentials_keys: EncryptionKeys;
   public_url: string;
 }
 
@@ -194,7 +195,7 @@ async function chooseProvider(
 
 async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {
   const { credentials } = provider;
-  const secrets = credentials === null ? {} : decryptSecrets(deps.credentials_key, provider, credentials);
+  const secrets = credentials === null ? {} : decryptSecrets(deps.credentials_keys, provider, credentials);
   const transport = openTransport(provider, secrets, deps);
   try {
     return await transport.send(message);

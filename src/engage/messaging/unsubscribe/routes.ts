@@ -9,7 +9,7 @@ import { unsubscribe } from './unsubscribe.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  credentials_key: string;
+  link_key: Buffer;
 }
 
 /** The form goes back to the address that it came from. */
@@ -29,7 +29,7 @@ const shared = {
 } as const;
 
 /** Where the links in messages lead: for players, who have no credential. */
-export function unsubscribeEndpoints({ postgres, clock, credentials_key }: Deps): AnyEndpoint[] {
+export function unsubscribeEndpoints({ postgres, clock, link_key }: Deps): AnyEndpoint[] {
   return [
     endpoint({
       ...shared,
@@ -37,7 +37,7 @@ export function unsubscribeEndpoints({ postgres, clock, credentials_key }: Deps)
       summary:
         'A page that asks whether to unsubscribe; changes nothing, because scanners of mail follow links',
       handle({ query }) {
-        requireToken(credentials_key, query.token);
+        requireToken(link_key, query.token);
         return QUESTION;
       },
     }),
@@ -47,15 +47,15 @@ export function unsubscribeEndpoints({ postgres, clock, credentials_key }: Deps)
       summary: 'Unsubscribes: by the page, or by a mail program (RFC 8058)',
       raw_types: ['application/x-www-form-urlencoded', 'multipart/form-data'],
       async handle({ query }) {
-        await unsubscribe({ postgres, clock }, requireToken(credentials_key, query.token));
+        await unsubscribe({ postgres, clock }, requireToken(link_key, query.token));
         return DONE;
       },
     }),
   ];
 }
 
-function requireToken(secret: string, token: string): Unsubscriber {
-  const who = readUnsubscribeToken(secret, token);
+function requireToken(link_key: Buffer, token: string): Unsubscriber {
+  const who = readUnsubscribeToken(link_key, token);
   if (who === undefined)
     throw new ApiError('NOT_FOUND', 'this link is not one of ours: use the one in the message');
   return who;

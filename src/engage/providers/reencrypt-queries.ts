@@ -1,0 +1,38 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProviderRef } from './queries.ts';
+
+/** A provider's secrets as they are stored. */
+export interface EncryptedRow extends ProviderRef {
+  credentials: Buffer;
+}
+
+/** Rows after `after` whose secrets do not begin with `head`, locked against change until the transaction ends. */
+export async function lockOtherKeys(
+  tx: Tx,
+  head: Buffer,
+  after: ProviderRef | undefined,
+  limit: number,
+): Promise<EncryptedRow[]> {
+  const beyond =
+    after === undefined
+      ? tx``
+      : tx`and (tenant_id, provider_id) > (${after.tenant_id}, ${after.provider_id})`;
+  return tx<EncryptedRow[]>`
+    select tenant_id, provider_id, credentials
+    from messaging_providers
+    where credentials is not null and substring(credentials for ${head.length}) <> ${head} ${beyond}
+    order by tenant_id, provider_id
+    limit ${limit}
+    for no key update`;
+}
+
+/** Puts the same secrets in place, encrypted anew: the provider has not changed. */
+export async function updateCredentials(
+  tx: Tx,
+  { tenant_id, provider_id }: ProviderRef,
+  credentials: Buffer,
+): Promise<void> {
+  await tx`
+    update messaging_providers set credentials = ${credentials}
+    where tenant_id = ${tenant_id} and provider_id = ${provider_id}`;
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
+import { reencryptCredentials } from './reencrypt.ts';
+
+/** A step of the rotation of CREDENTIALS_KEY (docs/key-rotation.md). */
+export function reencryptEndpoints(deps: {
+  postgres: Postgres;
+  credentials_keys: EncryptionKeys;
+}): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/internal/reencrypt-credentials',
+      summary:
+        'Encrypts with CREDENTIALS_KEY whatever another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can go',
+      access: { mode: 'internal' },
+      status: 200,
+      response: z.object({
+        reencrypted: z.int(),
+        unreadable: z.int(),
+        unreadable_provider_ids: z.array(z.uuid()),
+      }),
+      errors: [],
+      handle: async () => envelope(await reencryptCredentials(deps.postgres.service, deps.credentials_keys)),
+    }),
+  ];
+}

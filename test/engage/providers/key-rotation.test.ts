@@ -1,0 +1,200 @@
+import { createCipheriv, randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buildApiApp } from '../../../src/app/api-app.ts';
+import { openAuthenticators } from '../../../src/auth/authenticators.ts';
+import { readConfig } from '../../../src/config.ts';
+import { loadLinkKey } from '../../../src/engage/messaging/link-key.ts';
+import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
+import {
+  loadCredentialsKeys,
+  encryptSecrets,
+  decryptSecrets,
+} from '../../../src/engage/providers/credentials.ts';
+import { textArray } from '../../../src/platform/postgres/arrays.ts';
+import { encryptionKeyId } from '../../../src/platform/encryption.ts';
+import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+
+const [OLD, NEW, LOST] = ['aa'.repeat(32), 'bb'.repeat(32), 'cc'.repeat(32)] as const;
+const NEXT_SECRET = 'the-next-internal-secret-0123456789abcdef';
+const alone = (current: string) => ({ current, previous: undefined });
+
+let fixture: Fixture;
+let tenant: Tenant;
+let sendgrid: Server;
+/** The Authorization headers that the provider was called with. */
+const given: (string | undefined)[] = [];
+const apps: FastifyInstance[] = [];
+
+beforeAll(async () => {
+  fixture = await openFixture({ CREDENTIALS_KEY: OLD });
+  tenant = await fixture.makeTenant();
+  sendgrid = createServer((request, response) => {
+    given.push(request.headers.authorization);
+    response.writeHead(202).end();
+  });
+  await new Promise<void>((resolve) => sendgrid.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  for (const app of apps) await app.close();
+  await fixture?.close();
+  await new Promise((resolve) => sendgrid.close(resolve));
+});
+
+/** The API host as it starts again with these variables, on the same databases. */
+async function restart(environment: Record<string, string>): Promise<FastifyInstance> {
+  const { platform, deps } = fixture;
+  const { data_dir } = fixture.config;
+  const config = readConfig({ DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...environment });
+  const credentials_keys = await loadCredentialsKeys(config);
+  const sql = platform.postgres.service;
+  const link_key = await loadLinkKey(sql, credentials_keys, platform.logger);
+  const auth = await openAuthenticators({
+    config,
+    clock: platform.clock,
+    sql,
+    notifications: deps.notifications,
+    api_keys: deps.auth.api_keys,
+    internal_secret: config.internal_secret ?? '',
+  });
+  const app = buildApiApp(platform, config, { ...deps, auth, credentials_keys, link_key });
+  apps.push(app);
+  return app;
+}
+
+async function internal(app: FastifyInstance, path: string, secret = INTERNAL_SECRET) {
+  const headers = { 'x-internal-secret': secret, 'content-type': 'application/json' };
+  const response = await app.inject({ method: 'POST', url: path, headers, payload: '{}' });
+  return { status: response.statusCode, data: (JSON.parse(response.body) as { data?: unknown }).data };
+}
+
+async function post(app: FastifyInstance, path: string, body: object) {
+  const headers = { authorization: `Bearer ${tenant.session}`, 'content-type': 'application/json' };
+  const response = await app.inject({ method: 'POST', url: path, headers, payload: JSON.stringify(body) });
+  return { status: response.statusCode, data: (JSON.parse(response.body) as { data?: unknown }).data };
+}
+
+async function newProvider(api_key: string): Promise<string> {
+  const base_url = `http://127.0.0.1:${(sendgrid.address() as AddressInfo).port}`;
+  const config = { api_key, from: 'hi@casino.example', base_url };
+  const made = await post(fixture.app, '/v1/messaging-providers', {
+    name: api_key,
+    kind: 'sendgrid',
+    channel: 'email',
+    config,
+  });
+  return String((made.data as { id: string }).id);
+}
+
+/** As secrets were encrypted before a ciphertext named its key. */
+function encryptedWithoutName(key: string, owner: string, secrets: object): Buffer {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', Buffer.from(key, 'hex'), nonce, { authTagLength: 16 });
+  cipher.setAAD(Buffer.from(owner));
+  const encrypted = Buffer.concat([cipher.update(JSON.stringify(secrets), 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]);
+}
+
+async function store(provider_id: string, credentials: Buffer): Promise<void> {
+  await fixture.platform.postgres.service`
+    update messaging_providers set credentials = ${credentials} where provider_id = ${provider_id}`;
+}
+
+it('credentials and links outlive a rotation of the key that encrypted them', async () => {
+  const named = await newProvider('SG.named');
+  const unnamed = await newProvider('SG.unnamed');
+  const lost = await newProvider('SG.lost');
+  const ownerOf = (provider_id: string) => ({ tenant_id: tenant.tenant_id, provider_id });
+  await store(
+    unnamed,
+    encryptedWithoutName(OLD, `${tenant.tenant_id} ${unnamed}`, { api_key: 'SG.unnamed' }),
+  );
+  await store(lost, encryptSecrets(alone(LOST), ownerOf(lost), { api_key: 'SG.lost' }));
+  const template = { name: 't', channel: 'email', subject: 's', body: 'b', status: 'active' };
+  const made = await post(fixture.app, '/v1/templates', template);
+  const path = `/v1/templates/${(made.data as { id: string }).id}/send-test`;
+  const who = {
+    ...tenant,
+    player_id: tenant.project_id,
+    channel: 'email',
+    address: 'ann@example.com',
+  } as const;
+  const link = unsubscribeHeaders(fixture.deps.link_key, '', who).url;
+  const works = async (app: FastifyInstance) => {
+    given.length = 0;
+    for (const provider_id of [named, unnamed]) {
+      const sent = await post(app, path, { recipient: 'ann@example.com', provider_id });
+      expect(sent.data).toMatchObject({ status: 'sent' });
+    }
+    expect(given).toEqual(['Bearer SG.named', 'Bearer SG.unnamed']);
+    expect((await app.inject({ url: link })).statusCode).toBe(200);
+  };
+  await works(await restart({ CREDENTIALS_KEY: OLD }));
+  // Before any process encrypts with the new key, all of them can decrypt what it encrypts.
+  await works(await restart({ CREDENTIALS_KEY: OLD, CREDENTIALS_KEY_PREVIOUS: NEW }));
+  const both = await restart({ CREDENTIALS_KEY: NEW, CREDENTIALS_KEY_PREVIOUS: OLD });
+  await works(both);
+
+  const unreadable = { unreadable: 1, unreadable_provider_ids: [lost] };
+  expect(await internal(both, '/v1/internal/reencrypt-credentials')).toEqual({
+    status: 200,
+    // Two providers, and the key of the links.
+    data: { reencrypted: 3, ...unreadable },
+  });
+  expect((await internal(both, '/v1/internal/reencrypt-credentials')).data).toEqual({
+    reencrypted: 0,
+    ...unreadable,
+  });
+  await works(await restart({ CREDENTIALS_KEY: NEW }));
+});
+
+it('credentials of a key that is not given say which it was', async () => {
+  const owner = { tenant_id: tenant.tenant_id, provider_id: tenant.project_id };
+  const encrypted = encryptSecrets(alone(LOST), owner, { password: 'hunter2' });
+  const open = () => decryptSecrets({ current: NEW, previous: OLD }, owner, encrypted);
+  for (const key of [LOST, NEW, OLD]) expect(open).toThrow(encryptionKeyId(key));
+  expect(open).toThrow(owner.provider_id);
+  expect(open).not.toThrow(/hunter2/);
+});
+
+it('more rows than one transaction takes are reencrypted, and by two commands at once', async () => {
+  const { service } = fixture.platform.postgres;
+  const ids = Array.from({ length: 250 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+  for (const provider_id of ids) {
+    const credentials = encryptSecrets(
+      alone(OLD),
+      { tenant_id: tenant.tenant_id, provider_id },
+      { api_key: provider_id },
+    );
+    await service`
+      insert into messaging_providers (tenant_id, provider_id, name, kind, channel, status, config, credentials,
+        created_at, updated_at)
+      values (${tenant.tenant_id}, ${provider_id}, 'x', 'sendgrid', 'email', 'paused', '{}', ${credentials}, now(), now())`;
+  }
+  const both = await restart({ CREDENTIALS_KEY: NEW, CREDENTIALS_KEY_PREVIOUS: OLD });
+  const answers = await Promise.all([1, 2].map(() => internal(both, '/v1/internal/reencrypt-credentials')));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  const rows = await service<{ provider_id: string; credentials: Buffer }[]>`
+    select provider_id, credentials from messaging_providers where provider_id = any(${textArray(ids)}::text::uuid[])`;
+  expect(rows).toHaveLength(250);
+  for (const { provider_id, credentials } of rows) {
+    const opened = decryptSecrets(alone(NEW), { tenant_id: tenant.tenant_id, provider_id }, credentials);
+    expect(opened).toEqual({ api_key: provider_id });
+  }
+});
+
+it('both internal secrets are accepted while they are rotated', async () => {
+  const path = '/v1/internal/reencrypt-credentials';
+  const before = await restart({ INTERNAL_SECRET_PREVIOUS: NEXT_SECRET });
+  const after = await restart({ INTERNAL_SECRET: NEXT_SECRET, INTERNAL_SECRET_PREVIOUS: INTERNAL_SECRET });
+  for (const app of [before, after]) {
+    for (const secret of [INTERNAL_SECRET, NEXT_SECRET]) {
+      expect((await internal(app, path, secret)).status).toBe(200);
+    }
+    expect((await internal(app, path, `${NEXT_SECRET}x`)).status).toBe(401);
+  }
+  const done = await restart({ INTERNAL_SECRET: NEXT_SECRET });
+  expect((await internal(done, path, INTERNAL_SECRET)).status).toBe(401);
+});
