@@ -104,12 +104,12 @@ describe('the list', () => {
     for (const secret of secrets) expect(all.text).not.toContain(secret);
 
     const found: string[] = [];
-    let cursor: unknown;
+    let cursor: string | null | undefined;
     do {
-      const query = `?limit=2${cursor === undefined ? '' : `&cursor=${String(cursor)}`}`;
+      const query = `?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`;
       const page = await pageOf(own.session, query, own.project_id);
       found.push(...idsOf(page));
-      cursor = page.body.meta['next_cursor'];
+      cursor = page.body.meta['next_cursor'] as string | null;
     } while (cursor !== null);
     expect(found).toEqual(idsOf(all));
     const first = await pageOf(own.session, '?limit=2', own.project_id);

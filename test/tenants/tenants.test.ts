@@ -156,7 +156,7 @@ describe('the end of a membership', () => {
       const other = `owner-${round}`;
       await join(tenant_id, other, 'owner');
       const answers = await Promise.all([remove(tenant_id, other), remove(tenant_id, one)]);
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
       expect(await owners(tenant_id)).toHaveLength(1);
     }
     await join(tenant_id, 'helper', 'admin');

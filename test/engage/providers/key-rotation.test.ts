@@ -85,7 +85,7 @@ async function newProvider(api_key: string): Promise<string> {
     channel: 'email',
     config,
   });
-  return String((made.data as { id: string }).id);
+  return (made.data as { id: string }).id;
 }
 
 /** As secrets were encrypted before a ciphertext named its key. */
