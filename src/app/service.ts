@@ -13,6 +13,7 @@ import { openApiKeys, openAuthenticators, type Authenticators } from '../auth/au
 import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config, Role } from '../config.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
+import { closeServer } from '../http/close-server.ts';
 import { buildApiApp } from './api-app.ts';
 import { buildHealthApp } from './health-app.ts';
 import { buildIntakeApp } from './intake-app.ts';
@@ -215,9 +216,7 @@ async function listenOn(
   port: number,
   shutdown: ShutdownStack,
 ): Promise<string> {
-  shutdown.add('http server', async () => {
-    await app.close();
-  });
+  shutdown.add('http server', () => closeServer(app));
   const url = await app.listen({ host, port });
   return url.replace('[::1]', 'localhost');
 }

@@ -1,0 +1,266 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual, promisify } from 'node:util';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { call, callInternal, readDevCredentials } from '../../scripts/service-api.ts';
+import { ServiceProcess } from '../../scripts/service-process.ts';
+import type { DevCredentials } from '../../src/app/greeting.ts';
+import type { ReconcileReport } from '../../src/ledger/reconcile/schema.ts';
+import { packageRoot } from '../../src/package-root.ts';
+import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { eventually } from '../engines/embedded.ts';
+import { NO_PROVIDERS } from '../engines/no-providers.ts';
+import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+import { Load } from './load.ts';
+import { Model } from './model.ts';
+import { Random } from './random.ts';
+import { verifyEvents, verifyService } from './verify.ts';
+
+// docs/operating.md, "Backups", done: its commands and statements are read from there.
+
+const SEED = 20_260_103;
+const PLAYERS = 40;
+/** Planned by the end of each part. A player then has 20 deposits of up to a million, half a million on average. */
+const EVENTS = [600, 2_000, 3_200] as const;
+const BIG_DEPOSITS = 10_000_000;
+const RECIPIENTS = ['player-1', 'player-2', 'player-3'];
+
+let work_dir: string;
+let guide: string;
+let service: ServiceProcess;
+let tenant: DevCredentials;
+let model: Model;
+let load: Load;
+/** Who deposited much, and everybody else: the second asks ClickHouse who is in the first. */
+let segments: { big: string; others: string };
+let messages: number;
+
+const run = (command: string) => promisify(execFile)('sh', ['-e', '-c', command], { cwd: work_dir });
+
+beforeAll(async () => {
+  work_dir = await mkdtemp(join(tmpdir(), 'engagement-restore-'));
+  // Run by root, Postgres runs as another user, who has to be able to enter.
+  await chmod(work_dir, 0o711);
+  guide = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
+  await copyPreparedPostgres(join(work_dir, 'data', 'postgres'));
+  service = await processWith({});
+  await service.start();
+  const kept = await readDevCredentials(service.data_dir);
+  if (kept === undefined) throw new Error('the service made no demo operator');
+  tenant = kept;
+  const random = new Random(SEED);
+  model = new Model(random, PLAYERS);
+  load = new Load({ model, random, ingest_url: service.ingest_url, api_key: tenant.api_key });
+});
+afterAll(async () => {
+  await service?.signal('SIGKILL');
+  await rm(work_dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+});
+
+/** The service on the data folder, with these environment variables. */
+async function processWith(environment: Record<string, string>): Promise<ServiceProcess> {
+  const [port, ingest_port] =
+    service === undefined
+      ? [await freePort(), await freePort()]
+      : [service.base_url, service.ingest_url].map((url) => Number(new URL(url).port));
+  return new ServiceProcess({
+    data_dir: join(work_dir, 'data'),
+    port: port ?? 0,
+    ingest_port: ingest_port ?? 0,
+    environment: { LOG_LEVEL: 'warn', ...NO_PROVIDERS, ...environment },
+  });
+}
+
+/** Has the load go on until so many events are planned, and pause. */
+async function loadUpTo(events: number): Promise<void> {
+  load.up = true;
+  await eventually(`${events} events are planned`, async () =>
+    model.events.length >= events ? true : undefined,
+  );
+  load.up = false;
+}
+
+/** Stops the service while the load goes on, until the load notices. */
+async function stopUnderLoad(): Promise<void> {
+  load.up = true;
+  const stopping = service.stop();
+  await eventually('a request is left without an answer', async () =>
+    model.events.some(({ ambiguous }) => ambiguous > 0) ? true : undefined,
+  );
+  load.up = false;
+  await stopping;
+}
+
+async function admin<T>(path: string, body?: object): Promise<T> {
+  const headers = { authorization: `Bearer ${tenant.session_token}` };
+  const options = body === undefined ? { headers } : { method: 'POST' as const, headers, body };
+  return (await call<{ data: T }>(`${service.base_url}${path}`, options)).data;
+}
+
+const reconcile = async (repair: boolean) =>
+  (
+    await callInternal<{ data: ReconcileReport }>(tenant, 'reconcile', {
+      method: 'POST',
+      body: { wait_ms: 60_000, repair },
+    })
+  ).data;
+
+/** The code block of a section of the guide that begins with this text. */
+function blockOf(section: string, begins: string): string {
+  const text = guide.slice(guide.indexOf(`### ${section}\n`)).split(/\n##+ /)[0] ?? '';
+  const found = [...text.matchAll(/```\w+\n([\s\S]*?)```/g)].find(([, block = '']) =>
+    block.trim().startsWith(begins),
+  );
+  if (found?.[1] === undefined) throw new Error(`docs/operating.md has no block "${begins}" in "${section}"`);
+  return found[1];
+}
+
+async function makeSegments(): Promise<typeof segments> {
+  const create = async (name: string, condition: object) => {
+    const definition = { operator: 'AND', conditions: [condition] };
+    const body = { name, refresh_strategy: 'realtime', definition };
+    return (await admin<{ id: string }>('/v1/segments', body)).id;
+  };
+  const deposits = { type: 'event', event: 'deposit_confirmed', aggregate: 'sum', property: 'amount' };
+  const big = await create('Big', { ...deposits, op: 'gt', value: BIG_DEPOSITS });
+  return { big, others: await create('Others', { type: 'segment', segment_id: big, op: 'not_in' }) };
+}
+
+/** Sends a campaign to everybody, by a sandbox; how many rows of messages it has. */
+async function sendCampaign(): Promise<number> {
+  for (const anonymous_id of RECIPIENTS) {
+    await call(`${service.base_url}/v1/players/identify`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tenant.api_key}` },
+      body: { anonymous_id, traits: { email: `${anonymous_id}@example.com` } },
+    });
+  }
+  const channel = { name: 'x', channel: 'email' };
+  const { id: provider_id } = await admin<{ id: string }>('/v1/messaging-providers', channel);
+  const template = { ...channel, status: 'active', subject: 'x', body: 'x' };
+  const { id: template_id } = await admin<{ id: string }>('/v1/templates', template);
+  const campaign = { ...channel, segment_id: segments.others, template_id, provider_id };
+  const { id } = await admin<{ id: string }>('/v1/campaigns', campaign);
+  const { recipients_total } = await admin<{ recipients_total: number }>(`/v1/campaigns/${id}/send`, {});
+  const stored = () => admin<unknown[]>(`/v1/messaging-providers/${provider_id}/messages`);
+  await eventually('the messages are sent', async () =>
+    (await stored()).length === RECIPIENTS.length ? true : undefined,
+  );
+  return recipients_total;
+}
+
+/** The players that each segment must have now, by the model. */
+function expectedMembers(): { big: string[]; others: string[] } {
+  const all = [...model.expected()].map(([name, { total_deposited }]) => [name, total_deposited] as const);
+  const names = (wanted: boolean) =>
+    all.filter(([, deposited]) => deposited > BIG_DEPOSITS === wanted).map(([name]) => name);
+  return { big: names(true).sort(), others: names(false).sort() };
+}
+
+/** The players whose `segment_ids` name each segment. */
+async function actualMembers(): Promise<{ big: string[]; others: string[] }> {
+  const players = await admin<{ anonymous_ids: string[]; segment_ids: string[] }[]>('/v1/players?limit=200');
+  const of = (segment_id: string) =>
+    players
+      .filter(({ segment_ids }) => segment_ids.includes(segment_id))
+      .map(({ anonymous_ids }) => anonymous_ids.join())
+      .sort();
+  return { big: of(segments.big), others: of(segments.others) };
+}
+
+/** How many members of a segment ClickHouse knows. */
+async function sizeOf(segment_id: string): Promise<number> {
+  const definition = { operator: 'AND', conditions: [{ type: 'segment', op: 'in', segment_id }] };
+  return (await admin<{ estimated_size: number }>('/v1/segments/preview', { definition })).estimated_size;
+}
+
+/** Waits until Postgres and ClickHouse have the members of the model. */
+async function membersAreRight(): Promise<void> {
+  const { big, others } = expectedMembers();
+  // Both are there, so that each could be wrong.
+  expect(Math.min(big.length, others.length)).toBeGreaterThan(0);
+  const expected = { big, others, sizes: [big.length, others.length] };
+  let found: unknown;
+  await eventually('the members are those of the model', async () => {
+    const sizes = [await sizeOf(segments.big), await sizeOf(segments.others)];
+    found = { ...(await actualMembers()), sizes };
+    return isDeepStrictEqual(found, expected) ? true : undefined;
+  }).catch(() => expect(found).toEqual(expected));
+}
+
+it('goes on from a copy of the data folder that was made under load', async () => {
+  segments = await makeSegments();
+  await loadUpTo(EVENTS[0]);
+  await eventually('everybody is a member', async () =>
+    (await actualMembers()).others.length === PLAYERS ? true : undefined,
+  );
+  messages = await sendCampaign();
+  expect(messages).toBe(PLAYERS);
+  await stopUnderLoad();
+  await run(blockOf('Embedded', 'test'));
+  await run(blockOf('Embedded', 'rm -rf data'));
+  await service.start();
+  await loadUpTo(EVENTS[1]);
+  // The model is compared at the end, once everything has been accepted.
+  const { listed, players } = await reconcile(false);
+  expect([listed, players]).toEqual([[], PLAYERS]);
+});
+
+it('goes on from Postgres alone, with ClickHouse rebuilt', async () => {
+  await service.stop();
+  await rm(join(service.data_dir, 'clickhouse'), { recursive: true });
+  const [, roles = ''] = /`ROLES=(\S+) npm start`/.exec(guide) ?? [];
+  service = await processWith({ ROLES: roles });
+  await service.start();
+  const report = await reconcile(true);
+  expect([report.listed, report.repaired_projects]).toEqual([[], 1]);
+  await statements(blockOf('Rebuilding ClickHouse', 'set role'));
+  expect((await reconcile(false)).listed).toEqual([]);
+  await service.stop();
+  service = await processWith({});
+  await service.start();
+  await loadUpTo(EVENTS[2]);
+  load.up = true;
+  await load.finish();
+  expect(load.faults).toBe(0);
+  expect(await verifyService(tenant, tenant, model)).toEqual([]);
+  await membersAreRight();
+  await service.stop();
+  expect(await inClickHouse()).toEqual({ differences: [], messages, sent: RECIPIENTS.length });
+});
+
+/** Runs statements as the operator does, in one session. */
+async function statements(text: string): Promise<void> {
+  const password = (await readFile(join(service.data_dir, 'postgres', 'password'), 'utf8')).trim();
+  const lines = await readFile(join(service.data_dir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
+  const url = `postgres://engagement:${password}@127.0.0.1:${lines.split('\n')[3]}/engagement`;
+  const sql = postgres(url, { max: 1 });
+  try {
+    await sql.unsafe(text);
+  } finally {
+    await sql.end();
+  }
+}
+
+/** What the stopped service's ClickHouse has of events and messages. */
+async function inClickHouse() {
+  const clickhouse = await openEmbeddedClickHouse(join(service.data_dir, 'clickhouse'));
+  const count = async (table: string, condition = 'true') => {
+    const question = `select count() as n from ${table} final where ${condition}`;
+    return Number((await clickhouse.query<{ n: string }>(question))[0]?.n);
+  };
+  try {
+    const { differences } = await verifyEvents(clickhouse, tenant, model);
+    return {
+      differences,
+      messages: await count('message_sends'),
+      sent: await count('events', "event = 'email_sent'"),
+    };
+  } finally {
+    await clickhouse.close();
+  }
+}
