@@ -1,19 +1,28 @@
 import { readConfig, ConfigError, type Config } from './config.ts';
-import { greet } from './app/greeting.ts';
-import { DataFolderInUse } from './platform/postgres/embedded-server.ts';
-import { FolderUnreachable } from './platform/postgres/server-user.ts';
 import { startService, type Service } from './app/service.ts';
-import { openDistributedPlatform } from './wiring/distributed.ts';
-import { openEmbeddedPlatform } from './wiring/embedded.ts';
+import { StartupError } from './platform/startup-error.ts';
 import type { Platform } from './wiring/platform.ts';
 
 const CLOSE_TIMEOUT_MS = 30_000;
 
-/** The only place that knows whether the engines run here or on servers. */
-function openPlatform(config: Config, stopping: AbortSignal): Promise<Platform> {
-  return config.servers === undefined
-    ? openEmbeddedPlatform(config, stopping)
-    : openDistributedPlatform(config, config.servers, stopping);
+/**
+ * The only place that knows whether the engines run here or on servers. It imports only what it opens: the engines
+ * that run here take memory as soon as they are loaded, and the image does not have them.
+ */
+async function openPlatform(config: Config, stopping: AbortSignal): Promise<Platform> {
+  if (config.servers === undefined) {
+    const { openEmbeddedPlatform } = await import('./wiring/embedded.ts');
+    return openEmbeddedPlatform(config, stopping);
+  }
+  const { openDistributedPlatform } = await import('./wiring/distributed.ts');
+  return openDistributedPlatform(config, config.servers, stopping);
+}
+
+/** Nobody is greeted by a service that takes its sessions from an identity provider. */
+async function announce(config: Config, platform: Platform, service: Service): Promise<void> {
+  if (service.auth?.dev_issuer === undefined) return;
+  const { greet } = await import('./app/greeting.ts');
+  await greet(config, platform, service);
 }
 
 async function main(): Promise<void> {
@@ -37,7 +46,7 @@ async function main(): Promise<void> {
     platform = opened;
     service = await startService(config, opened, {
       stopping: stopping.signal,
-      announce: (listening) => greet(config, opened, listening),
+      announce: (listening) => announce(config, opened, listening),
     });
     const { base_url, ingest_url, health_url } = service;
     opened.logger.info({ base_url, ingest_url, health_url, roles: [...config.roles] }, 'ready');
@@ -48,13 +57,8 @@ async function main(): Promise<void> {
   }
 }
 
-/** For these the message says all there is to do. */
-function isPlain(error: unknown): error is Error {
-  return error instanceof DataFolderInUse || error instanceof FolderUnreachable;
-}
-
 main().catch((error: unknown) => {
   if (error instanceof ConfigError) console.error(`configuration: ${error.message}`);
-  else console.error(isPlain(error) ? error.message : error);
+  else console.error(error instanceof StartupError ? error.message : error);
   process.exit(1);
 });

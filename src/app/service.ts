@@ -1,32 +1,20 @@
 import type { FastifyInstance } from 'fastify';
-import { startAnalyticsSink } from '../../processors/analytics-sink/index.ts';
-import { startEventRewriter } from '../../processors/event-rewriter/index.ts';
-import { startFxRestater } from '../../processors/fx-restater/index.ts';
-import { startMessenger } from '../../processors/messenger/index.ts';
-import { startPlayerFold } from '../../processors/player-fold/index.ts';
-import { startPlayerMirror } from '../../processors/player-mirror/index.ts';
-import { startSegmentRefresh } from '../../processors/segment-refresh/index.ts';
-import { startScheduler } from '../../processors/scheduler/index.ts';
-import { startSendMirror } from '../../processors/send-mirror/index.ts';
 import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
-import { openApiKeys, openAuthenticators, type Authenticators } from '../auth/authenticators.ts';
+import type { Authenticators } from '../auth/authenticators.ts';
 import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config, Role } from '../config.ts';
-import { receivedAtOf } from '../ingest/events/envelope.ts';
 import { closeServer } from '../http/close-server.ts';
-import { buildApiApp } from './api-app.ts';
-import { buildHealthApp } from './health-app.ts';
-import { buildIntakeApp } from './intake-app.ts';
-import { AppendBatcher } from '../ingest/intake/append-batcher.ts';
-import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
-import { loadLinkKey } from '../engage/messaging/link-key.ts';
-import { exposeConsumerLag } from '../platform/event-log/lag-gauge.ts';
-import { RecordAges } from '../platform/event-log/record-ages.ts';
-import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
+import type { Clock } from '../platform/clock.ts';
+import { TOPICS } from '../platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
+import type { Db } from '../platform/postgres/port.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import type { Platform } from '../wiring/platform.ts';
+import type { ApiDeps } from './api-app.ts';
+import { buildHealthApp } from './health-app.ts';
+import { loadMessagingSecrets } from './messaging-secrets.ts';
+import { startProcessors } from './processors.ts';
 
 /** The roles of this process, running. */
 export interface Service {
@@ -47,6 +35,14 @@ export interface Service {
 interface Front {
   api_keys: ApiKeyAuthenticator;
   capabilities: TenantCapabilityCache;
+}
+
+interface FrontOptions {
+  config: Config;
+  clock: Clock;
+  /** The service role. */
+  sql: Db;
+  notifications: Notifications;
 }
 
 interface StartOptions {
@@ -81,21 +77,22 @@ export async function startService(
     let auth: Authenticators | undefined;
     if (front !== undefined && has('api')) {
       const internal_secret = await loadInternalSecret(config);
+      const { openAuthenticators } = await import('../auth/authenticators.ts');
       auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
     }
     let ingest_url: string | undefined;
     if (front !== undefined && has('intake')) {
-      ingest_url = await listen(openIntake(config, platform, front, shutdown), config.ingest_port);
+      ingest_url = await listen(await openIntake(config, platform, front, shutdown), config.ingest_port);
     }
     // Last, because whoever waits for this service asks here whether it is ready.
     const health_url = await listen(
       auth === undefined || front === undefined
         ? buildHealthApp(platform, isStarted)
-        : buildApiApp(platform, config, {
+        : await openApi(platform, config, {
             auth,
             notifications,
             capabilities: front.capabilities,
-            ...(await openSecrets(config, platform)),
+            ...(await loadMessagingSecrets(config, platform)),
             isStarted,
           }),
       config.port,
@@ -113,16 +110,26 @@ export async function startService(
   }
 }
 
-async function openFront(options: Parameters<typeof openApiKeys>[0]): Promise<Front> {
+// What only the hosts need is imported with them: a process holds in memory what its roles need, and no more.
+
+async function openFront(options: FrontOptions): Promise<Front> {
+  const { openApiKeys } = await import('../auth/authenticators.ts');
   return { api_keys: await openApiKeys(options), capabilities: await openTenantCapabilities(options) };
 }
 
-function openIntake(
+async function openApi(platform: Platform, config: Config, deps: ApiDeps): Promise<FastifyInstance> {
+  const { buildApiApp } = await import('./api-app.ts');
+  return buildApiApp(platform, config, deps);
+}
+
+async function openIntake(
   config: Config,
   platform: Platform,
   { api_keys, capabilities }: Front,
   shutdown: ShutdownStack,
-): FastifyInstance {
+): Promise<FastifyInstance> {
+  const { AppendBatcher } = await import('../ingest/intake/append-batcher.ts');
+  const { buildIntakeApp } = await import('./intake-app.ts');
   const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
   shutdown.add('intake appends', () => batcher.drain());
   const deps = {
@@ -133,81 +140,6 @@ function openIntake(
     batcher,
   };
   return buildIntakeApp(deps, platform.logger);
-}
-
-/** Starts the consumers of these roles, and says at every scrape how far behind they are. */
-async function startProcessors(
-  config: Config,
-  platform: Platform,
-  notifications: Notifications,
-  shutdown: ShutdownStack,
-): Promise<void> {
-  const { roles, fx } = config;
-  const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
-  const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
-  exposeLag(platform, ages, roles);
-  // In the order in which data flows, so that they are closed against it.
-  const processors: [Role, name: string, start: () => Running | Promise<Running>][] = [
-    ['scheduler', 'scheduler', () => startScheduler(platform, fx)],
-    ['messenger', 'messenger', () => startMessengerOf(config, platform, notifications)],
-    ['segment-refresh', 'segment-refresh', () => startSegmentRefresh(platform, notifications)],
-    ['event-rewriter', 'event-rewriter', () => startEventRewriter(platform)],
-    ['fx-restater', 'fx-restater', () => startFxRestater(platform, notifications)],
-    ['player-mirror', 'player-mirror', () => startPlayerMirror(platform)],
-    ['player-mirror', 'send-mirror', () => startSendMirror(platform)],
-    ['analytics-sink', 'analytics-sink', () => startAnalyticsSink(watched)],
-    ['player-fold', 'player-fold', () => startPlayerFold(watched)],
-  ];
-  const wanted = processors.filter(([role]) => roles.has(role));
-  // All at once: each waits for the log to let it in.
-  const outcomes = await Promise.allSettled(wanted.map(async ([, , start]) => start()));
-  shutdown.addAll(
-    wanted.flatMap(([, name], i) => {
-      const outcome = outcomes[i];
-      return outcome?.status === 'fulfilled' ? [{ name, close: () => outcome.value.close() }] : [];
-    }),
-  );
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
-}
-
-/** A processor at work. */
-interface Running {
-  close(): Promise<void>;
-}
-
-/** What messages are sent and signed with. */
-async function openSecrets(config: Config, { postgres, logger }: Platform) {
-  const credentials_keys = await loadCredentialsKeys(config);
-  return { credentials_keys, link_key: await loadLinkKey(postgres.service, credentials_keys, logger) };
-}
-
-async function startMessengerOf(
-  config: Config,
-  platform: Platform,
-  notifications: Notifications,
-): Promise<Running> {
-  const { public_url } = config;
-  const secrets = await openSecrets(config, platform);
-  return startMessenger(platform, notifications, { ...secrets, public_url });
-}
-
-function exposeLag(
-  { metrics, eventLog, logger }: Platform,
-  ages: RecordAges,
-  roles: ReadonlySet<Role>,
-): void {
-  const consumers = [
-    { role: 'player-fold', topic: TOPICS.events, group: GROUPS.fold },
-    { role: 'analytics-sink', topic: TOPICS.playerEvents, group: GROUPS.sink },
-  ] as const;
-  exposeConsumerLag({
-    registry: metrics.registry,
-    eventLog,
-    logger,
-    ages,
-    consumers: consumers.filter(({ role }) => roles.has(role)),
-  });
 }
 
 async function listenOn(

@@ -1,4 +1,4 @@
-import type { Config, Servers } from '../config.ts';
+import type { Config, Role, Servers } from '../config.ts';
 import { accessOf, connectClickHouse } from '../platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
@@ -11,9 +11,10 @@ import { createLogger, type Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
-import { createRedisRateLimiter } from '../platform/rate-limit/redis.ts';
-import { ShutdownStack } from './shutdown-stack.ts';
+import type { RateLimiter } from '../platform/rate-limit/port.ts';
+import type { RedisRateLimiterOptions } from '../platform/rate-limit/redis.ts';
 import type { Platform } from './platform.ts';
+import { ShutdownStack } from './shutdown-stack.ts';
 
 /**
  * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer; `stopping`
@@ -43,7 +44,8 @@ export async function openDistributedPlatform(
     });
     shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
-    const rateLimiter = createRedisRateLimiter({ redis_url: servers.redis_url, clock, logger, metrics });
+    const limiting = { redis_url: servers.redis_url, clock, logger, metrics };
+    const rateLimiter = await openRateLimiter(config.roles, limiting);
     shutdown.add('rate limiter', () => rateLimiter.close());
     const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
     return {
@@ -61,6 +63,26 @@ export async function openDistributedPlatform(
     await shutdown.close();
     throw error;
   }
+}
+
+/** Those that take permits: callers of the APIs have limits, and so have messaging providers. */
+const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
+
+/** The other roles do without the client of Redis, which takes 12 MB of memory. */
+async function openRateLimiter(
+  roles: ReadonlySet<Role>,
+  options: RedisRateLimiterOptions,
+): Promise<RateLimiter> {
+  if (LIMITING_ROLES.some((role) => roles.has(role))) {
+    const { createRedisRateLimiter } = await import('../platform/rate-limit/redis.ts');
+    return createRedisRateLimiter(options);
+  }
+  return {
+    take() {
+      throw new Error(`the roles ${[...roles].join(', ')} take no permits: add theirs to LIMITING_ROLES`);
+    },
+    close: () => Promise.resolve(),
+  };
 }
 
 /** Brings every schema up to date; of processes that start together, one works and the others wait. */

@@ -14,7 +14,7 @@ import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.t
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
-import { copyPreparedPostgres } from '../engines/prepared-postgres.ts';
+import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 import { Load } from './load.ts';
 import { Model } from './model.ts';
 import { Random } from './random.ts';

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { StartupError } from '../startup-error.ts';
 import { APPLICATION } from './pool.ts';
+import { EngineMissing } from '../engine-missing.ts';
 import { checkReachable, findServerUser, changeOwner, type ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
@@ -18,7 +20,7 @@ const ORPHAN_SESSIONS_MS = 3_000;
 const ORPHAN_POLL_MS = 50;
 
 /** The data folder belongs to a process that runs. */
-export class DataFolderInUse extends Error {
+export class DataFolderInUse extends StartupError {
   override readonly name = 'DataFolderInUse';
 }
 
@@ -122,9 +124,7 @@ async function findBinaries(): Promise<Binaries> {
   try {
     return (await import(name)) as Binaries;
   } catch (cause) {
-    throw new Error(`no Postgres for this machine (${name}): set POSTGRES_URL and the other servers`, {
-      cause,
-    });
+    throw new EngineMissing(name, cause);
   }
 }
 

@@ -3,6 +3,7 @@ import { chmod, chown, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { StartupError } from '../startup-error.ts';
 
 const run = promisify(execFile);
 const NAME = 'postgres';
@@ -15,7 +16,7 @@ export interface ServerUser {
 }
 
 /** The user of the embedded server cannot get to a folder it needs; `message` says what to do. */
-export class FolderUnreachable extends Error {
+export class FolderUnreachable extends StartupError {
   override readonly name = 'FolderUnreachable';
 }
 

