@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -22,6 +22,8 @@ interface ServerOptions {
   command: string;
   args: string[];
   log_file: string;
+  /** Where and as whom it runs, and with which environment; this process's own when left out. */
+  place?: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
   /** Resolves when the server answers; tried until it does. */
   ready(): Promise<unknown>;
 }
@@ -44,13 +46,18 @@ export class ServerProcess {
     return this.#child?.pid;
   }
 
+  /** The code with which it ended; null while it runs, and when a signal ended it. */
+  get exit_code(): number | null {
+    return this.#child?.exitCode ?? null;
+  }
+
   /** Resolves when the server answers; rejects with the end of its log when it exits or stays silent. */
   async start(): Promise<void> {
-    const { command, args, log_file, name } = this.#options;
+    const { command, args, log_file, name, place } = this.#options;
     const log = createWriteStream(log_file, { flags: 'a' });
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    child.stdout.pipe(log, { end: false });
-    child.stderr.pipe(log, { end: false });
+    const child = spawn(command, args, { ...place, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
     this.#child = child;
     alive.add(child);
     let failed: Error | undefined;

