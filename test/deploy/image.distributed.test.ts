@@ -113,9 +113,11 @@ async function execIn({ environment }: Container, command: string, ...args: stri
   return (await run(command, args, options)).stdout;
 }
 
-/** Runs an operator command in the API's container; its answer is a line of JSON. */
-async function provision<Answer>(...args: string[]): Promise<Answer> {
-  return JSON.parse(await execIn(containerOf('api'), 'node', 'dist/scripts/provision.js', ...args)) as Answer;
+/** Runs the operator command in the API's container; its answer is a line of JSON. */
+async function provision<Answer>(what: string, flags: Record<string, string>): Promise<Answer> {
+  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+  const answer = await execIn(containerOf('api'), 'node', 'dist/scripts/provision.js', what, ...args);
+  return JSON.parse(answer) as Answer;
 }
 
 it('holds what runs: no compiler, no embedded engines, no tests, and belongs to no root', async () => {
@@ -137,14 +139,16 @@ it('holds what runs: no compiler, no embedded engines, no tests, and belongs to 
 
 it('takes an event to the totals of its player, and answers the operator commands', async () => {
   const api = containerOf('api');
-  const place = await provision<{ tenant_id: string; project_id: string }>(
-    ...['tenant', '--name', 'Operator', '--base-currency', 'EUR', '--project-name', 'Casino'],
-    ...['--admin-user-id', USER],
-  );
+  const tenant = {
+    name: 'Operator',
+    'base-currency': 'EUR',
+    'project-name': 'Casino',
+    'admin-user-id': USER,
+  };
+  const { project_id } = await provision<{ project_id: string }>('tenant', tenant);
   const session_token = await signedBy(key, USER);
-  const made = await provision<{ key: string }>(
-    ...['key', '--name', 'site', '--project-id', place.project_id, '--session-token', session_token],
-  );
+  const flags = { name: 'site', 'project-id': project_id, 'session-token': session_token };
+  const made = await provision<{ key: string }>('key', flags);
   const properties = { amount: 2500, currency: 'EUR', transaction_id: 'tx-1', payment_method: 'card' };
   const sent = await fetch(`${containerOf('intake').ingest_url}/v1/events`, {
     method: 'POST',
@@ -152,17 +156,12 @@ it('takes an event to the totals of its player, and answers the operator command
     body: JSON.stringify({ event: 'deposit_confirmed', anonymous_id: 'device-1', properties }),
   });
   expect([sent.status, await sent.text()]).toEqual([202, expect.anything()]);
-  const player = await eventually(
-    'the player has the deposit',
-    async () => {
-      const headers = { authorization: `Bearer ${session_token}` };
-      const response = await fetch(`${api.base_url}/v1/players`, { headers });
-      const { data } = (await response.json()) as { data?: { totals: Record<string, unknown> }[] };
-      return data?.[0];
-    },
-    30_000,
-  );
-  expect(JSON.stringify(player.totals)).toContain('2500');
+  const headers = { authorization: `Bearer ${session_token}` };
+  const player = await eventually('the player is there', async () => {
+    const response = await fetch(`${api.base_url}/v1/players`, { headers });
+    return ((await response.json()) as { data?: unknown[] }).data?.[0];
+  });
+  expect(player).toMatchObject({ total_deposited: 2500 });
   expect(await execIn(api, 'node', 'dist/scripts/dlq.js', 'list')).toBe('0 dead letters\n');
   expect(await execIn(api, 'node', 'dist/scripts/reconcile.js')).toMatch(
     /compared 1 players .*\n0 differences\n$/,
@@ -170,11 +169,10 @@ it('takes an event to the totals of its player, and answers the operator command
 });
 
 it('every container is well by its own health check', async () => {
-  const [how, ...command] = ['node', ...image.healthcheck.slice(1)];
-  expect(image.healthcheck[0]).toBe(how);
-  for (const container of containers) await execIn(container, how ?? '', ...command);
+  const [how = '', ...command] = image.healthcheck;
+  for (const container of containers) await execIn(container, how, ...command);
   const stopped = { ...containerOf('api'), environment: { ...containerOf('api').environment, PORT: '9' } };
-  await expect(execIn(stopped, how ?? '', ...command)).rejects.toThrow('Command failed');
+  await expect(execIn(stopped, how, ...command)).rejects.toThrow('Command failed');
 });
 
 it('a role takes up to 120 MB of memory', async () => {
