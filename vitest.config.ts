@@ -20,11 +20,15 @@ const { FUZZ_RUNS = '60', ORACLE_RUNS = '2' } = process.env;
 const onServers = {
   ...shared,
   env: { ...shared.env, TEST_WIRING: 'distributed', FUZZ_RUNS, ORACLE_RUNS },
-  // They wait for servers most of the time. Files that kill one start one of their own.
-  maxWorkers: 2,
   globalSetup: ['test/engines/global-setup.ts'],
   hookTimeout: 180_000,
 };
+
+/** Their figures are rates and bounds in time, which no file beside them may spoil. */
+const MEASURING_TIME = [
+  'test/contract/{kafka-log,rate-limit}.distributed.test.ts',
+  'test/crash/engines-kill.distributed.test.ts',
+];
 
 /** What can come out differently on servers, by the engine that it depends on; each change runs these. */
 const DEPENDS_ON_SERVERS = [
@@ -81,15 +85,29 @@ export default defineConfig({
           ...onServers,
           name: 'distributed',
           include: DEPENDS_ON_SERVERS,
+          exclude: MEASURING_TIME,
+          // They wait for servers most of the time. Files that kill one start one of their own.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
           ...onServers,
-          name: 'nightly',
-          include: [...DEPENDS_ON_SERVERS, ...ON_POSTGRES_ALONE],
+          name: 'distributed-time',
+          include: MEASURING_TIME,
+          maxWorkers: 1,
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...onServers,
+          name: 'nightly',
+          include: ON_POSTGRES_ALONE,
+          exclude: DEPENDS_ON_SERVERS,
+          maxWorkers: 2,
+          sequence: { groupOrder: 3 },
         },
       },
     ],

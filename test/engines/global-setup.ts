@@ -23,7 +23,10 @@ interface Stoppable {
   stop(): Promise<void>;
 }
 
-/** Takes the servers named in the environment, and starts those that are not. */
+/**
+ * Takes the servers named in the environment, and starts those that are not, for this project of tests and those set up
+ * after it.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started: Stoppable[] = [];
   const stop = async () => {
@@ -33,12 +36,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     started.push(engine);
     return engine;
   };
-  const { TEST_KAFKA_BROKERS, TEST_REDIS_URL, TEST_POSTGRES_URL, TEST_CLICKHOUSE_URL } = process.env;
+  const { env } = process;
   try {
-    const kafka_brokers = TEST_KAFKA_BROKERS?.split(',') ?? keep(await startKafka()).brokers;
-    const redis_url = TEST_REDIS_URL ?? keep(await startRedis()).url;
-    const postgres_url = TEST_POSTGRES_URL ?? keep(await startPostgres()).url;
-    const clickhouse_url = TEST_CLICKHOUSE_URL ?? keep(await startClickHouse()).url;
+    const kafka_brokers = (env['TEST_KAFKA_BROKERS'] ??= keep(await startKafka()).brokers.join(',')).split(
+      ',',
+    );
+    const redis_url = (env['TEST_REDIS_URL'] ??= keep(await startRedis()).url);
+    const postgres_url = (env['TEST_POSTGRES_URL'] ??= keep(await startPostgres()).url);
+    const clickhouse_url = (env['TEST_CLICKHOUSE_URL'] ??= keep(await startClickHouse()).url);
     await named('TEST_KAFKA_BROKERS', answers(kafka_brokers));
     await named('TEST_REDIS_URL', redisAnswers(redis_url));
     await named('TEST_POSTGRES_URL', postgresAnswers(postgres_url));
