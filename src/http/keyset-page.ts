@@ -1,5 +1,13 @@
+import { z } from 'zod';
 import { isUuid } from '../platform/ids.ts';
 import { decodeCursor, encodeCursor, type CursorScope, type PositionShape } from './cursor.ts';
+
+/** The query parameters of a list that is read in pages (spec part 1). */
+export const PAGE_QUERY = {
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+};
+export type PageQuery = z.infer<z.ZodObject<typeof PAGE_QUERY>>;
 
 /** A list that is read in pages: a page goes on after the position of the last row of the one before it. */
 export interface KeysetList<Row, Position extends readonly string[]> {
@@ -19,7 +27,7 @@ export const TIME_AND_ID = [(text: string) => /^-?\d{1,17}$/.test(text), isUuid]
  */
 export async function readPage<Row, Position extends readonly string[]>(
   { scope, shape, positionOf, select }: KeysetList<Row, Position>,
-  { cursor, limit }: { cursor?: string | undefined; limit: number },
+  { cursor, limit }: PageQuery,
 ): Promise<{ rows: Row[]; next_cursor: string | null }> {
   const after = cursor === undefined ? undefined : decodeCursor(scope, cursor, shape);
   // One more than asked for tells whether there is a next page.

@@ -1,6 +1,7 @@
 import { ApiError, validationError, type Issue } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isUuid, newId } from '../platform/ids.ts';
+import { requireRow } from '../http/record.ts';
+import { newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import type { Group } from './language/conditions.ts';
@@ -20,7 +21,7 @@ import {
   type StoredDefinition,
 } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { segmentNotFound } from './read.ts';
+import { SEGMENT } from './read.ts';
 import { purgeJob, refreshJob } from './refresh-job.ts';
 import type { CreateSegmentBody, PatchSegmentBody, RefreshStrategy } from './schema.ts';
 
@@ -71,15 +72,13 @@ export async function changeSegment(
   ref: SegmentRef,
   patch: PatchSegmentBody,
 ): Promise<SegmentRow> {
-  if (!isUuid(ref.segment_id)) throw segmentNotFound(ref.segment_id);
   const now = new Date(clock.now_ms());
   const redefines = ['definition', 'refresh_strategy', 'refresh_interval_minutes'].some(
     (key) => key in patch,
   );
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     if (redefines) await lockDefinitions(tx, ref);
-    const row = await lockSegment(tx, ref);
-    if (row === undefined) throw segmentNotFound(ref.segment_id);
+    const row = requireRow(SEGMENT, ref, await lockSegment(tx, ref));
     const { name = row.name, description = row.description } = patch;
     await renameSegment(tx, ref, { name, description }, now);
     if (redefines) {
@@ -101,12 +100,10 @@ export async function changeSegment(
  * SEGMENT_NOT_FOUND, or with CONFLICT while another segment refers to it.
  */
 export async function deleteSegment({ postgres, jobs, clock }: Deps, ref: SegmentRef): Promise<SegmentRow> {
-  if (!isUuid(ref.segment_id)) throw segmentNotFound(ref.segment_id);
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     await lockDefinitions(tx, ref);
-    const [row] = await selectSegment(tx, ref);
-    if (row === undefined) throw segmentNotFound(ref.segment_id);
+    const row = await reread(tx, ref);
     if (row.deleted_at !== null) return row;
     const reads = readOfSegment(ref.segment_id);
     const users = (await selectReads(tx, ref)).filter((other) => other.reads.includes(reads));
@@ -122,8 +119,7 @@ export async function deleteSegment({ postgres, jobs, clock }: Deps, ref: Segmen
 
 async function reread(tx: Tx, ref: SegmentRef): Promise<SegmentRow> {
   const [row] = await selectSegment(tx, ref);
-  if (row === undefined) throw segmentNotFound(ref.segment_id);
-  return row;
+  return requireRow(SEGMENT, ref, row);
 }
 
 /** Leaving `scheduled` forgets the interval, unless the patch names one, which is then refused. */

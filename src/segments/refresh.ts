@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../errors.ts';
+import { notFound, requireRow } from '../http/record.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { readDefinition } from './language/definition.ts';
 import { dependenciesOf } from './dependencies.ts';
@@ -20,7 +21,7 @@ import {
   selectSegment,
   type SegmentRef,
 } from './queries.ts';
-import { requireSegment, segmentNotFound } from './read.ts';
+import { requireSegment, SEGMENT } from './read.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
@@ -57,7 +58,7 @@ export async function refreshSegment(deps: RefreshDeps, ref: SegmentRef): Promis
     if (segment_id === ref.segment_id)
       return { ...result, duration_ms: Math.round(performance.now() - started_ms) };
   }
-  throw segmentNotFound(ref.segment_id);
+  throw notFound(SEGMENT, ref.segment_id);
 }
 
 /** The segment after all that it refers to, each once. They cannot be in a circle. */
@@ -81,8 +82,7 @@ async function refreshAlone(
   try {
     return await postgres.patient.begin(async (tx) => {
       await lockMembership(tx, ref);
-      const segment = await selectLiveSegment(tx, ref);
-      if (segment === undefined) throw segmentNotFound(ref.segment_id);
+      const segment = requireRow(SEGMENT, ref, await selectLiveSegment(tx, ref));
       // What was changed and not told yet must be in ClickHouse: the difference is taken from it, and the members of
       // other segments that the definition refers to.
       await copyPendingChanges(deps, { tenant_id: ref.tenant_id, project_id: ref.project_id });

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
+import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../http/keyset-page.ts';
-import { refuseUnwritable } from '../http/not-writable.ts';
-import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
-import { projectRefOf, type ProjectRef } from '../tenants/project-ref.ts';
+import { refOf } from '../http/record.ts';
+import { resourceEndpoints } from '../http/resource-endpoints.ts';
+import { projectRefOf } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';
 import { readDefinition } from './language/definition.ts';
@@ -13,15 +12,14 @@ import { countMembers } from './evaluation-queries.ts';
 import { explainMembership } from './explain.ts';
 import { sampleMembers } from './membership-queries.ts';
 import { refreshPlayerSegments } from './player-segments.ts';
-import { listSegments, type SegmentRef, type SegmentRow } from './queries.ts';
-import { findSegment, requireSegment } from './read.ts';
+import { listSegments } from './queries.ts';
+import { findSegment, requireSegment, SEGMENT } from './read.ts';
 import { refreshSegment } from './refresh.ts';
 import {
   COMPUTED_FIELDS,
   createSegmentBody,
   explainQuery,
   explanation,
-  listSegmentsQuery,
   patchSegmentBody,
   playerRefreshResult,
   previewBody,
@@ -31,7 +29,6 @@ import {
   refreshResult,
   sampleQuery,
   segmentResource,
-  type ListSegmentsQuery,
 } from './schema.ts';
 import { segmentResourceOf } from './segment-json.ts';
 import { compileMembers } from './sql/compile.ts';
@@ -54,72 +51,35 @@ export function segmentEndpoints(deps: Platform): AnyEndpoint[] {
 }
 
 function definitionEndpoints(deps: Platform): AnyEndpoint[] {
-  const one = { path: '/v1/segments/:id', status: 200, response: segmentResource } as const;
-  const show = (project: ProjectRef, row: SegmentRow) => segmentResourceOf(project, row, deps.clock.now_ms());
-  return [
-    endpoint({
-      method: 'GET',
-      path: '/v1/segments',
-      summary: 'Lists segments that are not deleted, the newest first',
-      access: read,
-      query: listSegmentsQuery,
-      status: 200,
-      response: z.array(segmentResource),
-      shape: 'list',
-      errors: [],
-      handle: ({ caller, query }) => listPage(deps, caller, query),
-    }),
-    endpoint({
-      ...one,
-      method: 'GET',
-      summary: 'One segment, also a deleted one',
-      access: read,
-      errors: ['SEGMENT_NOT_FOUND'],
-      handle: async ({ caller, params }) => {
-        const ref = refOf(caller, params);
-        return envelope(show(ref, await findSegment(deps.postgres, ref)));
-      },
-    }),
-    endpoint({
-      method: 'POST',
-      path: '/v1/segments',
+  return resourceEndpoints(deps, {
+    collection: 'segments',
+    kind: SEGMENT,
+    writer: 'editor',
+    response: segmentResource,
+    toJson: segmentResourceOf,
+    filters: {},
+    list: (tx, project, _filters, after, limit) => listSegments(tx, project, after, limit),
+    find: ({ postgres }, ref) => findSegment(postgres, ref),
+    create: {
       summary: 'Makes a segment; realtime and scheduled ones are computed soon after',
-      access: write,
       body: createSegmentBody,
-      refuse: refuseUnwritable(COMPUTED_FIELDS),
-      status: 201,
-      response: segmentResource,
-      errors: ['SEGMENT_DEFINITION_INVALID', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body }) => {
-        const project = projectRefOf(caller);
-        return envelope(show(project, await createSegment(deps, project, body)));
-      },
-    }),
-    endpoint({
-      ...one,
-      method: 'PATCH',
+      read_only: COMPUTED_FIELDS,
+      errors: ['SEGMENT_DEFINITION_INVALID'],
+      run: createSegment,
+    },
+    change: {
       summary: 'Changes a segment; a new definition has it computed again, unless it is refreshed by hand',
-      access: write,
       body: patchSegmentBody,
-      refuse: refuseUnwritable(COMPUTED_FIELDS),
-      errors: ['SEGMENT_NOT_FOUND', 'SEGMENT_DEFINITION_INVALID', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body }) => {
-        const ref = refOf(caller, params);
-        return envelope(show(ref, await changeSegment(deps, ref, body)));
-      },
-    }),
-    endpoint({
-      ...one,
-      method: 'DELETE',
+      read_only: COMPUTED_FIELDS,
+      errors: ['SEGMENT_DEFINITION_INVALID'],
+      run: changeSegment,
+    },
+    remove: {
       summary: 'Soft delete: nobody is in it from now on. Refused while another segment refers to it',
-      access: write,
-      errors: ['SEGMENT_NOT_FOUND', 'CONFLICT'],
-      handle: async ({ caller, params }) => {
-        const ref = refOf(caller, params);
-        return envelope(show(ref, await deleteSegment(deps, ref)));
-      },
-    }),
-  ];
+      errors: ['CONFLICT'],
+      run: deleteSegment,
+    },
+  });
 }
 
 function previewEndpoint(deps: Platform): AnyEndpoint {
@@ -155,7 +115,10 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       response: refreshResult,
       errors: ['SEGMENT_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
       handle: async ({ caller, params }) => {
-        const { matched, added, removed, duration_ms } = await refreshSegment(deps, refOf(caller, params));
+        const { matched, added, removed, duration_ms } = await refreshSegment(
+          deps,
+          refOf(SEGMENT, caller, params['id']),
+        );
         return envelope({ matched, added, removed, duration_ms });
       },
     }),
@@ -169,7 +132,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       response: z.array(z.uuid()),
       errors: ['SEGMENT_NOT_FOUND'],
       handle: async ({ caller, params, query }) => {
-        const ref = refOf(caller, params);
+        const ref = refOf(SEGMENT, caller, params['id']);
         await requireSegment(deps.postgres, ref);
         const members = await deps.postgres.readAsTenant(ref.tenant_id, (tx) =>
           sampleMembers(tx, ref, query.limit),
@@ -187,7 +150,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       response: explanation,
       errors: ['SEGMENT_NOT_FOUND', 'PLAYER_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
       handle: async ({ caller, params, query }) =>
-        envelope(await explainMembership(deps, refOf(caller, params), query.player_id)),
+        envelope(await explainMembership(deps, refOf(SEGMENT, caller, params['id']), query.player_id)),
     }),
     endpoint({
       method: 'POST',
@@ -222,30 +185,4 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
       return envelope({ queued: player_ids.length });
     },
   });
-}
-
-function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): SegmentRef {
-  return { ...projectRefOf(caller), segment_id: params['id'] ?? '' };
-}
-
-async function listPage(
-  { postgres, clock }: Platform,
-  caller: ProjectSession,
-  query: ListSegmentsQuery,
-): Promise<string> {
-  const project = projectRefOf(caller);
-  const { rows, next_cursor } = await readPage<Listed<SegmentRow>, TimePosition>(
-    {
-      scope: { kind: 'segments', project_id: project.project_id, filters: {} },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.segment_id],
-      select: (after, count) =>
-        postgres.readAsTenant(project.tenant_id, (tx) => listSegments(tx, project, after, count)),
-    },
-    query,
-  );
-  return envelope(
-    rows.map((row) => segmentResourceOf(project, row, clock.now_ms())),
-    { next_cursor },
-  );
 }

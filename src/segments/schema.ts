@@ -60,12 +60,6 @@ export type PatchSegmentBody = z.infer<typeof patchSegmentBody>;
 /** `POST /v1/segments/preview`. */
 export const previewBody = z.strictObject({ definition });
 
-export const listSegmentsQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-});
-export type ListSegmentsQuery = z.infer<typeof listSegmentsQuery>;
-
 export const sampleQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_SAMPLE).default(10),
 });

@@ -5,8 +5,8 @@ import { compileMembers } from './sql/compile.ts';
 
 /** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */
 export function segmentResourceOf(
-  { tenant_id, project_id }: ProjectRef,
   row: SegmentRow,
+  { tenant_id, project_id }: ProjectRef,
   now_ms: number,
 ): Record<string, unknown> {
   return {

@@ -209,6 +209,7 @@ describe('deleting', () => {
     const refused = await api('DELETE', `/v1/segments/${a}`);
     expectRefused(refused, 'CONFLICT');
     expect(refused.text).toContain(b);
+    expectRefused(await api('DELETE', `/v1/segments/${a.toUpperCase()}`), 'CONFLICT');
     expect((await api('GET', `/v1/segments/${a}`)).data['deleted_at']).toBeNull();
     await api('PATCH', `/v1/segments/${b}`, { definition: everybody });
     expect((await api('DELETE', `/v1/segments/${a}`)).status).toBe(200);

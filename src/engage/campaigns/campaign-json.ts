@@ -2,7 +2,7 @@ import type { CampaignRow, VariantRow } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The campaign resource (spec part 2). */
-export function campaignResourceOf({ tenant_id, project_id }: ProjectRef, row: CampaignRow) {
+export function campaignResourceOf(row: CampaignRow, { tenant_id, project_id }: ProjectRef) {
   return {
     id: row.campaign_id,
     tenant_id,

@@ -1,6 +1,7 @@
 import { ApiError, validationError, type Issue } from '../../errors.ts';
+import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isUuid, newId } from '../../platform/ids.ts';
+import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import {
   insertCampaign,
@@ -14,7 +15,7 @@ import {
   type CampaignRow,
 } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { campaignNotFound } from './read.ts';
+import { CAMPAIGN } from './read.ts';
 import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
 import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
 
@@ -78,7 +79,6 @@ export async function deleteCampaign(
   { postgres, clock }: ChangeDeps,
   ref: CampaignRef,
 ): Promise<CampaignRow> {
-  if (!isUuid(ref.campaign_id)) throw campaignNotFound(ref.campaign_id);
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const live = await lockCampaign(tx, ref);
@@ -92,9 +92,7 @@ export async function deleteCampaign(
 
 /** The campaign, if it is not deleted, locked. Rejects with CAMPAIGN_NOT_FOUND. */
 export async function lockExisting(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
-  const row = isUuid(ref.campaign_id) ? await lockCampaign(tx, ref) : undefined;
-  if (row === undefined) throw campaignNotFound(ref.campaign_id);
-  return row;
+  return requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
 }
 
 /** Throws CAMPAIGN_INVALID_STATUS unless the campaign is draft or scheduled. */
@@ -106,8 +104,7 @@ export function requireChangeable({ status }: CampaignRow, what: string): void {
 
 async function reread(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
   const [row] = await selectCampaign(tx, ref);
-  if (row === undefined) throw campaignNotFound(ref.campaign_id);
-  return row;
+  return requireRow(CAMPAIGN, ref, row);
 }
 
 /** What a campaign is before anything is said of it. */

@@ -3,7 +3,7 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { CampaignStatus, CampaignType } from './schema.ts';
+import type { CampaignFilters, CampaignStatus, CampaignType } from './schema.ts';
 
 /** Which campaign of which project. */
 export interface CampaignRef extends ProjectRef {
@@ -74,7 +74,7 @@ export async function selectLiveCampaign(tx: Tx, ref: CampaignRef): Promise<Camp
 export function listCampaigns(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
-  status: CampaignStatus | undefined,
+  { status }: CampaignFilters,
   after: TimePosition | undefined,
   limit: number,
 ): PendingQuery<Listed<CampaignRow>[]> {

@@ -49,12 +49,9 @@ export type CreateCampaignBody = z.infer<typeof createCampaignBody>;
 export const patchCampaignBody = z.strictObject(fields).partial();
 export type PatchCampaignBody = z.infer<typeof patchCampaignBody>;
 
-export const listCampaignsQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-  status: z.enum(CAMPAIGN_STATUSES).optional(),
-});
-export type ListCampaignsQuery = z.infer<typeof listCampaignsQuery>;
+/** What `GET /v1/campaigns` filters by. */
+export const CAMPAIGN_FILTERS = { status: z.enum(CAMPAIGN_STATUSES).optional() };
+export type CampaignFilters = z.infer<z.ZodObject<typeof CAMPAIGN_FILTERS>>;
 
 /** What only the service sets. */
 export const COMPUTED_FIELDS = new Set([

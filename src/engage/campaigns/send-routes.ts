@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { isUuid } from '../../platform/ids.ts';
+import { refOf } from '../../http/record.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { campaignResourceOf } from './campaign-json.ts';
-import { campaignNotFound, requireCampaign } from './read.ts';
+import { CAMPAIGN, requireCampaign } from './read.ts';
 import { campaignResource } from './schema.ts';
 import { cancelCampaign, startCampaign } from './send.ts';
 
@@ -37,12 +37,10 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
         'PROVIDER_NOT_CONFIGURED',
         'VALIDATION_ERROR',
       ],
-      handle: ({ caller: { tenant_id, project_id }, params, once }) => {
-        const { id: campaign_id = '' } = params;
-        if (!isUuid(campaign_id)) throw campaignNotFound(campaign_id);
-        const ref = { tenant_id, project_id, campaign_id };
+      handle: ({ caller, params, once }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
         const now = new Date(deps.clock.now_ms());
-        return once(tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now)));
+        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now)));
       },
     }),
     endpoint({
@@ -53,12 +51,10 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       status: 200,
       response: campaignResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
-      handle: async ({ caller: { tenant_id, project_id }, params }) => {
-        const { id: campaign_id = '' } = params;
-        if (!isUuid(campaign_id)) throw campaignNotFound(campaign_id);
-        const ref = { tenant_id, project_id, campaign_id };
+      handle: async ({ caller, params }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
         await cancelCampaign(deps, ref);
-        return envelope(campaignResourceOf(ref, await requireCampaign(deps.postgres, ref)));
+        return envelope(campaignResourceOf(await requireCampaign(deps.postgres, ref), ref));
       },
     }),
   ];

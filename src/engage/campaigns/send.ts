@@ -1,4 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
+import { requireLiveRow, requireRow } from '../../http/record.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -19,7 +20,7 @@ import {
   type CampaignRef,
   type CampaignRow,
 } from './queries.ts';
-import { campaignNotFound } from './read.ts';
+import { CAMPAIGN } from './read.ts';
 import {
   finishCampaigns,
   markCancelled,
@@ -52,12 +53,11 @@ export async function startCampaign(
   requireReady = (campaign: CampaignRow) => requireStatus(campaign, ['draft', 'scheduled'], 'sent'),
 ): Promise<SendResult> {
   // Counting takes a while where there are many members. Until something is written or locked, it holds up nobody.
-  const [found] = await selectCampaign(tx, ref);
-  if (found === undefined || found.deleted_at !== null) throw campaignNotFound(ref.campaign_id);
-  requireReady(found);
-  const counts = found.type === 'triggered' ? NOBODY_YET : await count(tx, { ...ref, ...found }, now);
-  const campaign = await lockCampaign(tx, ref);
-  if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
+  const [row] = await selectCampaign(tx, ref);
+  const seen = requireLiveRow(CAMPAIGN, ref, row);
+  requireReady(seen);
+  const counts = seen.type === 'triggered' ? NOBODY_YET : await count(tx, { ...ref, ...seen }, now);
+  const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
   requireReady(campaign);
   requireStartable(campaign);
   await requireTemplates(tx, ref);
@@ -93,8 +93,7 @@ export async function cancelCampaign(
 ): Promise<void> {
   const now = new Date(clock.now_ms());
   await postgres.asTenant(ref.tenant_id, async (tx) => {
-    const campaign = await lockCampaign(tx, ref);
-    if (campaign === undefined) throw campaignNotFound(ref.campaign_id);
+    const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
     requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
     await markCancelled(tx, ref, now);
     await notifyMessengers(tx, ref);

@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { readPage } from '../../http/keyset-page.ts';
 import { sendResource } from '../messaging/schema.ts';
 import { sendResourceOf, type SendRow } from '../messaging/send-row.ts';
+import { refOf } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
 import type { CampaignRef } from './queries.ts';
-import { findCampaign } from './read.ts';
+import { CAMPAIGN, findCampaign } from './read.ts';
 import { countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
 import {
   campaignStats,
@@ -34,7 +35,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       summary: 'How far the messages have come; each counts for every stage it has been through',
       response: campaignStats,
       handle: async ({ caller, params }) => {
-        const ref = refOf(caller, params);
+        const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
         const [counted] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
         if (counted === undefined) throw new Error('an aggregate gave no row');
@@ -48,7 +49,8 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       query: recipientsQuery,
       response: z.array(sendResource),
       shape: 'list',
-      handle: ({ caller, params, query }) => recipientsPage(deps, refOf(caller, params), query),
+      handle: ({ caller, params, query }) =>
+        recipientsPage(deps, refOf(CAMPAIGN, caller, params['id']), query),
     }),
     endpoint({
       ...shared,
@@ -56,20 +58,12 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       summary: 'Per variant: who was sent a message, and who of them came to the goal in time',
       response: conversionStats,
       handle: async ({ caller, params }) => {
-        const ref = refOf(caller, params);
+        const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
         return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
       },
     }),
   ];
-}
-
-/** The id in lower case, as Postgres writes it. */
-function refOf(
-  { tenant_id, project_id }: ProjectSession,
-  params: Readonly<Record<string, string>>,
-): CampaignRef {
-  return { tenant_id, project_id, campaign_id: (params['id'] ?? '').toLowerCase() };
 }
 
 async function recipientsPage(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SEND_STATUSES, type SendStatus } from '../../analytics/message-status.ts';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../messaging/send-row.ts';
 import { CAMPAIGN_STATUSES } from './schema.ts';
 import type { RecipientFilter } from './stats-queries.ts';
@@ -9,8 +10,7 @@ const FILTERS: readonly string[] = [...SEND_STATUSES, ...SKIP_CODES, ...FAILURE_
 
 /** `GET /v1/campaigns/:id/recipients`; `status` may be an error code too, or `SKIPPED_*`. */
 export const recipientsQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+  ...PAGE_QUERY,
   status: z
     .enum(FILTERS, { error: `must be a status, an error code or ${EVERY_SKIP}: ${FILTERS.join(', ')}` })
     .optional(),

@@ -1,5 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
-import { isUuid, newId } from '../../platform/ids.ts';
+import { requireRow } from '../../http/record.ts';
+import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { lockExisting, requireChangeable, type ChangeDeps } from './change.ts';
 import {
@@ -9,7 +10,7 @@ import {
   type CampaignRow,
   type VariantRow,
 } from './queries.ts';
-import { variantNotFound } from './read.ts';
+import { VARIANT } from './read.ts';
 import type { CreateVariantBody, PatchVariantBody } from './schema.ts';
 import {
   insertVariant,
@@ -101,10 +102,9 @@ export async function deleteVariant({ postgres, clock }: ChangeDeps, ref: Varian
 }
 
 async function pick(tx: Tx, ref: VariantRef): Promise<VariantRow> {
-  const wanted = isUuid(ref.variant_id) ? ref.variant_id.toLowerCase() : undefined;
+  const wanted = ref.variant_id.toLowerCase();
   const row = (await selectLiveVariants(tx, ref)).find(({ variant_id }) => variant_id === wanted);
-  if (row === undefined) throw variantNotFound(ref.variant_id);
-  return row;
+  return requireRow(VARIANT, ref, row);
 }
 
 /** Whether nothing but the weight changes: it applies to what is sent afterwards, and to nothing that was sent. */

@@ -1,7 +1,8 @@
 import { validationError } from '../../errors.ts';
 import { issuesOf } from '../../http/error-handler.ts';
+import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isUuid, newId } from '../../platform/ids.ts';
+import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { encryptSecrets, decryptSecrets, type SecretsOwner } from './credentials.ts';
@@ -15,7 +16,7 @@ import {
   type ProviderRef,
   type ProviderRow,
 } from './queries.ts';
-import { providerNotFound } from './read.ts';
+import { PROVIDER } from './read.ts';
 import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
 
 /** What changing providers needs: `credentials_keys` encrypt their secrets. */
@@ -28,7 +29,7 @@ export interface ChangeDeps {
 /** Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config. */
 export async function createProvider(
   { postgres, clock, credentials_keys }: ChangeDeps,
-  tenant_id: string,
+  { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
   if (!CHANNELS_OF[body.kind].includes(body.channel)) {
@@ -52,11 +53,9 @@ export async function changeProvider(
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
-  if (!isUuid(ref.provider_id)) throw providerNotFound(ref.provider_id);
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
-    const row = await lockProvider(tx, ref);
-    if (row === undefined) throw providerNotFound(ref.provider_id);
+    const row = requireRow(PROVIDER, ref, await lockProvider(tx, ref));
     const stored = config === undefined ? {} : changedConfig(credentials_keys, row, config);
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
@@ -70,13 +69,11 @@ export async function deleteProvider(
   { postgres, clock }: Omit<ChangeDeps, 'credentials_keys'>,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
-  if (!isUuid(ref.provider_id)) throw providerNotFound(ref.provider_id);
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     await softDeleteProvider(tx, ref, now);
     const [row] = await selectProvider(tx, ref);
-    if (row === undefined) throw providerNotFound(ref.provider_id);
-    return row;
+    return requireRow(PROVIDER, ref, row);
   });
 }
 

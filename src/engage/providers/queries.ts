@@ -4,6 +4,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProviderKind } from './kinds.ts';
+import type { ProviderFilters } from './schema.ts';
 
 /** Which provider of which tenant. */
 export interface ProviderRef {
@@ -24,12 +25,6 @@ export interface ProviderRow extends ProviderRef {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
-}
-
-export interface ProviderFilters {
-  channel?: string | undefined;
-  kind?: string | undefined;
-  status?: string | undefined;
 }
 
 function columns(tx: Tx) {
@@ -87,7 +82,7 @@ export async function lockProvider(tx: Tx, ref: ProviderRef): Promise<ProviderRo
 /** A page of the providers that are not deleted, the newest first. */
 export function listProviders(
   tx: Tx,
-  tenant_id: string,
+  { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   filters: ProviderFilters,
   after: TimePosition | undefined,
   limit: number,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 import { PROVIDER_KINDS } from './kinds.ts';
@@ -38,21 +39,16 @@ export const patchProviderBody = z.strictObject({
 });
 export type PatchProviderBody = z.infer<typeof patchProviderBody>;
 
-const page = {
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-};
-
-export const listProvidersQuery = z.strictObject({
-  ...page,
+/** What `GET /v1/messaging-providers` filters by. */
+export const PROVIDER_FILTERS = {
   channel: z.enum(CHANNELS).optional(),
   kind: z.enum(PROVIDER_KINDS).optional(),
   status: z.enum(PROVIDER_STATUSES).optional(),
-});
-export type ListProvidersQuery = z.infer<typeof listProvidersQuery>;
+};
+export type ProviderFilters = z.infer<z.ZodObject<typeof PROVIDER_FILTERS>>;
 
 export const listMessagesQuery = z.strictObject({
-  ...page,
+  ...PAGE_QUERY,
   recipient: z.string().max(4_096).optional(),
   send_id: z.uuid().optional(),
 });

@@ -1,5 +1,6 @@
+import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isUuid, newId } from '../../platform/ids.ts';
+import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { requireChannelFields } from './channel-fields.ts';
 import {
@@ -12,7 +13,7 @@ import {
   type TemplateRow,
 } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { templateNotFound } from './read.ts';
+import { TEMPLATE } from './read.ts';
 import { parseTemplate, type TemplateSource } from './render.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
 
@@ -40,12 +41,10 @@ export async function changeTemplate(
   ref: TemplateRef,
   patch: PatchTemplateBody,
 ): Promise<TemplateRow> {
-  if (!isUuid(ref.template_id)) throw templateNotFound(ref.template_id);
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
-    const row = await lockTemplate(tx, ref);
-    if (row === undefined) throw templateNotFound(ref.template_id);
+    const row = requireRow(TEMPLATE, ref, await lockTemplate(tx, ref));
     const changed: TemplateRow = { ...row, ...given, updated_at: now };
     requireUsable(changed);
     await updateTemplate(tx, ref, changed);
@@ -55,13 +54,11 @@ export async function changeTemplate(
 
 /** Soft delete: whoever refers to it fails from now on. Repeating it answers the same. Rejects with TEMPLATE_NOT_FOUND. */
 export async function deleteTemplate({ postgres, clock }: Deps, ref: TemplateRef): Promise<TemplateRow> {
-  if (!isUuid(ref.template_id)) throw templateNotFound(ref.template_id);
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     await softDeleteTemplate(tx, ref, now);
     const [row] = await selectTemplate(tx, ref);
-    if (row === undefined) throw templateNotFound(ref.template_id);
-    return row;
+    return requireRow(TEMPLATE, ref, row);
   });
 }
 

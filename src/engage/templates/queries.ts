@@ -4,7 +4,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ScopePlayer } from './player-scope.ts';
-import type { TemplateStatus } from './schema.ts';
+import type { TemplateFilters, TemplateStatus } from './schema.ts';
 
 /** Which template of which project. */
 export interface TemplateRef extends ProjectRef {
@@ -23,11 +23,6 @@ export interface TemplateRow {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
-}
-
-export interface TemplateFilters {
-  channel?: string | undefined;
-  status?: string | undefined;
 }
 
 function columns(tx: Tx) {

@@ -1,24 +1,22 @@
-import { ApiError } from '../../errors.ts';
-import { isUuid } from '../../platform/ids.ts';
+import { requireLiveRow, requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTemplate, type TemplateRef, type TemplateRow } from './queries.ts';
 
+/** What templates are called. */
+export const TEMPLATE = {
+  scope: 'project',
+  noun: 'template',
+  id: 'template_id',
+  not_found: 'TEMPLATE_NOT_FOUND',
+} as const;
+
 /** The template that the id names, deleted or not. Rejects with TEMPLATE_NOT_FOUND. */
 export async function findTemplate(postgres: Postgres, ref: TemplateRef): Promise<TemplateRow> {
-  if (!isUuid(ref.template_id)) throw templateNotFound(ref.template_id);
   const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectTemplate(tx, ref));
-  if (row === undefined) throw templateNotFound(ref.template_id);
-  return row;
+  return requireRow(TEMPLATE, ref, row);
 }
 
 /** The template that the id names. Rejects with TEMPLATE_NOT_FOUND, also when it is deleted. */
 export async function requireTemplate(postgres: Postgres, ref: TemplateRef): Promise<TemplateRow> {
-  const row = await findTemplate(postgres, ref);
-  if (row.deleted_at !== null) throw templateNotFound(ref.template_id);
-  return row;
-}
-
-/** TEMPLATE_NOT_FOUND; the message names the id (spec part 7). */
-export function templateNotFound(template_id: string): ApiError {
-  return new ApiError('TEMPLATE_NOT_FOUND', `template ${template_id.slice(0, 64)} does not exist`);
+  return requireLiveRow(TEMPLATE, ref, await findTemplate(postgres, ref));
 }

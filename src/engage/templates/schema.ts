@@ -47,13 +47,12 @@ export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
 /** `POST /v1/templates/:id/preview`: a synthetic player when none is named. */
 export const previewBody = z.strictObject({ player_id: z.uuid().nullable().optional() });
 
-export const listTemplatesQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+/** What `GET /v1/templates` filters by. */
+export const TEMPLATE_FILTERS = {
   channel: z.enum(CHANNELS).optional(),
   status: z.enum(TEMPLATE_STATUSES).optional(),
-});
-export type ListTemplatesQuery = z.infer<typeof listTemplatesQuery>;
+};
+export type TemplateFilters = z.infer<z.ZodObject<typeof TEMPLATE_FILTERS>>;
 
 /** What only the service sets. */
 export const COMPUTED_FIELDS = new Set([

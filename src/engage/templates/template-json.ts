@@ -3,8 +3,8 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The template resource (spec part 2). */
 export function templateResourceOf(
-  { tenant_id, project_id }: ProjectRef,
   { template_id, ...row }: TemplateRow,
+  { tenant_id, project_id }: ProjectRef,
 ): Record<string, unknown> {
   return {
     id: template_id,

@@ -7,6 +7,9 @@ export type TimePosition = readonly [time_us: string, id: string];
 /** A row of a list in order of creation. */
 export type Listed<T> = T & { created_us: bigint };
 
+/** A statement that reads a page of such a list. */
+export type PageOf<T> = PendingQuery<Listed<T>[]>;
+
 /** A time in microseconds since the epoch: a JavaScript date would lose the last three digits. */
 export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {
   return tx`(extract(epoch from ${tx(column)}) * 1000000)::bigint`;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 /** `GET /v1/players/:id/timeline`. */
 export const timelineQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+  ...PAGE_QUERY,
 });
 
 export const timelineEntry = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
@@ -44,8 +45,7 @@ export type PatchPlayerBody = z.infer<typeof patchPlayerBody>;
 
 /** `GET /v1/players`: exact-match filters and paging. */
 export const listPlayersQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+  ...PAGE_QUERY,
   status: z.enum(PLAYER_STATUSES).optional(),
   email: z.string().max(320).optional(),
   external_id: z.string().max(MAX_ID_LENGTH).optional(),

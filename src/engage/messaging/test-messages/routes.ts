@@ -1,6 +1,7 @@
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
-import { projectRefOf } from '../../../tenants/project-ref.ts';
+import { refOf } from '../../../http/record.ts';
+import { TEMPLATE } from '../../templates/read.ts';
 import { sendTestBody, sendTestResult } from './schema.ts';
 import { sendTest, type SendTestDeps } from './send-test.ts';
 
@@ -17,7 +18,7 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       response: sendTestResult,
       errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
       handle: async ({ caller, params, body }) =>
-        envelope(await sendTest(deps, { ...projectRefOf(caller), template_id: params['id'] ?? '' }, body)),
+        envelope(await sendTest(deps, refOf(TEMPLATE, caller, params['id']), body)),
     }),
   ];
 }

@@ -1,0 +1,71 @@
+import type { SessionPrincipal } from '../auth/session.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
+import { isUuid } from '../platform/ids.ts';
+
+/** Whose records they are. */
+export type Scope = 'tenant' | 'project';
+
+/** The ids of an owner. */
+export type OwnerOf<S extends Scope> = S extends 'project'
+  ? { tenant_id: string; project_id: string }
+  : { tenant_id: string };
+
+/** One kind of record: whose they are, what they are called, and how a missing one is reported. */
+export interface RecordKind<S extends Scope, Id extends string> {
+  scope: S;
+  /** In sentences, in the singular: `messaging provider`. */
+  noun: string;
+  /** The field of refs and rows that has its id: `provider_id`. */
+  id: Id;
+  not_found: ErrorCode;
+}
+
+/** Which record of which owner: the owner's ids and its own. */
+export type RecordRef<S extends Scope, Id extends string> = OwnerOf<S> & Record<Id, string>;
+
+/** The owner that a caller works for, without what else is known of the caller. */
+export function ownerOf<S extends Scope>(
+  scope: S,
+  { tenant_id, project_id }: SessionPrincipal & { project_id?: string },
+): OwnerOf<S> {
+  // `register` resolves the project where the access has that scope.
+  return (scope === 'project' ? { tenant_id, project_id } : { tenant_id }) as OwnerOf<S>;
+}
+
+/**
+ * The record that an id in a path names; the id in lower case, as Postgres writes it. Throws the kind's NOT_FOUND for
+ * what is no UUID: the queries behind it need not ask again.
+ */
+export function refOf<S extends Scope, Id extends string>(
+  kind: RecordKind<S, Id>,
+  caller: SessionPrincipal,
+  id = '',
+): RecordRef<S, Id> {
+  if (!isUuid(id)) throw notFound(kind, id);
+  // TypeScript does not follow which key a computed one is.
+  return { ...ownerOf(kind.scope, caller), [kind.id]: id.toLowerCase() } as RecordRef<S, Id>;
+}
+
+/** The row that was looked up. Throws the kind's NOT_FOUND when there is none. */
+export function requireRow<Id extends string, Row>(
+  kind: RecordKind<Scope, Id>,
+  ref: Record<Id, string>,
+  row: Row | undefined,
+): Row {
+  if (row === undefined) throw notFound(kind, ref[kind.id]);
+  return row;
+}
+
+/** The row that was looked up. Throws the kind's NOT_FOUND when there is none, or when it is deleted. */
+export function requireLiveRow<Id extends string, Row extends { deleted_at: Date | null }>(
+  kind: RecordKind<Scope, Id>,
+  ref: Record<Id, string>,
+  row: Row | undefined,
+): Row {
+  return requireRow(kind, ref, row?.deleted_at === null ? row : undefined);
+}
+
+/** The kind's NOT_FOUND; the message names the id (spec part 7). */
+export function notFound({ noun, not_found }: RecordKind<Scope, string>, id: string): ApiError {
+  return new ApiError(not_found, `${noun} ${id.slice(0, 64)} does not exist`);
+}

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import type { SessionPrincipal } from '../auth/session.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import type { CursorScope } from './cursor.ts';
+import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
+import { envelope } from './envelope.ts';
+import { PAGE_QUERY, readPage, TIME_AND_ID, type PageQuery } from './keyset-page.ts';
+import { refuseUnwritable } from './not-writable.ts';
+import { ownerOf, refOf, type OwnerOf, type RecordRef, type Scope } from './record.ts';
+import type { Listing, Resource } from './resource.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** The five endpoints of a resource. */
+export function resourceEndpoints<
+  D extends Deps,
+  const S extends Scope,
+  const Id extends string,
+  Row extends Readonly<Record<Id, string>>,
+  Filters extends CursorScope['filters'],
+  Create,
+  Change,
+>(deps: D, resource: Resource<D, S, Id, Row, Filters, Create, Change>): AnyEndpoint[] {
+  const { collection, kind, response, toJson, find, create, change, remove } = resource;
+  const scope: Scope = kind.scope;
+  const path = `/v1/${collection}`;
+  const one = { path: `${path}/:id`, status: 200, response } as const;
+  const write = { access: { mode: 'session', role: resource.writer, scope } } as const;
+  const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
+  const byId =
+    <Body>(run: (deps: D, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
+    async ({ caller, params, body }: Call<SessionPrincipal, undefined, Body>) => {
+      const ref = refOf(kind, caller, params['id']);
+      return envelope(show(await run(deps, ref, body), ref));
+    };
+  return [
+    listEndpoint(deps, resource),
+    endpoint({
+      ...one,
+      method: 'GET',
+      access: { mode: 'session', role: 'viewer', scope },
+      summary: `One ${kind.noun}, also a deleted one`,
+      errors: [kind.not_found],
+      handle: byId(find),
+    }),
+    endpoint({
+      ...write,
+      method: 'POST',
+      path,
+      summary: create.summary,
+      body: create.body,
+      refuse: refuseUnwritable(create.read_only),
+      status: 201,
+      response,
+      errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, body }) => {
+        const owner = ownerOf(kind.scope, caller);
+        return envelope(show(await create.run(deps, owner, body), owner));
+      },
+    }),
+    endpoint({
+      ...write,
+      ...one,
+      method: 'PATCH',
+      summary: change.summary,
+      body: change.body,
+      refuse: refuseUnwritable(change.read_only),
+      errors: [kind.not_found, ...change.errors, 'FIELD_NOT_WRITABLE'],
+      handle: byId(change.run),
+    }),
+    endpoint({
+      ...write,
+      ...one,
+      method: 'DELETE',
+      summary: remove.summary,
+      errors: [kind.not_found, ...remove.errors],
+      handle: byId(remove.run),
+    }),
+  ];
+}
+
+function listEndpoint<
+  S extends Scope,
+  Id extends string,
+  Row extends Readonly<Record<Id, string>>,
+  Filters extends CursorScope['filters'],
+>({ postgres, clock }: Deps, listing: Listing<S, Id, Row, Filters>): AnyEndpoint {
+  const { collection, kind, response, toJson, list } = listing;
+  return endpoint({
+    method: 'GET',
+    path: `/v1/${collection}`,
+    summary: `Lists ${kind.noun}s that are not deleted, the newest first`,
+    access: { mode: 'session', role: 'viewer', scope: kind.scope as Scope },
+    query: z.strictObject({ ...PAGE_QUERY, ...listing.filters }),
+    status: 200,
+    response: z.array(response),
+    shape: 'list',
+    errors: [],
+    handle: async ({ caller, query }) => {
+      const owner = ownerOf(kind.scope, caller);
+      // In a tenant's list the tenant stands where others have their project.
+      const { tenant_id, project_id = tenant_id }: { tenant_id: string; project_id?: string } = owner;
+      const { cursor, limit, ...rest } = query as PageQuery;
+      // What is not the page's is the filters', by the schema above.
+      const filters = rest as Filters;
+      const { rows, next_cursor } = await readPage<Listed<Row>, TimePosition>(
+        {
+          scope: { kind: collection, project_id, filters },
+          shape: TIME_AND_ID,
+          positionOf: (row) => [String(row.created_us), row[kind.id]],
+          select: (after, count) =>
+            postgres.readAsTenant(tenant_id, (tx) => list(tx, owner, filters, after, count)),
+        },
+        { cursor, limit },
+      );
+      const now_ms = clock.now_ms();
+      const shown = rows.map((row) => toJson(row, owner, now_ms));
+      return envelope(shown, { next_cursor });
+    },
+  });
+}
