@@ -1,3 +1,4 @@
+import { headOf } from '../ingest/events/envelope.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
@@ -20,10 +21,6 @@ export function dirtyPlayersOf(
   return entries;
 }
 
-/** The beginning of a line of `events`, as the fold writes it. */
-const LINE =
-  /^\{"tenant_id":"([0-9a-f-]{36})","project_id":"([0-9a-f-]{36})","event":("(?:[^"\\]|\\.)*"),"player_id":"([0-9a-f-]{36})"/;
-
 /**
  * Marks the players of events that have landed in ClickHouse, for the realtime segments that read such events. Where
  * no segment follows, nothing but one question is asked. Repeating it does no harm.
@@ -33,9 +30,9 @@ export async function markDirtyByEvents(sql: Tx, lines: readonly string[], now: 
   if (realtime.length === 0) return;
   const projects = new Set(realtime.map(({ project_id }) => project_id));
   const changed = lines.flatMap((line) => {
-    const [, tenant_id = '', project_id = '', event = '""', player_id = ''] = LINE.exec(line) ?? [];
-    if (!projects.has(project_id)) return [];
-    return [{ tenant_id, project_id, player_id, reads: readOfEvent(JSON.parse(event) as string) }];
+    const head = headOf(line);
+    if (head === undefined || !projects.has(head.project_id)) return [];
+    return [{ ...head, reads: readOfEvent(head.event) }];
   });
   await queue(sql, realtime, changed, now);
 }

@@ -1,4 +1,4 @@
-import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { variantChooser } from '../messaging/variant-choice.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
@@ -19,9 +19,6 @@ type TriggerDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
 /** How long before it is received an event may have happened to fire still: a device may have been without a network. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 
-/** How a resolved event begins, up to its name. What stands before the name is of our writing. */
-const BEGINS = /^\{"tenant_id":"([\da-f-]{36})","project_id":"([\da-f-]{36})","event":"(?:[^"\\]|\\.)*",/;
-
 /**
  * Fires triggered campaigns by resolved events: one row per event, for players who are in the segment at that time. A
  * repeated event fires once. Where no campaign waits, one question is asked.
@@ -34,42 +31,44 @@ const BEGINS = /^\{"tenant_id":"([\da-f-]{36})","project_id":"([\da-f-]{36})","e
  * Rejects with every other error, so that the batch is repeated.
  */
 export async function fireCampaigns(deps: TriggerDeps, records: readonly LogRecord[]): Promise<void> {
-  const { byBeginning, projects } = grouped(records);
+  const { byTrigger, projects } = grouped(records);
   if (projects.length === 0) return;
   const read = new Map<string, PlayerEvent[]>();
   for (const campaign of await selectArmedCampaigns(deps.postgres.service, projects)) {
-    const beginning = beginningOf(campaign);
-    const values = byBeginning.get(beginning);
+    const trigger = triggerOf({ ...campaign, event: campaign.trigger_event });
+    const values = byTrigger.get(trigger);
     if (values === undefined) continue;
-    const events = read.get(beginning) ?? values.map((value) => JSON.parse(value) as PlayerEvent);
-    read.set(beginning, events);
+    const events = read.get(trigger) ?? values.map((value) => JSON.parse(value) as PlayerEvent);
+    read.set(trigger, events);
     const firing = events.filter((event) => mayFire(event, campaign));
     if (firing.length > 0) await fireOrSkip(deps, campaign, firing);
   }
 }
 
-/** The values of records by how they begin, which says what an event is and whose, and the projects they are of. */
+/** The values of records by project and event name, and the projects that they are of. */
 function grouped(records: readonly LogRecord[]): {
-  byBeginning: Map<string, string[]>;
+  byTrigger: Map<string, string[]>;
   projects: ProjectRef[];
 } {
-  const byBeginning = new Map<string, string[]>();
+  const byTrigger = new Map<string, string[]>();
   const projects = new Map<string, ProjectRef>();
   for (const { value } of records) {
-    const [beginning, tenant_id, project_id] = BEGINS.exec(value) ?? [];
-    if (beginning === undefined || tenant_id === undefined || project_id === undefined) continue;
-    const values = byBeginning.get(beginning);
+    const head = headOf(value);
+    if (head === undefined) continue;
+    const { tenant_id, project_id } = head;
+    const trigger = triggerOf(head);
+    const values = byTrigger.get(trigger);
     if (values === undefined) {
-      byBeginning.set(beginning, [value]);
+      byTrigger.set(trigger, [value]);
       projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
     } else values.push(value);
   }
-  return { byBeginning, projects: [...projects.values()] };
+  return { byTrigger, projects: [...projects.values()] };
 }
 
-/** How the events begin that fire the campaign. */
-function beginningOf({ tenant_id, project_id, trigger_event }: ArmedCampaign): string {
-  return `{"tenant_id":"${tenant_id}","project_id":"${project_id}","event":${JSON.stringify(trigger_event)},`;
+/** What fires campaigns: events of this name in this project. */
+function triggerOf({ tenant_id, project_id, event }: ProjectRef & { event: string }): string {
+  return `${tenant_id} ${project_id} ${event}`;
 }
 
 function mayFire({ occurred_at, received_at }: PlayerEvent, { started_at }: ArmedCampaign): boolean {

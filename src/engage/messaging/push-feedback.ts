@@ -1,4 +1,4 @@
-import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -6,8 +6,11 @@ import type { Platform } from '../../wiring/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
 import type { Receipt } from './callbacks/callback.ts';
 
-/** How a resolved event begins that tells of a push. What stands before its name is of our writing. */
-const BEGINS = /^\{"tenant_id":"[\da-f-]{36}","project_id":"[\da-f-]{36}","event":"push_(opened|clicked)",/;
+/** The events that report on a push, and the step of the message that each stands for. */
+const STEPS: ReadonlyMap<string, Receipt['step']> = new Map([
+  ['push_opened', 'opened'],
+  ['push_clicked', 'clicked'],
+]);
 
 /**
  * Applies what the client SDK told of pushes by the events `push_opened` and `push_clicked` (spec part 6), as far as their
@@ -20,7 +23,7 @@ export async function applyPushFeedback(
 ): Promise<void> {
   const byTenant = new Map<string, Receipt[]>();
   for (const { value } of records) {
-    const step = BEGINS.exec(value)?.[1] as Receipt['step'] | undefined;
+    const step = STEPS.get(headOf(value)?.event ?? '');
     if (step === undefined) continue;
     const event = JSON.parse(value) as PlayerEvent;
     const receipt = receiptOf(event, step);

@@ -50,22 +50,65 @@ export interface PlayerEvent {
   properties: Record<string, unknown>;
 }
 
+/** What a resolved event is and whose: the fields that its line begins with, see {@link headOf}. */
+export type EventHead = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'event' | 'player_id'>;
+
+const UUID_LENGTH = 36;
+const BEFORE_TENANT = '{"tenant_id":"';
+const BEFORE_PROJECT = '","project_id":"';
+const BEFORE_EVENT = '","event":';
+const BEFORE_PLAYER = ',"player_id":"';
+
 /** Writes a resolved event as one JSONEachRow line, money as JSON integers. */
 export function encodePlayerEvent(row: PlayerEvent): string {
   return (
-    `{"tenant_id":"${row.tenant_id}","project_id":"${row.project_id}","event":${JSON.stringify(row.event)},` +
-    `"player_id":"${row.player_id}","occurred_at":${row.occurred_at},"received_at":${row.received_at},` +
+    BEFORE_TENANT +
+    row.tenant_id +
+    BEFORE_PROJECT +
+    row.project_id +
+    BEFORE_EVENT +
+    JSON.stringify(row.event) +
+    BEFORE_PLAYER +
+    row.player_id +
+    `","occurred_at":${row.occurred_at},"received_at":${row.received_at},` +
     `"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index},"base_amount":${row.base_amount},` +
     `"base_payout":${row.base_payout},"properties":${JSON.stringify(row.properties)}}`
   );
 }
 
-/** Whether a line of {@link encodePlayerEvent} belongs to the project: who it belongs to stands first. */
-export function isOfProject(
-  line: string,
-  { tenant_id, project_id }: { tenant_id: string; project_id: string },
-): boolean {
-  return line.startsWith(`{"tenant_id":"${tenant_id}","project_id":"${project_id}",`);
+/**
+ * The head of a line of {@link encodePlayerEvent}; undefined for any other text. Most readers of the topic need no
+ * more of most events: parsing whole lines takes twice as long, and ten times where properties are long.
+ */
+export function headOf(line: string): EventHead | undefined {
+  const tenant_at = BEFORE_TENANT.length;
+  const project_at = tenant_at + UUID_LENGTH + BEFORE_PROJECT.length;
+  const event_at = project_at + UUID_LENGTH + BEFORE_EVENT.length;
+  // Within a JSON string no quote follows a comma: it would be escaped.
+  const event_end = line.indexOf(BEFORE_PLAYER, event_at);
+  const isLine =
+    line.startsWith(BEFORE_TENANT) &&
+    line.startsWith(BEFORE_PROJECT, tenant_at + UUID_LENGTH) &&
+    line.startsWith(BEFORE_EVENT, project_at + UUID_LENGTH) &&
+    event_end !== -1;
+  const event = isLine ? parseText(line.slice(event_at, event_end)) : undefined;
+  if (event === undefined) return undefined;
+  const player_at = event_end + BEFORE_PLAYER.length;
+  return {
+    tenant_id: line.slice(tenant_at, tenant_at + UUID_LENGTH),
+    project_id: line.slice(project_at, project_at + UUID_LENGTH),
+    event,
+    player_id: line.slice(player_at, player_at + UUID_LENGTH),
+  };
+}
+
+function parseText(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

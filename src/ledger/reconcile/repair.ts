@@ -1,5 +1,5 @@
 import { lockAsRewriter } from '../../analytics/correction-queries.ts';
-import { isOfProject } from '../../ingest/events/envelope.ts';
+import { headOf, type EventHead } from '../../ingest/events/envelope.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Platform } from '../../wiring/platform.ts';
@@ -35,11 +35,15 @@ export async function rebuildProject(engines: Engines, project: Project): Promis
   }
 }
 
+function isOf({ tenant_id, project_id }: Project, head: EventHead | undefined): boolean {
+  return head?.tenant_id === tenant_id && head.project_id === project_id;
+}
+
 async function insertFromLog({ eventLog, clickhouse }: Engines, project: Project): Promise<void> {
   const token = `repair:${newId()}`;
   for (const [partition, end] of await eventLog.endOffsets(TOPICS.playerEvents)) {
     for await (const { records } of eventLog.read(TOPICS.playerEvents, partition, 0n, end, RECORDS_AT_ONCE)) {
-      const lines = records.map(({ value }) => value).filter((value) => isOfProject(value, project));
+      const lines = records.map(({ value }) => value).filter((value) => isOf(project, headOf(value)));
       if (lines.length > 0)
         await clickhouse.insertLines('events', lines, `${token}:${partition}:${records[0]?.offset}`);
     }

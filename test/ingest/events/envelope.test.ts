@@ -1,0 +1,57 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encodePlayerEvent, headOf, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { propertyParameters } from '../../oracle/settings.ts';
+
+const HEAD = ['{"tenant_id":"', '","project_id":"', '","event":', ',"player_id":"'] as const;
+
+const hostile = fc
+  .array(fc.oneof(fc.constantFrom(...HEAD, '\\', '"', ',', '\\",', '\u0000', '\ud800'), fc.string()), {
+    maxLength: 6,
+  })
+  .map((parts) => parts.join(''));
+const row: fc.Arbitrary<PlayerEvent> = fc.record({
+  tenant_id: fc.uuid(),
+  project_id: fc.uuid(),
+  event: hostile,
+  player_id: fc.uuid(),
+  occurred_at: fc.integer(),
+  received_at: fc.nat(),
+  ingestion_id: fc.uuid(),
+  event_index: fc.nat(),
+  base_amount: fc.option(fc.bigInt()),
+  base_payout: fc.option(fc.bigInt()),
+  properties: fc.dictionary(hostile, hostile),
+});
+
+it('a line is JSON, and its head is what was written', () => {
+  fc.assert(
+    fc.property(row, ({ base_amount, base_payout, ...event }) => {
+      const line = encodePlayerEvent({ ...event, base_amount, base_payout });
+      const { base_amount: _amount, base_payout: _payout, ...parsed } = JSON.parse(line) as PlayerEvent;
+      expect(parsed).toEqual({ ...event, properties: { ...event.properties } });
+      const { tenant_id, project_id, event: name, player_id } = event;
+      expect(headOf(line)).toEqual({ tenant_id, project_id, event: name, player_id });
+    }),
+    propertyParameters('ENVELOPE_RUNS', 2_000),
+  );
+});
+
+it('any other text has no head', () => {
+  const id = '0198c0de-0000-7000-8000-000000000001';
+  const line = `${HEAD[0]}${id}${HEAD[1]}${id}${HEAD[2]}"login"${HEAD[3]}${id}"}`;
+  expect(headOf(line)).toEqual({ tenant_id: id, project_id: id, event: 'login', player_id: id });
+  const others = [
+    '',
+    'not JSON',
+    '{}',
+    line.slice(0, 120),
+    line.replace('"login"', 'login'),
+    line.replace('"login"', '7'),
+    line.replace('"login"', '"lo"gin"'),
+    line.replace('"tenant_id"', '"tenants_id"'),
+    line.replace('"project_id"', '"projects_id"'),
+    ` ${line}`,
+  ];
+  for (const other of others) expect(headOf(other), other).toBeUndefined();
+});
