@@ -1,5 +1,6 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { MIRRORED } from './mirrored-columns.ts';
 
 /** Names the position of player-mirror. */
 export const PLAYERS_MIRROR = 'players';
@@ -48,6 +49,11 @@ export interface ChangedPlayer {
   is_new_or_removed: boolean;
 }
 
+/** Name and value of each mirrored column, for `json_build_object`; times are milliseconds. */
+const LINE_FIELDS = MIRRORED.map(
+  ({ name, source, kind }) => `'${name}', ${kind === 'time' ? `epoch_ms(${source})` : source}`,
+).join(', ');
+
 /**
  * Players changed (or merged away) after `position`, in commit-safe order: only by transactions older than every running one,
  * so that no change can appear below a position that was passed.
@@ -63,17 +69,7 @@ export async function readChangedPlayers(
     (select t.changed_xid, t.tenant_id, t.project_id, t.player_id,
       not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed, json_build_object(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
-      'external_id', p.external_id, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id,
-      'status', p.status, 'timezone', p.timezone, 'default_currency_code', p.default_currency_code,
-      'current_tier_code', p.current_tier_code, 'tier_promoted_at', epoch_ms(p.tier_promoted_at),
-      'kyc_status', p.kyc_status, 'kyc_level', p.kyc_level, 'churn_score', p.churn_score,
-      'ltv_predicted', p.ltv_predicted, 'custom_attributes', p.custom_attributes,
-      'first_seen_at', epoch_ms(t.first_seen_at), 'last_seen_at', epoch_ms(t.last_seen_at),
-      'total_deposited', t.total_deposited, 'total_withdrawn', t.total_withdrawn,
-      'total_wagered', t.total_wagered, 'total_won', t.total_won, 'ggr', t.total_wagered - t.total_won,
-      'bet_count', t.bet_count, 'session_count', t.session_count,
-      'created_at', epoch_ms(p.created_at), 'deleted_at', epoch_ms(p.deleted_at),
-      'revision', t.changed_xid::text::numeric)::text as line
+      ${sql.unsafe(LINE_FIELDS)})::text as line
     from player_totals t
     join players p using (tenant_id, project_id, player_id)
     where (t.changed_xid, t.player_id) ${beyond} and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MIRRORED } from '../../src/analytics/mirrored-columns.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
@@ -67,6 +68,14 @@ describe('the migrations', () => {
 
   it('result in the ClickHouse schema that is written down', async () => {
     await expectGolden('clickhouse/schema.golden.sql', await describeClickHouse());
+  });
+
+  it('give ClickHouse a column for each that is mirrored, and no other', async () => {
+    const columns = await clickhouse.query<{ name: string }>(
+      "select name from system.columns where database = currentDatabase() and table = 'players'",
+    );
+    const mirrored = ['tenant_id', 'project_id', 'player_id', ...MIRRORED.map(({ name }) => name), 'is_deleted'];
+    expect(columns.map(({ name }) => name).sort()).toEqual(mirrored.sort());
   });
 
   it('are applied once, also by processes that start at once', async () => {

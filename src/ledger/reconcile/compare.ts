@@ -1,5 +1,5 @@
 import type { EventSums, LedgerRecomputation } from './recompute.ts';
-import { MIRRORED, type MirroredValues } from './mirrored-columns.ts';
+import { MIRRORED, type MirroredValues } from '../../analytics/mirrored-columns.ts';
 import type { CountedEvent, PostgresPlayer, Slice } from './queries.ts';
 import type { Difference } from './schema.ts';
 

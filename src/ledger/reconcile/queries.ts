@@ -3,7 +3,7 @@ import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '.
 import type { LedgerRow, MoneyEvent } from '../money/ledger.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { survivorOf } from '../../analytics/survivor.ts';
-import { MIRRORED, type ColumnKind, type MirroredValues } from './mirrored-columns.ts';
+import { MIRRORED, type ColumnKind, type MirroredValues } from '../../analytics/mirrored-columns.ts';
 
 export interface Project {
   tenant_id: string;

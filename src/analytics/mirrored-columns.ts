@@ -1,7 +1,10 @@
 /** How a mirrored value is written as text on both sides, so that equal values are equal texts. */
 export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
 
-/** The columns of ClickHouse's `players`, with where Postgres keeps them: `p` is players, `t` player_totals. */
+/**
+ * The columns of ClickHouse's `players` beside the player's key, with where Postgres keeps them (`p` is players, `t`
+ * player_totals): player-mirror copies them, reconcile compares them, and a test compares them with the table.
+ */
 export const MIRRORED = [
   { name: 'external_id', source: 'p.external_id', kind: 'text' },
   { name: 'email', source: 'p.email', kind: 'text' },
@@ -28,7 +31,7 @@ export const MIRRORED = [
   { name: 'session_count', source: 't.session_count', kind: 'integer' },
   { name: 'created_at', source: 'p.created_at', kind: 'time' },
   { name: 'deleted_at', source: 'p.deleted_at', kind: 'time' },
-  { name: 'revision', source: 't.changed_xid', kind: 'integer' },
+  { name: 'revision', source: 't.changed_xid::text::numeric', kind: 'integer' },
 ] as const satisfies readonly { name: string; source: string; kind: ColumnKind }[];
 
 export type MirroredColumn = (typeof MIRRORED)[number]['name'];
