@@ -1,18 +1,20 @@
+import { LRUCache } from 'lru-cache';
+
 const BACK_OFF_MS = 5_000;
+/** Beyond these the oldest is tried again early. */
+const MAX_KEYS = 10_000;
 
 /** Keys whose last attempt failed: each is left alone for 5 seconds, so that it holds up nothing else. */
 export class BackOff {
-  readonly #until_ms = new Map<string, number>();
+  readonly #failed = new LRUCache<string, true>({ max: MAX_KEYS, ttl: BACK_OFF_MS });
 
   /** The key backs off from now on. */
   begin(key: string): void {
-    this.#until_ms.set(key, performance.now() + BACK_OFF_MS);
+    this.#failed.set(key, true);
   }
 
   /** The keys that back off now. */
   keys(): string[] {
-    for (const [key, until_ms] of this.#until_ms)
-      if (until_ms <= performance.now()) this.#until_ms.delete(key);
-    return [...this.#until_ms.keys()];
+    return [...this.#failed.keys()];
   }
 }
