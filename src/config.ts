@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { KafkaCredentials } from './platform/event-log/kafka-client.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const optionalText = z.string().min(1).optional();
@@ -20,6 +21,13 @@ const environmentSchema = z.object({
   KAFKA_BROKERS: optionalText,
   KAFKA_TOPIC_PREFIX: z.string().default(''),
   KAFKA_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(6),
+  KAFKA_TLS: z.enum(['true', 'false']).default('false'),
+  KAFKA_CA_FILE: optionalText,
+  KAFKA_CERT_FILE: optionalText,
+  KAFKA_KEY_FILE: optionalText,
+  KAFKA_SASL_MECHANISM: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']).optional(),
+  KAFKA_SASL_USERNAME: optionalText,
+  KAFKA_SASL_PASSWORD: optionalText,
   CLICKHOUSE_URL: optionalText,
   POSTGRES_URL: optionalText,
   REDIS_URL: optionalText,
@@ -56,11 +64,21 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Paths of PEM files: the authority that signed the brokers' certificates (absent: the system's), and our own certificate. */
+export interface KafkaTlsFiles {
+  ca_file?: string | undefined;
+  client?: { cert_file: string; key_file: string } | undefined;
+}
+
 /** The four servers of a distributed installation; absent when everything runs inside this process. */
 export interface Servers {
   kafka_brokers: string[];
   kafka_topic_prefix: string;
   kafka_partitions: number;
+  /** Absent: connections to Kafka are not encrypted. */
+  kafka_tls?: KafkaTlsFiles | undefined;
+  /** Absent: Kafka is not asked to know the service. */
+  kafka_sasl?: KafkaCredentials | undefined;
   clickhouse_url: string;
   postgres_url: string;
   redis_url: string;
@@ -152,8 +170,12 @@ function readRoles(text: string): ReadonlySet<Role> {
 function readServers(env: Environment): Servers | undefined {
   const { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL } = env;
   const urls = { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL };
-  const missing = Object.keys(urls).filter((name) => urls[name as keyof typeof urls] === undefined);
-  if (missing.length === Object.keys(urls).length) return undefined;
+  const missing = missingOf(urls);
+  const security = readKafkaSecurity(env);
+  if (missing.length === Object.keys(urls).length) {
+    if (security.kafka_tls === undefined && security.kafka_sasl === undefined) return undefined;
+    throw new ConfigError('KAFKA_TLS and KAFKA_SASL_MECHANISM need KAFKA_BROKERS and the other servers');
+  }
   if (!KAFKA_BROKERS || !CLICKHOUSE_URL || !POSTGRES_URL || !REDIS_URL) {
     throw new ConfigError(`give all servers or none; missing: ${missing.join(', ')}`);
   }
@@ -161,10 +183,45 @@ function readServers(env: Environment): Servers | undefined {
     kafka_brokers: KAFKA_BROKERS.split(',').map((broker) => broker.trim()),
     kafka_topic_prefix: env.KAFKA_TOPIC_PREFIX,
     kafka_partitions: env.KAFKA_PARTITIONS,
+    ...security,
     clickhouse_url: CLICKHOUSE_URL,
     postgres_url: POSTGRES_URL,
     redis_url: REDIS_URL,
   };
+}
+
+function readKafkaSecurity(env: Environment): Pick<Servers, 'kafka_tls' | 'kafka_sasl'> {
+  const { KAFKA_CA_FILE, KAFKA_CERT_FILE, KAFKA_KEY_FILE } = env;
+  const files = { KAFKA_CA_FILE, KAFKA_CERT_FILE, KAFKA_KEY_FILE };
+  const has_tls = env.KAFKA_TLS === 'true';
+  const given = Object.keys(files).filter((name) => files[name as keyof typeof files] !== undefined);
+  if (!has_tls && given.length > 0) throw new ConfigError(`${given.join(', ')}: needs KAFKA_TLS=true`);
+  if ((KAFKA_CERT_FILE === undefined) !== (KAFKA_KEY_FILE === undefined)) {
+    const missing = missingOf({ KAFKA_CERT_FILE, KAFKA_KEY_FILE });
+    throw new ConfigError(`give KAFKA_CERT_FILE and KAFKA_KEY_FILE together; missing: ${missing.join(', ')}`);
+  }
+  const client =
+    KAFKA_CERT_FILE && KAFKA_KEY_FILE ? { cert_file: KAFKA_CERT_FILE, key_file: KAFKA_KEY_FILE } : undefined;
+  return {
+    kafka_tls: has_tls ? { ca_file: KAFKA_CA_FILE, client } : undefined,
+    kafka_sasl: readKafkaSasl(env),
+  };
+}
+
+function readKafkaSasl(env: Environment): KafkaCredentials | undefined {
+  const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = env;
+  const sasl = { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD };
+  const missing = missingOf(sasl);
+  if (missing.length === Object.keys(sasl).length) return undefined;
+  if (!KAFKA_SASL_MECHANISM || !KAFKA_SASL_USERNAME || !KAFKA_SASL_PASSWORD) {
+    throw new ConfigError(`give ${Object.keys(sasl).join(', ')} together; missing: ${missing.join(', ')}`);
+  }
+  return { mechanism: KAFKA_SASL_MECHANISM, username: KAFKA_SASL_USERNAME, password: KAFKA_SASL_PASSWORD };
+}
+
+/** The names of the variables without a value. */
+function missingOf(variables: Record<string, string | undefined>): string[] {
+  return Object.keys(variables).filter((name) => variables[name] === undefined);
 }
 
 function readIdentityProvider(env: Environment): Config['identity_provider'] {

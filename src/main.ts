@@ -1,5 +1,6 @@
 import { readConfig, ConfigError, type Config } from './config.ts';
 import { startService, type Service } from './app/service.ts';
+import { LogMisconfigured } from './platform/event-log/port.ts';
 import { StartupError } from './platform/startup-error.ts';
 import type { Platform } from './wiring/platform.ts';
 
@@ -59,6 +60,8 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   if (error instanceof ConfigError) console.error(`configuration: ${error.message}`);
-  else console.error(error instanceof StartupError ? error.message : error);
+  // For these the message says all there is to do.
+  else if (error instanceof StartupError || error instanceof LogMisconfigured) console.error(error.message);
+  else console.error(error);
   process.exit(1);
 });

@@ -13,11 +13,13 @@ import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import type { RedisRateLimiterOptions } from '../platform/rate-limit/redis.ts';
+import { readKafkaTls } from './kafka-tls.ts';
 import type { Platform } from './platform.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 
 /**
- * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer; `stopping`
+ * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer,
+ * with ConfigError or LogMisconfigured where its settings are the reason; `stopping`
  * ends it half-way, with nothing open.
  */
 export async function openDistributedPlatform(
@@ -37,6 +39,8 @@ export async function openDistributedPlatform(
     shutdown.add('postgres', () => postgres.close());
     const eventLog = openKafkaLog({
       brokers: servers.kafka_brokers,
+      tls: await readKafkaTls(servers.kafka_tls),
+      sasl: servers.kafka_sasl,
       topic_prefix: servers.kafka_topic_prefix,
       partitions: servers.kafka_partitions,
       clock,

@@ -10,9 +10,13 @@ interface ContainerOptions {
   /** The server's port inside the container, and the same server's port on this machine. */
   port: number;
   host_port: number;
+  /** Ports of further listeners. */
+  more_ports?: { container: number; host: number }[];
   environment?: Record<string, string>;
   command?: string[];
   ready(): Promise<unknown>;
+  /** A program run inside the container once the server answers. */
+  after_start?: string[];
 }
 
 let answer: Promise<boolean> | undefined;
@@ -28,9 +32,9 @@ export function dockerAnswers(): Promise<boolean> {
 
 /** Starts a server in a container. Its host port is fixed, so that a restart changes no address. */
 export async function startContainer(options: ContainerOptions): Promise<Engine> {
-  const { image, port, host_port, environment = {}, command } = options;
+  const { image, port, host_port, more_ports = [], environment = {}, command, after_start } = options;
   let definition = new GenericContainer(image)
-    .withExposedPorts({ container: port, host: host_port })
+    .withExposedPorts({ container: port, host: host_port }, ...more_ports)
     .withEnvironment(environment)
     .withAutoRemove(false);
   if (command !== undefined) definition = definition.withCommand(command);
@@ -48,6 +52,10 @@ export async function startContainer(options: ContainerOptions): Promise<Engine>
     }
   };
   await until_ready();
+  if (after_start !== undefined) {
+    const { exitCode, output } = await started.exec(after_start);
+    if (exitCode !== 0) throw new Error(`${after_start[0]} failed in ${image}: ${output}`);
+  }
   return {
     async kill() {
       await handle.kill({ signal: 'SIGKILL' });

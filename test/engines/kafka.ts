@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { Kafka, logLevel } from 'kafkajs';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
+import type { KafkaSecurity } from './kafka-security.ts';
 import { ServerProcess, type Engine } from './server-process.ts';
 
 const run = promisify(execFile);
@@ -17,8 +18,11 @@ export interface KafkaEngine extends Engine {
   brokers: string[];
 }
 
-/** A single Kafka 4.1 broker (KRaft) of our own: a container where Docker answers, else a local Java process. */
-export async function startKafka(): Promise<KafkaEngine> {
+/**
+ * A single Kafka 4.1 broker (KRaft) of our own: a container where Docker answers, else a local Java process. With
+ * `security` it has these listeners as well, besides the open one in `brokers`.
+ */
+export async function startKafka(security?: KafkaSecurity): Promise<KafkaEngine> {
   const port = await freePort();
   const brokers = [`127.0.0.1:${port}`];
   if (await dockerAnswers()) {
@@ -26,15 +30,24 @@ export async function startKafka(): Promise<KafkaEngine> {
       image: 'apache/kafka:4.1.1',
       port: 9092,
       host_port: port,
-      environment: containerEnvironment(port),
+      more_ports: (security?.listeners ?? []).map(({ port: host }) => ({ container: host, host })),
+      environment: containerEnvironment(port, security),
       ready: () => answers(brokers),
+      ...(security && { after_start: ['/opt/kafka/bin/kafka-configs.sh', ...addUsers(security)] }),
     });
     return { brokers, ...engine };
   }
-  return { brokers, ...(await startLocal(port)) };
+  return { brokers, ...(await startLocal(port, security)) };
 }
 
-async function startLocal(port: number): Promise<Engine> {
+/** The arguments of kafka-configs that make the users of SCRAM, which the broker keeps by itself. */
+function addUsers({ username, password }: KafkaSecurity): string[] {
+  const passwords = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((name) => `${name}=[password=${password}]`);
+  const user = ['--alter', '--entity-type', 'users', '--entity-name', username];
+  return ['--bootstrap-server', 'localhost:9092', ...user, '--add-config', passwords.join(',')];
+}
+
+async function startLocal(port: number, security?: KafkaSecurity): Promise<Engine> {
   if (!existsSync(JARS)) {
     throw new Error(
       'no Kafka: give TEST_KAFKA_BROKERS, start Docker, or run scripts/install-test-engines.sh',
@@ -42,7 +55,7 @@ async function startLocal(port: number): Promise<Engine> {
   }
   const dir = await mkdtemp(join(tmpdir(), 'test-kafka-'));
   const config = join(dir, 'server.properties');
-  await writeFile(config, properties(dir, port, await freePort()));
+  await writeFile(config, properties(dir, port, await freePort(), security));
   const java = ['-cp', `${JARS}/*`];
   await run('java', [
     ...java,
@@ -51,6 +64,7 @@ async function startLocal(port: number): Promise<Engine> {
     `--cluster-id=${clusterId()}`,
     '-c',
     config,
+    ...(security === undefined ? [] : scramUsers(security)),
   ]);
   const server = new ServerProcess({
     name: 'Kafka',
@@ -68,6 +82,14 @@ async function startLocal(port: number): Promise<Engine> {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The same users, made before the broker starts. */
+function scramUsers({ username, password }: KafkaSecurity): string[] {
+  return ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+    '--add-scram',
+    `${mechanism}=[name=${username},password=${password}]`,
+  ]);
 }
 
 /** Resolves when the broker names a controller. */
@@ -110,27 +132,50 @@ const SETTINGS: Record<string, string> = {
   'broker.session.timeout.ms': '1500',
 };
 
-function properties(dir: string, port: number, controller_port: number): string {
-  const settings = {
-    ...SETTINGS,
+function properties(
+  dir: string,
+  port: number,
+  controller_port: number,
+  security: KafkaSecurity | undefined,
+): string {
+  const settings = withListeners(security, `PLAINTEXT://127.0.0.1:${port}`, {
     'controller.quorum.voters': `1@127.0.0.1:${controller_port}`,
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controller_port}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'log.dirs': join(dir, 'data'),
-  };
+  });
   return Object.entries(settings)
-    .map(([name, value]) => `${name}=${value}\n`)
+    .map(([name, value]) => `${name}=${value.replaceAll('\n', '\\n')}\n`)
     .join('');
 }
 
-/** The image reads settings from variables named KAFKA_ and the setting in capitals. */
-function containerEnvironment(host_port: number): Record<string, string> {
-  const settings = {
-    ...SETTINGS,
+/** The image reads settings from variables named KAFKA_ and the setting in capitals: `.` as `_`, `-` as `___`. */
+function containerEnvironment(host_port: number, security?: KafkaSecurity): Record<string, string> {
+  const settings = withListeners(security, `PLAINTEXT://127.0.0.1:${host_port}`, {
     'controller.quorum.voters': '1@localhost:9093',
     listeners: 'PLAINTEXT://:9092,CONTROLLER://:9093',
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${host_port}`,
+  });
+  const name = (setting: string) =>
+    `KAFKA_${setting.toUpperCase().replaceAll('-', '___').replaceAll('.', '_')}`;
+  return Object.fromEntries(
+    Object.entries(settings).map(([setting, value]) => [name(setting), value.replaceAll('\n', '\\n')]),
+  );
+}
+
+function withListeners(
+  security: KafkaSecurity | undefined,
+  advertised: string,
+  own: Record<string, string> & { listeners: string },
+): Record<string, string> {
+  const listeners = security?.listeners ?? [];
+  const list = (first: string, host: string) =>
+    [first, ...listeners.map(({ name, port }) => `${name}://${host}:${port}`)].join(',');
+  const protocols = listeners.map(({ name, protocol }) => `${name}:${protocol}`);
+  return {
+    ...SETTINGS,
+    ...own,
+    ...security?.settings,
+    listeners: list(own.listeners, own.listeners.startsWith('PLAINTEXT://:') ? '' : '127.0.0.1'),
+    'advertised.listeners': list(advertised, '127.0.0.1'),
+    'listener.security.protocol.map': [SETTINGS['listener.security.protocol.map'], ...protocols].join(','),
   };
-  const name = (setting: string) => `KAFKA_${setting.toUpperCase().replaceAll('.', '_')}`;
-  return Object.fromEntries(Object.entries(settings).map(([setting, value]) => [name(setting), value]));
 }

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kafka, logLevel, type Admin, type LogEntry } from 'kafkajs';
+import type { ConnectionOptions } from 'node:tls';
+import { Kafka, logLevel, type Admin, type LogEntry, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../logger.ts';
+import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable } from './port.ts';
 
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -14,16 +16,29 @@ export const RETRY = { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, m
 export interface KafkaConnection {
   /** `host:port` of some brokers; the others are found through them. */
   brokers: readonly string[];
+  /** Absent: connections are not encrypted. */
+  tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key'> | undefined;
+  /** Absent: Kafka is not asked to know the service. */
+  sasl?: KafkaCredentials | undefined;
   logger: Logger;
+}
+
+/** User and password, and how Kafka is to check them. */
+export interface KafkaCredentials {
+  mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
+  username: string;
+  password: string;
 }
 
 /**
  * A kafkajs client whose messages go to `logger`. Every consumer needs a client of its own: kafkajs keeps one
  * map of committed offsets per client and group, which two members of a group would clear under each other.
  */
-export function createKafka({ brokers, logger }: KafkaConnection): Kafka {
+export function createKafka({ brokers, tls, sasl, logger }: KafkaConnection): Kafka {
   return new Kafka({
     brokers: [...brokers],
+    ...(tls && { ssl: tls }),
+    ...(sasl && { sasl: saslOptions(sasl) }),
     clientId: 'engagement',
     connectionTimeout: CONNECT_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -31,6 +46,13 @@ export function createKafka({ brokers, logger }: KafkaConnection): Kafka {
     logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.ERROR,
     logCreator: () => (entry) => writeLog(logger, entry),
   });
+}
+
+/** kafkajs names the mechanisms in lower case, and keeps something of its own in what it is given. */
+function saslOptions({ mechanism, username, password }: KafkaCredentials): SASLOptions {
+  if (mechanism === 'PLAIN') return { mechanism: 'plain', username, password };
+  const hash = mechanism === 'SCRAM-SHA-256' ? 'scram-sha-256' : 'scram-sha-512';
+  return { mechanism: hash, username, password };
 }
 
 /** What kafkajs calls an error it mostly retries; what it warns of is its own business. */
@@ -78,7 +100,7 @@ export class KafkaAdmin {
 
   /**
    * Runs `work`, again for as long as Kafka names a passing state (a leader or coordinator is being elected);
-   * rejects with LogUnavailable when Kafka fails or does not answer in time.
+   * rejects with LogUnavailable when Kafka fails or does not answer in time, of which LogMisconfigured says why.
    */
   async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
     const expired = AbortSignal.timeout(ADMIN_TIMEOUT_MS);
@@ -90,6 +112,8 @@ export class KafkaAdmin {
       } catch (cause) {
         // The next attempt starts with a connection and metadata of its own.
         if (this.#admin === admin) this.#admin = undefined;
+        const misconfigured = misconfigurationOf(cause);
+        if (misconfigured !== undefined) throw misconfigured;
         if (expired.aborted || !isPassing(cause))
           throw new LogUnavailable(`Kafka did not ${what}`, { cause });
       } finally {

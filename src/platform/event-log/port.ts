@@ -55,7 +55,7 @@ export interface GroupLag {
 }
 
 export interface EventLog {
-  /** Makes topics exist; an existing topic keeps its partitions. */
+  /** Makes topics exist; an existing topic keeps its partitions. Rejects with {@link LogUnavailable}. */
   ensureTopics(topics: readonly string[]): Promise<void>;
   /**
    * Resolves when every record is durable; rejects with {@link LogUnavailable} when that cannot be said
@@ -86,7 +86,15 @@ export interface EventLog {
 
 /** The log did not confirm the call in time; try again later. */
 export class LogUnavailable extends Error {
-  override readonly name = 'LogUnavailable';
+  override readonly name: string = 'LogUnavailable';
+}
+
+/**
+ * The log is there, but not with these settings: it does not know the service, is not trusted, or has topics other than
+ * configured. `message` says what to do and holds no secret.
+ */
+export class LogMisconfigured extends LogUnavailable {
+  override readonly name = 'LogMisconfigured';
 }
 
 /** A record is over {@link MAX_RECORD_BYTES}: it will never be taken. */

@@ -1,0 +1,59 @@
+import { LogMisconfigured } from './port.ts';
+
+const CREDENTIALS = 'KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD and KAFKA_SASL_MECHANISM';
+const CLIENT_CERTIFICATE =
+  'Kafka wants a client certificate that it trusts: give KAFKA_CERT_FILE and KAFKA_KEY_FILE, signed by an authority in ' +
+  'the truststore of the brokers';
+
+/** Codes of Node's and OpenSSL's errors for a certificate that no trusted authority stands behind. */
+const UNTRUSTED = new Set([
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** What to do about an error that the settings are the reason of, by its code in Node and OpenSSL, or type in Kafka. */
+const ADVICE: Record<string, string> = {
+  CERT_HAS_EXPIRED: 'renew the certificate of the Kafka brokers: it has expired',
+  CERT_NOT_YET_VALID: 'the certificate of the Kafka brokers is not valid yet: check the clocks',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'the certificate of the Kafka brokers does not name the host they are reached at: name them in KAFKA_BROKERS and ' +
+    'advertised.listeners as the certificate does',
+  ERR_SSL_WRONG_VERSION_NUMBER:
+    'Kafka does not speak TLS on this port: take KAFKA_TLS away or give the port of its TLS listener in KAFKA_BROKERS',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: CLIENT_CERTIFICATE,
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: CLIENT_CERTIFICATE,
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN: CLIENT_CERTIFICATE,
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: CLIENT_CERTIFICATE,
+  SASL_AUTHENTICATION_FAILED: `Kafka refused the user or the password: check ${CREDENTIALS}`,
+  UNSUPPORTED_SASL_MECHANISM: 'Kafka does not offer this mechanism on this port: check KAFKA_SASL_MECHANISM',
+  ILLEGAL_SASL_STATE:
+    'Kafka asks for no user on this port: take KAFKA_SASL_* away or give the port of its SASL listener in KAFKA_BROKERS',
+};
+
+/** The error that tells an operator what to do about `error`; undefined when the settings are not known to be the reason. */
+export function misconfigurationOf(error: unknown): LogMisconfigured | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof LogMisconfigured) return cause;
+    const { name, code, type } = cause as Error & { code?: unknown; type?: unknown };
+    const reason =
+      name === 'KafkaJSSASLAuthenticationError' ? 'SASL_AUTHENTICATION_FAILED' : String(type ?? code);
+    const advice = adviceOn(reason);
+    // Not as its cause: what the library says of a failed sign-in is not ours to vouch for.
+    if (advice !== undefined) return new LogMisconfigured(`${advice} (${reason})`);
+  }
+  return undefined;
+}
+
+function adviceOn(reason: string): string | undefined {
+  if (UNTRUSTED.has(reason)) {
+    return 'the certificate of the Kafka brokers is not trusted: give the certificate of its authority in KAFKA_CA_FILE';
+  }
+  if (reason.endsWith('_AUTHORIZATION_FAILED')) {
+    return 'Kafka does not allow this user what the service does: give it the rights on topics, groups and the cluster';
+  }
+  return ADVICE[reason];
+}

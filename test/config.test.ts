@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+
+const servers = {
+  KAFKA_BROKERS: 'one:9092, two:9092',
+  CLICKHOUSE_URL: 'http://clickhouse:8123/engagement',
+  POSTGRES_URL: 'postgres://postgres:5432/engagement',
+  REDIS_URL: 'redis://redis:6379',
+};
+
+it('takes encryption, a user and a client certificate for Kafka', () => {
+  const config = readConfig({
+    ...servers,
+    KAFKA_TLS: 'true',
+    KAFKA_CA_FILE: '/ca.pem',
+    KAFKA_CERT_FILE: '/client.crt',
+    KAFKA_KEY_FILE: '/client.key',
+    KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256',
+    KAFKA_SASL_USERNAME: 'engagement',
+    KAFKA_SASL_PASSWORD: 'password',
+  });
+  expect(config.servers).toMatchObject({
+    kafka_brokers: ['one:9092', 'two:9092'],
+    kafka_tls: { ca_file: '/ca.pem', client: { cert_file: '/client.crt', key_file: '/client.key' } },
+    kafka_sasl: { mechanism: 'SCRAM-SHA-256', username: 'engagement', password: 'password' },
+  });
+  expect(readConfig(servers).servers).toMatchObject({ kafka_tls: undefined, kafka_sasl: undefined });
+});
+
+it.each<[given: Record<string, string>, message: RegExp]>([
+  [{ KAFKA_CA_FILE: '/ca.pem' }, /^KAFKA_CA_FILE: needs KAFKA_TLS=true$/],
+  [
+    { KAFKA_TLS: 'false', KAFKA_CERT_FILE: 'c', KAFKA_KEY_FILE: 'k' },
+    /KAFKA_KEY_FILE: needs KAFKA_TLS=true$/,
+  ],
+  [{ KAFKA_TLS: 'true', KAFKA_KEY_FILE: '/key.pem' }, /together; missing: KAFKA_CERT_FILE$/],
+  [{ KAFKA_TLS: 'yes' }, /^KAFKA_TLS: /],
+  [{ KAFKA_SASL_MECHANISM: 'PLAIN' }, /missing: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD$/],
+  [{ KAFKA_SASL_PASSWORD: 'hush' }, /missing: KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME$/],
+  [
+    { KAFKA_SASL_MECHANISM: 'GSSAPI', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'hush' },
+    /^KAFKA_SASL_MECHANISM: /,
+  ],
+])('refuses the half-given settings %o', (given, message) => {
+  expect(() => readConfig({ ...servers, ...given })).toThrow(ConfigError);
+  expect(() => readConfig({ ...servers, ...given })).toThrow(message);
+  expect(() => readConfig({ ...servers, ...given })).not.toThrow(/hush/);
+});
+
+it('refuses security of a Kafka that is not given', () => {
+  expect(() => readConfig({ KAFKA_TLS: 'true' })).toThrow(/need KAFKA_BROKERS/);
+});

@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { readConfig, type Servers } from '../../src/config.ts';
+import { LogMisconfigured, LogUnavailable } from '../../src/platform/event-log/port.ts';
+import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { newInstallation } from '../engines/installation.ts';
+import { newKafkaSecurity, type KafkaSecurity } from '../engines/kafka-security.ts';
+import { startKafka, type KafkaEngine } from '../engines/kafka.ts';
+import { until } from './until.ts';
+
+/** A start that cannot work says so within this time. */
+const BOUND_MS = 20_000;
+
+let dir: string;
+let security: KafkaSecurity;
+let kafka: KafkaEngine;
+/** As the environment has it, without what concerns Kafka's security. */
+let environment: Record<string, string>;
+let sasl: Record<string, string>;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'test-kafka-security-'));
+  security = await newKafkaSecurity(dir);
+  kafka = await startKafka(security);
+  const servers = await newInstallation(inject('servers'));
+  environment = {
+    LOG_LEVEL: 'silent',
+    KAFKA_BROKERS: security.sasl_brokers.join(','),
+    KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
+    CLICKHOUSE_URL: servers.clickhouse_url,
+    POSTGRES_URL: servers.postgres_url,
+    REDIS_URL: servers.redis_url,
+  };
+  sasl = {
+    KAFKA_TLS: 'true',
+    KAFKA_CA_FILE: security.cert_file,
+    KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512',
+    KAFKA_SASL_USERNAME: security.username,
+    KAFKA_SASL_PASSWORD: security.password,
+  };
+});
+afterAll(async () => {
+  await kafka?.stop();
+  if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+});
+
+async function open(given: Record<string, string>): Promise<Platform> {
+  const config = readConfig({ ...environment, ...given });
+  return openDistributedPlatform(config, config.servers as Servers);
+}
+
+/** Appends a record, and has it read by a group and without one. */
+async function useLog({ eventLog }: Platform, value: string): Promise<void> {
+  const read: string[] = [];
+  const group = { topic: 'events', group: `of-${value}`, max_records: 100, linger_ms: 0 };
+  await eventLog.append('events', [{ key: 'player', value }]);
+  const consumer = await eventLog.consume({
+    ...group,
+    handle: async ({ records }) => void read.push(...records.map((record) => record.value)),
+  });
+  await until(() => read.includes(value));
+  await consumer.close();
+  const found: string[] = [];
+  for (const [partition, end] of await eventLog.endOffsets('events')) {
+    for await (const { records } of eventLog.read('events', partition, 0n, end)) {
+      found.push(...records.map((record) => record.value));
+    }
+  }
+  expect(found).toContain(value);
+  await eventLog.ping();
+}
+
+test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'])(
+  'the event log works over TLS, signed in with %s',
+  async (mechanism) => {
+    const platform = await open({ ...sasl, KAFKA_SASL_MECHANISM: mechanism });
+    await useLog(platform, mechanism);
+    await platform.close();
+  },
+);
+
+test('the event log works over TLS with a client certificate', async () => {
+  const platform = await open({
+    KAFKA_BROKERS: security.mutual_brokers.join(','),
+    KAFKA_TLS: 'true',
+    KAFKA_CA_FILE: security.cert_file,
+    KAFKA_CERT_FILE: security.cert_file,
+    KAFKA_KEY_FILE: security.key_file,
+  });
+  await useLog(platform, 'certificate');
+  await platform.close();
+});
+
+describe('a start with settings that Kafka refuses ends soon and says what to do:', () => {
+  const refusal = async (given: Record<string, string>): Promise<Error> => {
+    const started_ms = performance.now();
+    const error = await open(given).then(
+      () => new Error('it started'),
+      (reason: Error) => reason,
+    );
+    expect(performance.now() - started_ms).toBeLessThan(BOUND_MS);
+    expect(`${error.message} ${error.stack}`).not.toContain(security.password);
+    return error;
+  };
+
+  test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'])('a wrong password with %s', async (mechanism) => {
+    const wrong = 'not-the-password';
+    const error = await refusal({ ...sasl, KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_PASSWORD: wrong });
+    expect(error).toBeInstanceOf(LogMisconfigured);
+    expect(error.message).toMatch(/refused the user or the password: check KAFKA_SASL_USERNAME/);
+    expect(`${error.message} ${error.stack}`).not.toContain(wrong);
+  });
+
+  test('a certificate that nobody trusted has signed', async () => {
+    const { KAFKA_CA_FILE: _, ...without } = sasl;
+    const error = await refusal(without);
+    expect(error).toBeInstanceOf(LogMisconfigured);
+    expect(error.message).toMatch(/not trusted.*KAFKA_CA_FILE.*SELF_SIGNED/);
+  });
+
+  test('a certificate of another host', async () => {
+    const brokers = security.sasl_brokers.map((broker) => broker.replace('127.0.0.1', 'localhost'));
+    const error = await refusal({ ...sasl, KAFKA_BROKERS: brokers.join(',') });
+    expect(error).toBeInstanceOf(LogMisconfigured);
+    expect(error.message).toMatch(/does not name the host/);
+  });
+
+  test('TLS where Kafka speaks none', async () => {
+    const error = await refusal({ ...sasl, KAFKA_BROKERS: kafka.brokers.join(',') });
+    expect(error).toBeInstanceOf(LogUnavailable);
+  });
+
+  test('no TLS where Kafka speaks nothing else', async () => {
+    expect(await refusal({})).toBeInstanceOf(LogUnavailable);
+  });
+
+  test('a user where Kafka asks for none', async () => {
+    const error = await refusal({
+      ...sasl,
+      KAFKA_BROKERS: security.mutual_brokers.join(','),
+      KAFKA_CERT_FILE: security.cert_file,
+      KAFKA_KEY_FILE: security.key_file,
+    });
+    expect(error.message).toMatch(/asks for no user on this port/);
+  });
+
+  test('no client certificate where Kafka wants one', async () => {
+    const error = await refusal({
+      KAFKA_BROKERS: security.mutual_brokers.join(','),
+      KAFKA_TLS: 'true',
+      KAFKA_CA_FILE: security.cert_file,
+    });
+    expect(error.message).toMatch(/wants a client certificate that it trusts: give KAFKA_CERT_FILE/);
+  });
+
+  test('files that are not there, or are something else', async () => {
+    const missing = await refusal({ ...sasl, KAFKA_CA_FILE: join(dir, 'nowhere.pem') });
+    expect(missing).toMatchObject({
+      name: 'ConfigError',
+      message: expect.stringMatching(/^KAFKA_CA_FILE:.*ENOENT/),
+    });
+    const other = join(dir, 'other.pem');
+    await writeFile(other, 'nothing');
+    expect((await refusal({ ...sasl, KAFKA_CA_FILE: other })).message).toMatch(/^KAFKA_CA_FILE holds no/);
+    const client = { KAFKA_CERT_FILE: security.cert_file, KAFKA_KEY_FILE: other };
+    expect((await refusal({ ...sasl, ...client })).message).toMatch(
+      /^KAFKA_CERT_FILE and KAFKA_KEY_FILE are/,
+    );
+  });
+
+  test('the process writes one line and ends', async () => {
+    const { PATH = '' } = process.env;
+    const wrong = 'not-the-password';
+    const child = spawn(process.execPath, ['dist/src/main.js'], {
+      env: { PATH, ...environment, ...sasl, KAFKA_SASL_PASSWORD: wrong, DATA_DIR: dir, ROLES: 'intake' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [written, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect(code).toBe(1);
+    expect(written).toMatch(/^Kafka refused the user or the password: check KAFKA_SASL_USERNAME.*\n$/);
+    expect(written).not.toContain(wrong);
+  });
+});

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+
+const run = promisify(execFile);
+
+/** Listeners of a broker that speak TLS, with a certificate of its own, and who may sign in. */
+export interface KafkaSecurity {
+  /** The broker's certificate, which is its own authority and, with the key, a client certificate too. */
+  cert_file: string;
+  key_file: string;
+  username: string;
+  password: string;
+  /** `host:port` of the listener with TLS and SASL, and of the one with TLS and client certificates. */
+  sasl_brokers: string[];
+  mutual_brokers: string[];
+  listeners: { name: string; port: number; protocol: string }[];
+  /** The settings of the broker for these listeners. */
+  settings: Record<string, string>;
+}
+
+/** Makes a certificate and a user; the PEM files are put into `dir`. */
+export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
+  const [cert_file, key_file] = [join(dir, 'kafka.crt'), join(dir, 'kafka.key')];
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const names = ['-subj', '/CN=kafka', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  await run('openssl', ['req', ...kind, ...names, '-keyout', key_file, '-out', cert_file]);
+  const certificate = await readFile(cert_file, 'utf8');
+  const key = await readFile(key_file, 'utf8');
+  const [sasl_port, mutual_port] = [await freePort(), await freePort()];
+  const username = 'engagement';
+  const password = randomUUID();
+  const scram = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
+  const plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
+  return {
+    cert_file,
+    key_file,
+    username,
+    password,
+    sasl_brokers: [`127.0.0.1:${sasl_port}`],
+    mutual_brokers: [`127.0.0.1:${mutual_port}`],
+    // Not named like their protocols: the image looks for its own key files then.
+    listeners: [
+      { name: 'SECURE', port: sasl_port, protocol: 'SASL_SSL' },
+      { name: 'MUTUAL', port: mutual_port, protocol: 'SSL' },
+    ],
+    settings: {
+      'ssl.keystore.type': 'PEM',
+      'ssl.keystore.certificate.chain': certificate,
+      'ssl.keystore.key': key,
+      'ssl.truststore.type': 'PEM',
+      'ssl.truststore.certificates': certificate,
+      'listener.name.mutual.ssl.client.auth': 'required',
+      'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+      'listener.name.secure.plain.sasl.jaas.config': `${plain} user_${username}="${password}";`,
+      'listener.name.secure.scram-sha-256.sasl.jaas.config': scram,
+      'listener.name.secure.scram-sha-512.sasl.jaas.config': scram,
+    },
+  };
+}
