@@ -21,6 +21,8 @@ const environmentSchema = z.object({
   KAFKA_BROKERS: optionalText,
   KAFKA_TOPIC_PREFIX: z.string().default(''),
   KAFKA_PARTITIONS: z.coerce.number().int().min(1).max(1000).default(6),
+  KAFKA_REPLICATION_FACTOR: z.coerce.number().int().min(1).max(100).default(3),
+  KAFKA_MIN_INSYNC_REPLICAS: z.coerce.number().int().min(1).max(100).optional(),
   KAFKA_TLS: z.enum(['true', 'false']).default('false'),
   KAFKA_CA_FILE: optionalText,
   KAFKA_CERT_FILE: optionalText,
@@ -75,6 +77,8 @@ export interface Servers {
   kafka_brokers: string[];
   kafka_topic_prefix: string;
   kafka_partitions: number;
+  kafka_replication_factor: number;
+  kafka_min_insync_replicas: number;
   /** Absent: connections to Kafka are not encrypted. */
   kafka_tls?: KafkaTlsFiles | undefined;
   /** Absent: Kafka is not asked to know the service. */
@@ -183,11 +187,23 @@ function readServers(env: Environment): Servers | undefined {
     kafka_brokers: KAFKA_BROKERS.split(',').map((broker) => broker.trim()),
     kafka_topic_prefix: env.KAFKA_TOPIC_PREFIX,
     kafka_partitions: env.KAFKA_PARTITIONS,
+    ...readKafkaReplicas(env),
     ...security,
     clickhouse_url: CLICKHOUSE_URL,
     postgres_url: POSTGRES_URL,
     redis_url: REDIS_URL,
   };
+}
+
+function readKafkaReplicas({
+  KAFKA_REPLICATION_FACTOR: factor,
+  KAFKA_MIN_INSYNC_REPLICAS: min_insync = Math.max(1, factor - 1),
+}: Environment): Pick<Servers, 'kafka_replication_factor' | 'kafka_min_insync_replicas'> {
+  if (min_insync > factor) {
+    const both = `KAFKA_MIN_INSYNC_REPLICAS (${min_insync}) is over KAFKA_REPLICATION_FACTOR (${factor})`;
+    throw new ConfigError(`${both}: Kafka would refuse every write`);
+  }
+  return { kafka_replication_factor: factor, kafka_min_insync_replicas: min_insync };
 }
 
 function readKafkaSecurity(env: Environment): Pick<Servers, 'kafka_tls' | 'kafka_sasl'> {

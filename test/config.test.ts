@@ -27,6 +27,17 @@ it('takes encryption, a user and a client certificate for Kafka', () => {
   expect(readConfig(servers).servers).toMatchObject({ kafka_tls: undefined, kafka_sasl: undefined });
 });
 
+it('keeps a replica more than a write waits for, unless told otherwise', () => {
+  const replicas = (given: Record<string, string>) => {
+    const { kafka_replication_factor, kafka_min_insync_replicas } =
+      readConfig({ ...servers, ...given }).servers ?? {};
+    return [kafka_replication_factor, kafka_min_insync_replicas];
+  };
+  expect(replicas({})).toEqual([3, 2]);
+  expect(replicas({ KAFKA_REPLICATION_FACTOR: '1' })).toEqual([1, 1]);
+  expect(replicas({ KAFKA_REPLICATION_FACTOR: '5', KAFKA_MIN_INSYNC_REPLICAS: '3' })).toEqual([5, 3]);
+});
+
 it.each<[given: Record<string, string>, message: RegExp]>([
   [{ KAFKA_CA_FILE: '/ca.pem' }, /^KAFKA_CA_FILE: needs KAFKA_TLS=true$/],
   [
@@ -41,6 +52,7 @@ it.each<[given: Record<string, string>, message: RegExp]>([
     { KAFKA_SASL_MECHANISM: 'GSSAPI', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'hush' },
     /^KAFKA_SASL_MECHANISM: /,
   ],
+  [{ KAFKA_REPLICATION_FACTOR: '2', KAFKA_MIN_INSYNC_REPLICAS: '3' }, /\(3\) is over .* \(2\)/],
 ])('refuses the half-given settings %o', (given, message) => {
   expect(() => readConfig({ ...servers, ...given })).toThrow(ConfigError);
   expect(() => readConfig({ ...servers, ...given })).toThrow(message);

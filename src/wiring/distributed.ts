@@ -42,7 +42,11 @@ export async function openDistributedPlatform(
       tls: await readKafkaTls(servers.kafka_tls),
       sasl: servers.kafka_sasl,
       topic_prefix: servers.kafka_topic_prefix,
-      partitions: servers.kafka_partitions,
+      topics: {
+        partitions: servers.kafka_partitions,
+        replication_factor: servers.kafka_replication_factor,
+        min_insync_replicas: servers.kafka_min_insync_replicas,
+      },
       clock,
       logger,
     });

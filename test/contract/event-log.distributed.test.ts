@@ -15,7 +15,7 @@ eventLogContract('Kafka', async () => {
         brokers: kafka.brokers,
         logger,
         clock: systemClock,
-        partitions: 4,
+        topics: { partitions: 4, replication_factor: 1, min_insync_replicas: 1 },
         // The shortest the broker allows: a killed member is noticed sooner.
         session_timeout_ms: 6_000,
       }),

@@ -18,7 +18,7 @@ const open = async (topic: string): Promise<EventLog> => {
     logger,
     clock: systemClock,
     topic_prefix: 'here.',
-    partitions: 4,
+    topics: { partitions: 4, replication_factor: 1, min_insync_replicas: 1 },
     session_timeout_ms: 6_000,
   });
   open_logs.push(log);

@@ -32,6 +32,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
     KAFKA_BROKERS: security.sasl_brokers.join(','),
     KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
+    KAFKA_REPLICATION_FACTOR: '1',
     CLICKHOUSE_URL: servers.clickhouse_url,
     POSTGRES_URL: servers.postgres_url,
     REDIS_URL: servers.redis_url,

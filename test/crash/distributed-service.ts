@@ -82,6 +82,7 @@ function environmentOf(servers: Servers, internal_secret: string): Record<string
     KAFKA_BROKERS: servers.kafka_brokers.join(','),
     KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
     KAFKA_PARTITIONS: String(servers.kafka_partitions),
+    KAFKA_REPLICATION_FACTOR: String(servers.kafka_replication_factor),
     CLICKHOUSE_URL: servers.clickhouse_url,
     POSTGRES_URL: servers.postgres_url,
     REDIS_URL: servers.redis_url,

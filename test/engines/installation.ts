@@ -17,6 +17,8 @@ export async function newInstallation(servers: TestServers, partitions = 2): Pro
     kafka_brokers: servers.kafka_brokers,
     kafka_topic_prefix: `${name}.`,
     kafka_partitions: partitions,
+    kafka_replication_factor: 1,
+    kafka_min_insync_replicas: 1,
     clickhouse_url: withPath(servers.clickhouse_url, name),
     postgres_url: withPath(servers.postgres_url, name),
     redis_url: servers.redis_url,

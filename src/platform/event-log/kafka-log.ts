@@ -1,30 +1,29 @@
 import type { Admin } from 'kafkajs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import { KafkaAppender, MAX_MESSAGE_BYTES } from './kafka-appender.ts';
+import { KafkaAppender } from './kafka-appender.ts';
 import { KafkaAdmin, type KafkaConnection } from './kafka-client.ts';
 import { KafkaMember } from './kafka-consumer.ts';
 import { readRange } from './kafka-reader.ts';
+import { describeTopic, prepareTopics, type TopicSettings } from './kafka-topics.ts';
 import type { EventLog } from './port.ts';
 
 export interface KafkaLogOptions extends KafkaConnection {
   clock: Clock;
   /** Put before every topic and group name, so that several installations can share a cluster. */
   topic_prefix?: string;
-  /** Partitions of topics made from now on. */
-  partitions?: number;
+  /** Of all topics. Absent: one partition on one broker. */
+  topics?: TopicSettings;
   /** A consumer that is silent for this long loses its partitions. */
   session_timeout_ms?: number;
 }
 
 const SESSION_TIMEOUT_MS = 15_000;
 const READ_BATCH = 1_000;
-const LEADER_CHECK_MS = 100;
-const REPLICAS = 3;
+const ONE_OF_EACH: TopicSettings = { partitions: 1, replication_factor: 1, min_insync_replicas: 1 };
 
 /** Opens the event log on a Kafka cluster. Connects on first use, and again after any failure. */
 export function openKafkaLog(options: KafkaLogOptions): EventLog {
-  const { topic_prefix = '', partitions = 1, session_timeout_ms = SESSION_TIMEOUT_MS } = options;
+  const { topic_prefix = '', topics = ONE_OF_EACH, session_timeout_ms = SESSION_TIMEOUT_MS } = options;
   const admin = new KafkaAdmin(options);
   const admins = new Map<string, KafkaAdmin>();
   const appenders = new Map<string, KafkaAppender>();
@@ -60,7 +59,9 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
 
   return {
     async ensureTopics(names) {
-      await admin.run('make its topics', async (a) => createMissing(a, names.map(nameOf), partitions));
+      await admin.run('make its topics', async (a) =>
+        prepareTopics(a, names.map(nameOf), topics, options.logger),
+      );
       for (const name of names) {
         if (appenders.has(name)) continue;
         const topic = nameOf(name);
@@ -121,49 +122,6 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
       await Promise.all([admin, ...admins.values()].map((open) => open.close()));
     },
   };
-}
-
-/** The partitions of a topic; throws while one of them has no leader. */
-async function describeTopic(admin: Admin, topic: string) {
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-  const partitions = topics[0]?.partitions ?? [];
-  if (partitions.length === 0 || partitions.some(({ leader }) => leader < 0)) {
-    throw new Error(`topic ${topic} has a partition without a leader`);
-  }
-  return partitions;
-}
-
-/** Kept for ever, because ClickHouse can be rebuilt from the log. Acknowledged by two of three where there are three. */
-async function createMissing(admin: Admin, topics: readonly string[], partitions: number): Promise<void> {
-  const existing = new Set(await admin.listTopics());
-  const { brokers } = await admin.describeCluster();
-  const replicationFactor = Math.min(REPLICAS, brokers.length);
-  const configEntries = [
-    { name: 'retention.ms', value: '-1' },
-    { name: 'retention.bytes', value: '-1' },
-    { name: 'cleanup.policy', value: 'delete' },
-    { name: 'min.insync.replicas', value: String(Math.max(1, replicationFactor - 1)) },
-    { name: 'max.message.bytes', value: String(MAX_MESSAGE_BYTES) },
-  ];
-  for (const topic of topics) {
-    if (existing.has(topic)) continue;
-    const wanted = { topic, numPartitions: partitions, replicationFactor, configEntries };
-    // Resolves with false when another process was faster.
-    await admin.createTopics({ topics: [wanted], waitForLeaders: false });
-  }
-  for (const topic of topics) await leadersOf(admin, topic);
-}
-
-/** Waits until every partition has a leader; the caller's deadline ends it. */
-async function leadersOf(admin: Admin, topic: string): Promise<void> {
-  for (let attempt = 1; attempt <= 100; attempt++) {
-    try {
-      await describeTopic(admin, topic);
-      return;
-    } catch {
-      await sleep(LEADER_CHECK_MS);
-    }
-  }
 }
 
 async function committedOffsets(admin: Admin, topic: string, groupId: string): Promise<Map<number, bigint>> {

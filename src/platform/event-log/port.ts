@@ -55,7 +55,10 @@ export interface GroupLag {
 }
 
 export interface EventLog {
-  /** Makes topics exist; an existing topic keeps its partitions. Rejects with {@link LogUnavailable}. */
+  /**
+   * Makes topics exist; an existing topic keeps its partitions. Rejects with {@link LogUnavailable}, and with
+   * {@link LogMisconfigured} when an existing topic is not as configured.
+   */
   ensureTopics(topics: readonly string[]): Promise<void>;
   /**
    * Resolves when every record is durable; rejects with {@link LogUnavailable} when that cannot be said

@@ -1,0 +1,88 @@
+import { pino } from 'pino';
+import kafkajs, { type Admin } from 'kafkajs';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createKafka } from '../../src/platform/event-log/kafka-client.ts';
+import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
+import type { TopicSettings } from '../../src/platform/event-log/kafka-topics.ts';
+import { LogMisconfigured } from '../../src/platform/event-log/port.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { newId } from '../../src/platform/ids.ts';
+
+const logger = createLogger('silent');
+const ONE = { partitions: 3, replication_factor: 1, min_insync_replicas: 1 };
+const topic_prefix = `${newId()}.`;
+const brokers = () => inject('servers').kafka_brokers;
+let admin: Admin;
+beforeAll(async () => {
+  admin = createKafka({ brokers: brokers(), logger }).admin();
+  await admin.connect();
+});
+afterAll(async () => admin?.disconnect());
+
+/** What a start with these settings logs; rejects as the start does. */
+async function start(topic: string, topics: TopicSettings): Promise<string> {
+  const lines: string[] = [];
+  const log = openKafkaLog({
+    brokers: brokers(),
+    clock: systemClock,
+    logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+    topic_prefix,
+    topics,
+  });
+  try {
+    await log.ensureTopics([topic]);
+    return lines.join('');
+  } finally {
+    await log.close();
+  }
+}
+
+const refusal = async (topic: string, topics: TopicSettings): Promise<string> => {
+  const error: unknown = await start(topic, topics).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(LogMisconfigured);
+  return (error as Error).message;
+};
+
+test('a topic is made as configured, and taken as it is from then on', async () => {
+  await start('kept', ONE);
+  expect(await start('kept', ONE)).toBe('');
+  const { topics } = await admin.fetchTopicMetadata({ topics: [`${topic_prefix}kept`] });
+  expect(topics[0]?.partitions).toHaveLength(3);
+  expect(topics[0]?.partitions.map(({ replicas }) => replicas.length)).toEqual([1, 1, 1]);
+});
+
+test('another number of partitions stops the start; an operator who added some says so', async () => {
+  await start('grown', ONE);
+  const fewer = await refusal('grown', { ...ONE, partitions: 4 });
+  expect(fewer).toContain(`topic ${topic_prefix}grown: it has 3 partitions, KAFKA_PARTITIONS is 4`);
+  expect(fewer).toContain('set KAFKA_PARTITIONS=3');
+  await admin.createPartitions({ topicPartitions: [{ topic: `${topic_prefix}grown`, count: 5 }] });
+  expect(await refusal('grown', ONE)).toContain('it has 5 partitions, KAFKA_PARTITIONS is 3');
+  expect(await start('grown', { ...ONE, partitions: 5 })).toBe('');
+});
+
+test('fewer replicas than configured stop the start; more are warned of', async () => {
+  await start('replicas', ONE);
+  const durable = { partitions: 3, replication_factor: 3, min_insync_replicas: 2 };
+  const message = await refusal('replicas', durable);
+  expect(message).toContain('its replication_factor is 1, KAFKA_REPLICATION_FACTOR is 3');
+  expect(message).toContain('its min_insync_replicas is 1, KAFKA_MIN_INSYNC_REPLICAS is 2');
+  await admin.alterConfigs({
+    validateOnly: false,
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: `${topic_prefix}replicas`,
+        configEntries: [{ name: 'min.insync.replicas', value: '2' }],
+      },
+    ],
+  });
+  expect(await start('replicas', ONE)).toMatch(/"expected":1,"actual":2.*higher min_insync_replicas/);
+});
+
+test('more replicas than there are brokers stop the start', async () => {
+  const message = await refusal('spread', { ...ONE, replication_factor: 3, min_insync_replicas: 2 });
+  expect(message).toMatch(/KAFKA_REPLICATION_FACTOR is 3, and Kafka has 1 brokers/);
+  expect(await admin.listTopics()).not.toContain(`${topic_prefix}spread`);
+});
