@@ -747,7 +747,9 @@ create table public.sink_positions (
   partition integer not null,
   next_offset bigint not null,
   block_end bigint,
-  constraint sink_positions_pkey PRIMARY KEY (topic, partition)
+  block_token text,
+  constraint sink_positions_pkey PRIMARY KEY (topic, partition),
+  constraint sink_positions_whole_block CHECK (((block_end IS NULL) = (block_token IS NULL)))
 );
 grant delete, insert, select, update on public.sink_positions to engagement_service;
 

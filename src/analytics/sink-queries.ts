@@ -1,37 +1,72 @@
-import type { Tx } from '../platform/postgres/port.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
+import { plainArray } from '../platform/postgres/arrays.ts';
 
-/** Where the sink stands in one partition; `block_end` is set while a block is being inserted. */
+/** Where the sink stands in one partition; `block_token` is set while the block that it is in is being inserted. */
 export interface SinkPosition {
   partition: number;
   next_offset: bigint;
-  block_end: bigint | null;
+  block_token: string | null;
+}
+
+/** A part of a block: the records `[from, to)` of one partition. */
+export interface SinkRange {
+  partition: number;
+  from: bigint;
+  to: bigint;
 }
 
 export async function readSinkPositions(sql: Tx, topic: string): Promise<SinkPosition[]> {
   return sql<
     SinkPosition[]
-  >`select partition, next_offset, block_end from sink_positions where topic = ${topic}`;
+  >`select partition, next_offset, block_token from sink_positions where topic = ${topic}`;
 }
 
-/** Records the block `[from, to)` before it is inserted. False when another sink has moved on already. */
+/** The ranges of an open block in the order of their partitions; none when it has been closed. */
+export async function readBlock(sql: Tx, topic: string, token: string): Promise<SinkRange[]> {
+  return sql<SinkRange[]>`
+    select partition, next_offset as "from", block_end as "to" from sink_positions
+    where topic = ${topic} and block_token = ${token}
+    order by partition`;
+}
+
+/**
+ * Records a block before it is inserted: all of its ranges or none. False when a partition is in another open block, or
+ * another sink has moved on in it.
+ */
 export async function openBlock(
-  sql: Tx,
+  sql: Db,
   topic: string,
-  partition: number,
-  from: bigint,
-  to: bigint,
+  token: string,
+  ranges: readonly SinkRange[],
 ): Promise<boolean> {
-  const written = await sql`
-    insert into sink_positions as s (topic, partition, next_offset, block_end)
-    values (${topic}, ${partition}, ${from}, ${to})
-    on conflict (topic, partition) do update set next_offset = excluded.next_offset, block_end = excluded.block_end
-      where s.block_end is null and s.next_offset <= excluded.next_offset`;
-  return written.count === 1;
+  return sql
+    .begin(async (tx) => {
+      // In the order of the partitions: two sinks that open blocks with the same ones wait, and do not lock each other out.
+      const written = await tx`
+        insert into sink_positions as s (topic, partition, next_offset, block_end, block_token)
+        select ${topic}, r.partition, r.from_offset, r.to_offset, ${token}
+        from unnest(${plainArray(ranges.map((r) => r.partition))}::text::integer[],
+          ${plainArray(ranges.map((r) => r.from))}::text::bigint[],
+          ${plainArray(ranges.map((r) => r.to))}::text::bigint[]) as r (partition, from_offset, to_offset)
+        order by r.partition
+        on conflict (topic, partition) do update set next_offset = excluded.next_offset,
+          block_end = excluded.block_end, block_token = excluded.block_token
+          where s.block_token is null and s.next_offset <= excluded.next_offset`;
+      if (written.count !== ranges.length) throw new BlockTaken();
+      return true;
+    })
+    .catch((error: unknown) => {
+      if (error instanceof BlockTaken) return false;
+      throw error;
+    });
 }
 
-/** Records that everything below `to` is in ClickHouse. */
-export async function closeBlock(sql: Tx, topic: string, partition: number, to: bigint): Promise<void> {
+/** Rolls a block back that could be recorded only in part. */
+class BlockTaken extends Error {}
+
+/** Records that the block is in ClickHouse. Whoever comes second changes nothing. */
+export async function closeBlock(sql: Tx, topic: string, token: string): Promise<void> {
   await sql`
-    update sink_positions set next_offset = ${to}, block_end = null
-    where topic = ${topic} and partition = ${partition} and block_end = ${to}`;
+    update sink_positions set next_offset = block_end, block_end = null, block_token = null
+    where topic = ${topic} and block_token = ${token}`;
 }

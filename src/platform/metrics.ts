@@ -62,6 +62,12 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers,
     }),
+    sinkBlockRows: new Histogram({
+      name: 'sink_block_rows',
+      help: 'Event rows per insert into ClickHouse',
+      buckets: [1, 10, 100, 1000, 10_000, 50_000],
+      registers,
+    }),
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
     messagesSent: new Counter({
       name: 'messages_total',

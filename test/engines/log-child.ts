@@ -14,7 +14,12 @@ async function openLog(): Promise<EventLog> {
     return openPostgresLog({ ...common, sql: connectPool(LOG_POSTGRES_URL) });
   }
   const topics = { partitions: 4, replication_factor: 1, min_insync_replicas: 1 };
-  return openKafkaLog({ ...common, brokers: LOG_KAFKA_BROKERS.split(','), topics, session_timeout_ms: 6_000 });
+  return openKafkaLog({
+    ...common,
+    brokers: LOG_KAFKA_BROKERS.split(','),
+    topics,
+    session_timeout_ms: 6_000,
+  });
 }
 
 const log = await openLog();
