@@ -181,7 +181,8 @@ const FORMER_INDEX = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
  * Gives every event of the merged players its survivor, as a revision after every one there is. An event can be there
  * under both ids, when the fold died after a merge and said again what it had said before: then the newest of its rows
  * is taken, and of equally new ones the survivor's, which was written later. Of the survivors only such events are read,
- * by their whole key: their own histories may be long. Repeatable.
+ * by their whole key: their own histories may be long. Repeatable;
+ * rejects with StillRunning while an earlier call still runs in ClickHouse.
  */
 export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
   const params = {
@@ -190,7 +191,8 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
     players: merges.map((m) => m.player_id),
   };
   // It carries no token, and after a repair it writes word by word what it wrote before: that is no repetition.
-  await clickhouse.command(
+  await clickhouse.rewrite(
+    'rewrite-merged-events',
     `insert into events settings insert_deduplicate = 0
     select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
       event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as properties, last_revision + 1 as revision
@@ -211,8 +213,9 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
     )`,
     { ...params, survivors: merges.map((m) => m.into_player_id) },
   );
-  await clickhouse.command(
-    `delete from events_by_player where (tenant_id, project_id, player_id) in (select arrayJoin(${MERGED}))`,
+  await clickhouse.deleteRows(
+    'events_by_player',
+    `(tenant_id, project_id, player_id) in (select arrayJoin(${MERGED}))`,
     params,
   );
 }

@@ -24,6 +24,7 @@ const NOT_SETTINGS = new Set([
   'send_progress_in_http_headers',
   'enable_http_compression',
   'http_headers_progress_interval_ms',
+  'cancel_http_readonly_queries_on_client_close',
 ]);
 
 /** The engine has one session for everybody, so requests run one after the other and leave no setting behind. */
@@ -97,15 +98,70 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const body = await text(request);
   const query_id = url.searchParams.get('query_id') ?? '';
+  const progress = new ProgressHeaders(url, response);
   try {
-    const result = await inTurn(() => run(url, request.headers['content-type'] ?? '', body));
-    response.writeHead(200, { 'X-ClickHouse-Query-Id': query_id, 'X-ClickHouse-Summary': '{}' });
-    response.end(result);
+    const result = await once(query_id, () =>
+      inTurn(() => run(url, request.headers['content-type'] ?? '', body)),
+    );
+    progress.end(200, { 'X-ClickHouse-Query-Id': query_id, 'X-ClickHouse-Summary': '{}' }, result);
   } catch (error) {
     const { message, clickhouseCode = 1002 } = error as Error & { clickhouseCode?: number };
     const line = message.startsWith('Code:') ? message : `Code: ${clickhouseCode}. DB::Exception: ${message}`;
-    response.writeHead(500, { 'X-ClickHouse-Exception-Code': String(clickhouseCode) });
-    response.end(`${line}\n`);
+    progress.end(500, { 'X-ClickHouse-Exception-Code': String(clickhouseCode) }, Buffer.from(`${line}\n`));
+  }
+}
+
+/** The ids of the queries that run or wait for their turn. */
+const running = new Set<string>();
+
+/** Refuses a second query with the id of one that has not ended, whether or not its caller still waits. */
+async function once<T>(query_id: string, work: () => Promise<T>): Promise<T> {
+  if (query_id !== '' && running.has(query_id)) {
+    const message = `Query with id = ${query_id} is already running. (QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING)`;
+    throw Object.assign(new Error(message), { clickhouseCode: 216 });
+  }
+  running.add(query_id);
+  try {
+    return await work();
+  } finally {
+    running.delete(query_id);
+  }
+}
+
+/**
+ * An answer whose status and first headers are sent while the query runs, if the client asked for that. Like a server it
+ * has said 200 then, whatever comes; an error is told by its header.
+ */
+class ProgressHeaders {
+  #response: ServerResponse;
+  #timer: NodeJS.Timeout | undefined;
+  #has_begun = false;
+
+  constructor(url: URL, response: ServerResponse) {
+    this.#response = response;
+    if (url.searchParams.get('send_progress_in_http_headers') !== '1') return;
+    const interval_ms = Number(url.searchParams.get('http_headers_progress_interval_ms') ?? 100);
+    this.#timer = setInterval(() => this.#tell(), interval_ms);
+  }
+
+  end(status: number, headers: Record<string, string>, body: Uint8Array): void {
+    clearInterval(this.#timer);
+    if (!this.#has_begun) {
+      this.#response.writeHead(status, headers);
+      this.#response.end(body);
+      return;
+    }
+    const all = { ...headers, 'Content-Length': String(body.length), Connection: 'close' };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+    this.#response.socket?.write(`${lines.join('')}\r\n`);
+    this.#response.socket?.end(body);
+  }
+
+  /** Not through `response`, which sends all of its headers at once. */
+  #tell(): void {
+    if (!this.#has_begun) this.#response.socket?.write('HTTP/1.1 200 OK\r\n');
+    this.#has_begun = true;
+    this.#response.socket?.write('X-ClickHouse-Progress: {"read_rows":"0","read_bytes":"0"}\r\n');
   }
 }
 

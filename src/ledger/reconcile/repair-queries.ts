@@ -4,16 +4,16 @@ import type { Project } from './queries.ts';
 
 const TABLES = ['events', 'events_by_player', 'players'] as const;
 
-/** Removes everything that ClickHouse has of a project. */
+/** Removes everything that ClickHouse has of a project. Rejects with StillRunning while an earlier removal still runs. */
 export async function clearProject(
   clickhouse: ClickHouse,
   { tenant_id, project_id }: Project,
 ): Promise<void> {
   for (const table of TABLES) {
-    await clickhouse.command(
-      `delete from ${table} where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}`,
-      { tenant_id, project_id },
-    );
+    await clickhouse.deleteRows(table, 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}', {
+      tenant_id,
+      project_id,
+    });
   }
 }
 

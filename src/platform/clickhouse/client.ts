@@ -3,7 +3,10 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { chunksOf } from './chunks.ts';
-import type { ClickHouse } from './port.ts';
+import { StatementTimedOut, StillRunning, type ClickHouse } from './port.ts';
+
+/** QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING */
+const SAME_ID_RUNS = '216';
 
 /**
  * What one INSERT carries: the embedded engine takes it as one text, of which the statement is a part. Never lower it:
@@ -13,37 +16,132 @@ const MAX_INSERT_CHARS = constants.MAX_STRING_LENGTH - 64 * 1024;
 /** What is put together at once on the way. */
 const CHUNK_CHARS = 4 * 1024 * 1024;
 
+/** How a server is asked. The engine in this process needs none of it: no statement outlives who asked for it. */
+export interface ServerLimits {
+  /** Put before the names of rewrites, so that installations on one server do not wait for each other. */
+  database: string;
+  /** How long the caller waits for a statement: longer than the server lets it run. */
+  statement_deadline_ms: number;
+  /** How long a rewrite may run on the server, and how long the caller waits for it. */
+  rewrite_limit_s: number;
+  rewrite_deadline_ms: number;
+}
+
 /** ClickHouse over the official client, whatever connection it was given. */
-export function wrapClient(client: ClickHouseClient): ClickHouse {
-  return {
+export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): ClickHouse {
+  const clickhouse: ClickHouse = {
     async query<Row>(sql: string, params: Record<string, unknown> = {}): Promise<Row[]> {
-      const result = await client.query({
-        query: sql,
-        query_params: params,
-        format: 'JSONEachRow',
-        clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
-      });
-      return result.json<Row>();
+      return within(limits?.statement_deadline_ms, (options) => queryRows<Row>(client, sql, params, options));
     },
     async command(sql, params = {}) {
-      await client.command({ query: sql, query_params: params });
+      await within(limits?.statement_deadline_ms, (options) =>
+        client.command({ query: sql, query_params: params, ...options }),
+      );
+    },
+    async rewrite(name, sql, params = {}) {
+      if (limits === undefined) return clickhouse.command(sql, params);
+      await rewriteOnce(client, limits, name, sql, params);
+    },
+    async deleteRows(table, condition, params) {
+      const name = `delete-${table}`;
+      // The rows are deleted by a mutation, which goes on when the statement that waits for it has ended.
+      const [unfinished] = await clickhouse.query<{ latest_fail_reason: string }>(
+        `select latest_fail_reason from system.mutations
+        where database = currentDatabase() and table = {table:String} and not is_done limit 1`,
+        { table },
+      );
+      if (unfinished !== undefined) throw new StillRunning(name, { cause: unfinished.latest_fail_reason });
+      await clickhouse.rewrite(name, `delete from ${table} where ${condition}`, params);
     },
     async insertLines(table, lines, deduplication_token) {
       let part = 0;
       for (const chunk of chunksOf(lines, MAX_INSERT_CHARS)) {
         const token = part === 0 ? deduplication_token : `${deduplication_token}.part-${part}`;
-        await insertPart(client, table, chunk, token);
+        await within(limits?.statement_deadline_ms, (options) =>
+          insertPart(client, table, chunk, token, options),
+        );
         part++;
       }
     },
     async ping() {
-      const result = await client.ping({ select: true });
-      if (!result.success) throw result.error;
+      await within(limits?.statement_deadline_ms, async (options) => {
+        const result = await client.ping({ select: true, ...options });
+        if (!result.success) throw result.error;
+      });
     },
     async close() {
       await client.close();
     },
   };
+  return clickhouse;
+}
+
+async function queryRows<Row>(
+  client: ClickHouseClient,
+  sql: string,
+  params: Record<string, unknown>,
+  options: Abortable,
+): Promise<Row[]> {
+  const result = await client.query({
+    query: sql,
+    query_params: params,
+    format: 'JSONEachRow',
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
+    ...options,
+  });
+  // The client heeds the signal only until the answer begins.
+  const close = () => result.close();
+  options.abort_signal?.addEventListener('abort', close, { once: true });
+  try {
+    return await result.json<Row>();
+  } finally {
+    options.abort_signal?.removeEventListener('abort', close);
+  }
+}
+
+async function rewriteOnce(
+  client: ClickHouseClient,
+  { database, rewrite_limit_s, rewrite_deadline_ms }: ServerLimits,
+  name: string,
+  sql: string,
+  params: Record<string, unknown>,
+): Promise<void> {
+  try {
+    await within(rewrite_deadline_ms, (options) =>
+      client.command({
+        query: sql,
+        query_params: params,
+        // A server refuses a second statement with the id of a running one.
+        query_id: `${database}.${name}`,
+        clickhouse_settings: { max_execution_time: rewrite_limit_s },
+        ...options,
+      }),
+    );
+  } catch (cause) {
+    const { code } = cause as { code?: unknown };
+    throw code === SAME_ID_RUNS ? new StillRunning(name, { cause }) : cause;
+  }
+}
+
+interface Abortable {
+  abort_signal?: AbortSignal;
+}
+
+/** Runs `work` with a signal for the client that ends it at the deadline; rejects with StatementTimedOut then. */
+async function within<T>(
+  deadline_ms: number | undefined,
+  work: (options: Abortable) => Promise<T>,
+): Promise<T> {
+  if (deadline_ms === undefined) return work({});
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(), deadline_ms);
+  try {
+    return await work({ abort_signal: deadline.signal });
+  } catch (cause) {
+    throw deadline.signal.aborted ? new StatementTimedOut(deadline_ms, { cause }) : cause;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function insertPart(
@@ -51,13 +149,15 @@ async function insertPart(
   table: string,
   lines: readonly string[],
   token: string,
+  options: Abortable,
 ): Promise<void> {
   // Settings stand in the statement: the embedded engine would keep them for the whole session otherwise.
   const query =
     `INSERT INTO ${table} SETTINGS insert_deduplication_token = '${tokenText(token)}', ` +
     'deduplicate_blocks_in_dependent_materialized_views = 1, input_format_skip_unknown_fields = 1, ' +
     'async_insert = 0 FORMAT JSONEachRow';
-  const result = await client.exec({ query, values: Readable.from(textOf(lines), { objectMode: false }) });
+  const values = Readable.from(textOf(lines), { objectMode: false });
+  const result = await client.exec({ query, values, ...options });
   result.stream.resume();
 }
 

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
+import { StatementTimedOut, StillRunning, type ClickHouse } from '../../src/platform/clickhouse/port.ts';
+import { newId } from '../../src/platform/ids.ts';
+import { countMembers } from '../../src/segments/evaluation-queries.ts';
+import { eventually } from '../engines/embedded.ts';
+import { newInstallation } from '../engines/installation.ts';
+
+/** Goes on until its time is over. */
+const ENDLESS = 'select count() as n from numbers(1000000000000) where intHash64(number) = 1';
+/** What lies between closes connections on which nothing happens for this long. */
+const IDLE_MS = 1_000;
+
+let url: string;
+let proxy: Server;
+let clickhouse: ClickHouse;
+beforeAll(async () => {
+  const { clickhouse_url } = await newInstallation(inject('servers'));
+  url = clickhouse_url;
+  proxy = await closingIdle(new URL(url));
+  clickhouse = connectClickHouse(url);
+  await clickhouse.command('create table copied (n UInt64) engine = MergeTree order by n');
+  await clickhouse.command('create table mutated (n UInt64) engine = MergeTree order by n');
+  await clickhouse.command('insert into mutated select number from numbers(3)');
+});
+afterAll(async () => {
+  await clickhouse?.close();
+  proxy?.close();
+});
+
+/** Passes everything on to the server. */
+async function closingIdle({ hostname, port }: URL): Promise<Server> {
+  const listening = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    const both: Socket[] = [client, server];
+    const close = () => both.forEach((socket) => socket.destroy());
+    for (const socket of both) socket.on('error', close).on('close', close);
+    server.setTimeout(IDLE_MS, close);
+    client.pipe(server).pipe(client);
+  }).listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  return listening;
+}
+
+function throughProxy(progress_interval_ms: number): ClickHouse {
+  const changed = new URL(url);
+  changed.port = String((proxy.address() as AddressInfo).port);
+  return connectClickHouse(changed.href, { statement_limit_s: 3, progress_interval_ms });
+}
+
+test('a statement over its time is refused by the server, by its own limit or the common one', async () => {
+  const impatient = connectClickHouse(url, { statement_limit_s: 1 });
+  await expect(impatient.query(ENDLESS)).rejects.toMatchObject({ code: '159' });
+  await impatient.close();
+  const limited = `${ENDLESS} settings max_execution_time = 1`;
+  await expect(clickhouse.query(limited)).rejects.toMatchObject({ code: '159' });
+  expect(await clickhouse.query('select 1 as one')).toEqual([{ one: 1 }]);
+});
+
+test('a slow segment is too expensive, though its connection would be idle for longer than it may', async () => {
+  const passing = throughProxy(200);
+  const shortened: ClickHouse = {
+    ...passing,
+    // The limit of a segment, in the time that a test has.
+    query: (sql, params) =>
+      passing.query(sql.replace('max_execution_time = 60', 'max_execution_time = 3'), params),
+  };
+  const question = { tenant_id: newId(), project_id: newId(), now_ms: 0 };
+  const slow = { sql: ENDLESS.replace('count() as n', 'generateUUIDv4() as player_id'), params: {} };
+  await expect(countMembers(shortened, question, slow, 1)).rejects.toMatchObject({
+    code: 'SEGMENT_TOO_EXPENSIVE',
+  });
+  await passing.close();
+  // So it was the headers that kept it open.
+  const silent = throughProxy(60_000);
+  await expect(silent.query(ENDLESS)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  await silent.close();
+});
+
+test('a server that does not end a statement in time counts as one over its time', async () => {
+  const asked = connectClickHouse(url, { statement_limit_s: 0.3, grace_s: 0.2 });
+  // One block, within which the server does not look at the time.
+  const answer = asked.query('select sleep(2)');
+  await expect(answer).rejects.toThrow(StatementTimedOut);
+  await expect(answer).rejects.toMatchObject({ code: '159' });
+  await asked.close();
+});
+
+test('a rewrite whose caller gave up is not started again while it runs', async () => {
+  const giving_up = connectClickHouse(url, { rewrite_limit_s: 0.3, grace_s: 0.2 });
+  const rewrite = () =>
+    giving_up.rewrite('copy', 'insert into copied select number + sleep(2) from numbers(3)');
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  await expect(rewrite()).rejects.toThrow(StillRunning);
+  // Another process, too; but not another rewrite, nor the same of another installation.
+  await expect(clickhouse.rewrite('copy', 'insert into copied select 9')).rejects.toThrow(StillRunning);
+  await clickhouse.rewrite('another-copy', 'insert into copied select 10');
+  await eventually('the first one has ended', async () =>
+    clickhouse.rewrite('copy', 'insert into copied select 11').then(
+      () => true,
+      (error: unknown) => {
+        expect(error).toBeInstanceOf(StillRunning);
+        return undefined;
+      },
+    ),
+  );
+  const rows = await clickhouse.query<{ n: string }>('select n from copied order by n');
+  expect(rows.map(({ n }) => Number(n)).filter((n) => n >= 9)).toEqual([10, 11]);
+  await giving_up.close();
+});
+
+test('rows are not deleted again while an earlier deletion goes on', async () => {
+  await clickhouse.command('system stop merges mutated');
+  await clickhouse.command('alter table mutated delete where n = 0 settings mutations_sync = 0');
+  await expect(clickhouse.deleteRows('mutated', 'n = {n:UInt64}', { n: 1 })).rejects.toThrow(StillRunning);
+  await clickhouse.command('system start merges mutated');
+  await eventually('the first one has ended', async () =>
+    clickhouse.deleteRows('mutated', 'n = {n:UInt64}', { n: 1 }).then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  expect(await clickhouse.query('select n from mutated')).toEqual([{ n: '2' }]);
+});
