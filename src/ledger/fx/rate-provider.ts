@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'lossless-json';
 import type { Clock } from '../../platform/clock.ts';
+import { readRetryAfter } from '../../platform/retry-after.ts';
 
 /** A rate as a provider publishes it: 1 whole unit of `base` = `rate` whole units of `quote`. */
 export interface PublishedRate {
@@ -155,18 +156,10 @@ async function attemptOnce(url: string, deps: ProviderDeps, stop: AbortSignal | 
 
 function refusal({ status, headers }: Response, clock: Clock): AttemptFailed {
   const is_passing = status === 429 || status >= 500;
-  const retry_after_ms = readRetryAfter(headers.get('retry-after'), clock);
+  const retry_after_ms = readRetryAfter(headers.get('retry-after'), clock.now_ms()) ?? undefined;
   const patience =
     retry_after_ms === undefined ? '' : ` (try again in ${Math.ceil(retry_after_ms / 1000)} s)`;
   return new AttemptFailed(`was answered with ${status}${patience}`, is_passing, { retry_after_ms, status });
-}
-
-/** Seconds, or a date. */
-function readRetryAfter(header: string | null, clock: Clock): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
-  const date_ms = Date.parse(header);
-  return Number.isNaN(date_ms) ? undefined : Math.max(0, date_ms - clock.now_ms());
 }
 
 async function readBody(response: Response): Promise<Buffer> {

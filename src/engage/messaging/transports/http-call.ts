@@ -1,3 +1,4 @@
+import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { Outcome } from '../../providers/message.ts';
 
 /** From the call to the last byte of the answer: longer than the 10 s in which a connection must be had. */
@@ -88,12 +89,10 @@ export function outcomeOf(
   return { kind: 'rejected', reason };
 }
 
-/** `Retry-After` in seconds or as a date; null where it is absent or means nothing. */
+/** How long a provider asks to be left alone, at most a day; null where it does not say. */
 export function retryAfterMs(header: string | null, now_ms: number): number | null {
-  if (header === null) return null;
-  const text = header.trim();
-  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now_ms;
-  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+  const ms = readRetryAfter(header, now_ms);
+  return ms === null ? null : Math.min(ms, MAX_RETRY_AFTER_MS);
 }
 
 /** A text field of a JSON object; null where there is none. */
