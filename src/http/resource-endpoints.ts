@@ -95,7 +95,7 @@ function listEndpoint<
     method: 'GET',
     path: `/v1/${collection}`,
     summary: `Lists ${kind.noun}s that are not deleted, the newest first`,
-    access: { mode: 'session', role: 'viewer', scope: kind.scope as Scope },
+    access: { mode: 'session', role: 'viewer', scope: kind.scope },
     query: z.strictObject({ ...PAGE_QUERY, ...listing.filters }),
     status: 200,
     response: z.array(response),
