@@ -4,7 +4,8 @@ import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { newInstallation } from '../engines/installation.ts';
 
 test('processes that start together on empty servers share one installation', async () => {
-  const servers = await newInstallation(inject('servers'));
+  const { postgres_template: _, ...empty } = inject('servers');
+  const servers = await newInstallation(empty);
   const config = readConfig({ LOG_LEVEL: 'silent' });
   const platforms = await Promise.all([1, 2, 3].map(() => openDistributedPlatform(config, servers)));
   const [first, second] = platforms;

@@ -1,6 +1,7 @@
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { clickHouseAnswers, startClickHouse } from './clickhouse.ts';
+import { newTemplate } from './installation.ts';
 import { answers, startKafka } from './kafka.ts';
 import { postgresAnswers, startPostgres } from './postgres.ts';
 import { redisAnswers, startRedis } from './redis.ts';
@@ -11,6 +12,8 @@ export interface TestServers {
   redis_url: string;
   postgres_url: string;
   clickhouse_url: string;
+  /** A migrated database without rows, of which each file takes a copy; without it theirs are empty. */
+  postgres_template?: string;
 }
 
 declare module 'vitest' {
@@ -48,7 +51,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await named('TEST_REDIS_URL', redisAnswers(redis_url));
     await named('TEST_POSTGRES_URL', postgresAnswers(postgres_url));
     await named('TEST_CLICKHOUSE_URL', clickHouseAnswers(clickhouse_url));
-    const servers: ProvidedContext['servers'] = { kafka_brokers, redis_url, postgres_url, clickhouse_url };
+    // Once, before the files run beside each other: roles are the whole server's, and two cannot create the same one.
+    const postgres_template = (env['TEST_POSTGRES_TEMPLATE'] ??= await newTemplate(postgres_url));
+    const servers: ProvidedContext['servers'] = {
+      kafka_brokers,
+      redis_url,
+      postgres_url,
+      clickhouse_url,
+      postgres_template,
+    };
     project.provide('servers', servers);
   } catch (error) {
     await stop();

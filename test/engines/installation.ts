@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { createClient } from '@clickhouse/client';
 import type { Servers } from '../../src/config.ts';
+import { migrateJobs } from '../../src/platform/jobs/migrate.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
+import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { TestServers } from './global-setup.ts';
 
 /** Databases and topics of their own on the shared servers, so that test files do not see each other. */
 export async function newInstallation(servers: TestServers, partitions = 2): Promise<Servers> {
-  const name = `test_${randomUUID().replaceAll('-', '').slice(0, 12)}`;
-  const sql = postgres(servers.postgres_url, { max: 1, onnotice: () => undefined });
-  await sql.unsafe(`create database ${name}`);
-  await sql.end();
+  const name = newName();
+  await createDatabase(servers.postgres_url, name, servers.postgres_template);
   const clickhouse = createClient({ url: servers.clickhouse_url });
   await clickhouse.command({ query: `create database ${name}` });
   await clickhouse.close();
@@ -23,6 +25,34 @@ export async function newInstallation(servers: TestServers, partitions = 2): Pro
     postgres_url: withPath(servers.postgres_url, name),
     redis_url: servers.redis_url,
   };
+}
+
+/** Makes a migrated database on the server; returns its name. */
+export async function newTemplate(postgres_url: string): Promise<string> {
+  const name = newName();
+  await createDatabase(postgres_url, name);
+  const url = withPath(postgres_url, name);
+  const owner = connectPool(url, { max: 1 });
+  try {
+    await migratePostgres(owner);
+  } finally {
+    await owner.end({ timeout: 5 });
+  }
+  await migrateJobs(url, createLogger('silent'));
+  return name;
+}
+
+function newName(): string {
+  return `test_${randomUUID().replaceAll('-', '').slice(0, 12)}`;
+}
+
+async function createDatabase(server_url: string, name: string, template = 'template1'): Promise<void> {
+  const sql = postgres(server_url, { max: 1, onnotice: () => undefined });
+  try {
+    await sql.unsafe(`create database ${name} template ${template}`);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
 }
 
 function withPath(url: string, path: string): string {
