@@ -268,6 +268,7 @@ describe('links', () => {
     const segment = operationOf('POST', '/v1/segments').responses['201']?.links ?? {};
     expect(Object.keys(segment).sort()).toEqual([
       'delete_v1_segments_id',
+      'get_v1_projects_projectId_api_keys',
       'get_v1_segments_id',
       'get_v1_segments_id_explain',
       'get_v1_segments_id_sample',
