@@ -155,7 +155,7 @@ export const DEPOSIT_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'A deposit failed in the last 2 days, and no failure was realtime by a success within 24 hours',
+    title: 'A deposit failed in the last 2 days, and no failure was followed by a success within 24 hours',
     definition: and(
       count('deposit_failed', 'gte', 1, { window: last(2) }),
       not({
