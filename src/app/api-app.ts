@@ -21,6 +21,8 @@ import { playerEndpoints } from '../players/profile/routes.ts';
 import { reconcileEndpoints } from '../ledger/reconcile/routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
 import { templateEndpoints } from '../engage/templates/routes.ts';
+import { auditLogEndpoints } from '../tenants/audit/routes.ts';
+import { createAuditWriter } from '../tenants/audit/write.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
@@ -62,6 +64,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       auth,
       onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
     }),
+    ...auditLogEndpoints(platform),
     ...tenantConfigEndpoints({ ...platform, notifications, capabilities }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
@@ -115,6 +118,7 @@ export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): 
     rate_limiter: platform.rateLimiter,
     rates: config.rates,
     idempotency: platform,
+    writeAuditRow: createAuditWriter(platform.clock),
   });
   return app;
 }

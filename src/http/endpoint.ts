@@ -6,6 +6,7 @@ import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { AuditDeclaration, RecordChange } from './audit.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
@@ -48,6 +49,8 @@ export interface Call<Caller, Query, Body> {
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
+  /** Writes what the call changes to the audit log, as the endpoint's `audit` declares. */
+  record: RecordChange;
 }
 
 declare const stored: unique symbol;
@@ -95,6 +98,8 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   content_type?: string;
   /** The errors of its own, beside those that its access, query and body imply. */
   errors: readonly ErrorCode[];
+  /** Required unless it is a GET, for sessions and the internal secret. */
+  audit?: AuditDeclaration;
   /** True: it takes an Idempotency-Key header (spec part 1), and runs its effect in `call.once`. */
   idempotent?: Idempotent;
   /** Returns the whole response body as text: of an idempotent endpoint, what `call.once` resolved with. */

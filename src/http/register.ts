@@ -8,6 +8,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
+import { createRecorder, type RecordChange, type WriteAuditRow } from './audit.ts';
 import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
@@ -26,6 +27,7 @@ export interface Guards {
   rate_limiter: RateLimiter;
   rates: Config['rates'];
   idempotency: IdempotencyDeps;
+  writeAuditRow: WriteAuditRow;
 }
 
 /** Registers the endpoints; the caller is known, allowed and within its rate before the body is read. */
@@ -37,6 +39,7 @@ export function registerEndpoints(
   app.decorateRequest('caller', undefined);
   const authorise = createAuthoriser(guards);
   for (const endpoint of endpoints) {
+    requireAuditDeclaration(endpoint);
     app.route({
       method: endpoint.method,
       url: endpoint.path,
@@ -58,7 +61,7 @@ export function registerEndpoints(
         }
         proceed();
       },
-      handler: handlerOf(endpoint, guards.idempotency),
+      handler: handlerOf(endpoint, guards),
     });
   }
 }
@@ -72,22 +75,30 @@ export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonl
   }
 }
 
+/** An endpoint that changes something says how that is recorded, or why not: it cannot be forgotten. */
+function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): void {
+  const changes = method !== 'GET' && (access.mode === 'session' || access.mode === 'internal');
+  if (changes && audit === undefined) throw new TypeError(`${method} ${path} has to declare its audit rows`);
+}
+
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
-function handlerOf(endpoint: AnyEndpoint, idempotency?: IdempotencyDeps): Handler {
-  if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, idempotency);
+type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow'>;
+
+function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
+  if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards);
   return (request, reply) => {
-    const body = endpoint.handle(readCall(endpoint, request));
+    const body = endpoint.handle(readCall(endpoint, request, guards));
     setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
   };
 }
 
-function idempotentHandlerOf(endpoint: AnyEndpoint, idempotency: IdempotencyDeps | undefined): Handler {
+function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | undefined): Handler {
   const { method, path, status } = endpoint;
-  if (idempotency === undefined) throw new TypeError(`${method} ${path} has nowhere to remember answers`);
+  if (guards === undefined) throw new TypeError(`${method} ${path} has nowhere to remember answers`);
   return async (request, reply) => {
-    const call = readCall(endpoint, request);
+    const call = readCall(endpoint, request, guards);
     const { project_id } = (request.caller ?? {}) as { project_id?: string };
     const keyed: KeyedRequest = {
       route: `${method} ${path}`,
@@ -99,7 +110,7 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, idempotency: IdempotencyDeps
       status,
     };
     let replayed: number | undefined;
-    const once = createOnce(idempotency, keyed, (before) => {
+    const once = createOnce(guards.idempotency, keyed, (before) => {
       replayed = before;
     });
     const body = await endpoint.handle({ ...call, once });
@@ -114,7 +125,11 @@ function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest,
   void reply.code(status).header('content-type', type).header('x-request-id', request.id);
 }
 
-function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefined, unknown, unknown> {
+function readCall(
+  endpoint: AnyEndpoint,
+  request: FastifyRequest,
+  guards: HandlerGuards | undefined,
+): Call<undefined, unknown, unknown> {
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {
@@ -123,7 +138,19 @@ function readCall(endpoint: AnyEndpoint, request: FastifyRequest): Call<undefine
     params: request.params as Record<string, string>,
     query: query === undefined ? undefined : checked(query, request.query),
     body: body === undefined ? undefined : checked(body, requireBody(request.body)),
+    record: recorderOf(endpoint, request, guards),
   };
+}
+
+function recorderOf(
+  { access, audit }: AnyEndpoint,
+  { caller, id }: FastifyRequest,
+  guards: HandlerGuards | undefined,
+): RecordChange {
+  if (guards === undefined) return () => Promise.reject(new TypeError('nobody is known here'));
+  const { user_id, role } = (access.mode === 'session' ? caller : {}) as Partial<SessionPrincipal>;
+  const session = user_id === undefined || role === undefined ? null : { user_id, role };
+  return createRecorder(guards.writeAuditRow, audit, { session, request_id: id });
 }
 
 function signedRequest({ url, headers, rawBody = Buffer.alloc(0) }: FastifyRequest): SignedRequest {

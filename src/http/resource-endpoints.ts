@@ -3,6 +3,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
+import type { Recording } from './audit.ts';
 import type { CursorScope } from './cursor.ts';
 import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
 import { envelope } from './envelope.ts';
@@ -26,17 +27,17 @@ export function resourceEndpoints<
   Create,
   Change,
 >(deps: D, resource: Resource<D, S, Id, Row, Filters, Create, Change>): AnyEndpoint[] {
-  const { collection, kind, response, toJson, find, create, change, remove } = resource;
+  const { collection, kind, response, toJson, audited, find, create, change, remove } = resource;
   const scope: Scope = kind.scope;
   const path = `/v1/${collection}`;
   const one = { path: `${path}/:id`, status: 200, response } as const;
   const write = { access: { mode: 'session', role: resource.writer, scope } } as const;
   const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
   const byId =
-    <Body>(run: (deps: D, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
-    async ({ caller, params, body }: Call<SessionPrincipal, undefined, Body>) => {
+    <Body>(run: (deps: D & Recording, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
+    async ({ caller, params, body, record }: Call<SessionPrincipal, undefined, Body>) => {
       const ref = refOf(kind, caller, params['id']);
-      return envelope(show(await run(deps, ref, body), ref));
+      return envelope(show(await run({ ...deps, record }, ref, body), ref));
     };
   return [
     listEndpoint(deps, resource),
@@ -53,14 +54,15 @@ export function resourceEndpoints<
       method: 'POST',
       path,
       summary: create.summary,
+      audit: { resource: audited, action: 'create' },
       body: create.body,
       refuse: refuseUnwritable(create.read_only),
       status: 201,
       response,
       errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body }) => {
+      handle: async ({ caller, body, record }) => {
         const owner = ownerOf(kind.scope, caller);
-        return envelope(show(await create.run(deps, owner, body), owner));
+        return envelope(show(await create.run({ ...deps, record }, owner, body), owner));
       },
     }),
     endpoint({
@@ -68,6 +70,7 @@ export function resourceEndpoints<
       ...one,
       method: 'PATCH',
       summary: change.summary,
+      audit: { resource: audited, action: 'update' },
       body: change.body,
       refuse: refuseUnwritable(change.read_only),
       errors: [kind.not_found, ...change.errors, 'FIELD_NOT_WRITABLE'],
@@ -78,6 +81,7 @@ export function resourceEndpoints<
       ...one,
       method: 'DELETE',
       summary: remove.summary,
+      audit: { resource: audited, action: 'delete' },
       errors: [kind.not_found, ...remove.errors],
       handle: byId(remove.run),
     }),

@@ -3,13 +3,14 @@ import type { Role } from '../auth/roles.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { PageOf, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { AuditedResource, Recording } from './audit.ts';
 import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 
 interface Operation<Run> {
   summary: string;
   /** Beside the kind's NOT_FOUND and, where there is a body, FIELD_NOT_WRITABLE. */
   errors: readonly ErrorCode[];
-  /** Works in a transaction of its own; rejects with the errors above. */
+  /** Works in a transaction of its own, in which it records what it changes; rejects with the errors above. */
   run: Run;
 }
 
@@ -52,11 +53,19 @@ export interface Resource<
   Create,
   Change,
 > extends Listing<S, Id, Row, Filters> {
+  /** What changes of it are recorded as. */
+  audited: AuditedResource;
   /** The least role that may create, change and delete; viewers read. */
   writer: Role;
   /** Deleted or not. */
   find: (deps: Deps, ref: RecordRef<S, Id>) => Promise<Row>;
-  create: OperationWithBody<Create, (deps: Deps, owner: OwnerOf<S>, body: Create) => Promise<Row>>;
-  change: OperationWithBody<Change, (deps: Deps, ref: RecordRef<S, Id>, body: Change) => Promise<Row>>;
-  remove: Operation<(deps: Deps, ref: RecordRef<S, Id>) => Promise<Row>>;
+  create: OperationWithBody<
+    Create,
+    (deps: Deps & Recording, owner: OwnerOf<S>, body: Create) => Promise<Row>
+  >;
+  change: OperationWithBody<
+    Change,
+    (deps: Deps & Recording, ref: RecordRef<S, Id>, body: Change) => Promise<Row>
+  >;
+  remove: Operation<(deps: Deps & Recording, ref: RecordRef<S, Id>) => Promise<Row>>;
 }

@@ -1,5 +1,6 @@
 import { ApiError, validationError, type Issue } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { RecordChange } from '../http/audit.ts';
 import { requireRow } from '../http/record.ts';
 import { newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
@@ -23,12 +24,14 @@ import {
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { SEGMENT } from './read.ts';
 import { purgeJob, refreshJob } from './refresh-job.ts';
+import { segmentAuditOf } from './segment-json.ts';
 import type { CreateSegmentBody, PatchSegmentBody, RefreshStrategy } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
   jobs: Jobs;
   clock: Clock;
+  record: RecordChange;
 }
 
 /**
@@ -36,7 +39,7 @@ interface Deps {
  * transaction. Rejects with SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
  */
 export async function createSegment(
-  { postgres, jobs, clock }: Deps,
+  { postgres, jobs, clock, record }: Deps,
   project: ProjectRef,
   { name, description, ...body }: CreateSegmentBody,
 ): Promise<SegmentRow> {
@@ -50,7 +53,7 @@ export async function createSegment(
     await checkReferences(tx, ref, definition);
     await insertSegment(tx, ref, { name, description, ...stored }, now);
     if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
-    return reread(tx, ref);
+    return recorded(record, tx, ref, null);
   });
 }
 
@@ -68,7 +71,7 @@ export async function requireReferences(
 
 /** Changes a segment. Rejects with SEGMENT_NOT_FOUND, SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR. */
 export async function changeSegment(
-  { postgres, jobs, clock }: Deps,
+  { postgres, jobs, clock, record }: Deps,
   ref: SegmentRef,
   patch: PatchSegmentBody,
 ): Promise<SegmentRow> {
@@ -91,7 +94,7 @@ export async function changeSegment(
       await redefineSegment(tx, ref, stored, now);
       if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
     }
-    return reread(tx, ref);
+    return recorded(record, tx, ref, row);
   });
 }
 
@@ -99,7 +102,10 @@ export async function changeSegment(
  * Soft delete: nobody is in it from now on; its stored members go later. Repeating it answers the same. Rejects with
  * SEGMENT_NOT_FOUND, or with CONFLICT while another segment refers to it.
  */
-export async function deleteSegment({ postgres, jobs, clock }: Deps, ref: SegmentRef): Promise<SegmentRow> {
+export async function deleteSegment(
+  { postgres, jobs, clock, record }: Deps,
+  ref: SegmentRef,
+): Promise<SegmentRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     await lockDefinitions(tx, ref);
@@ -113,8 +119,27 @@ export async function deleteSegment({ postgres, jobs, clock }: Deps, ref: Segmen
     }
     await softDeleteSegment(tx, ref, now);
     await jobs.add(tx, purgeJob(ref));
-    return reread(tx, ref);
+    return recorded(record, tx, ref, row);
   });
+}
+
+/** The segment as it is now, with its change written to the audit log. */
+async function recorded(
+  record: RecordChange,
+  tx: Tx,
+  ref: SegmentRef,
+  before: SegmentRow | null,
+): Promise<SegmentRow> {
+  const { tenant_id, project_id, segment_id: resource_id } = ref;
+  const row = await reread(tx, ref);
+  await record(tx, {
+    tenant_id,
+    project_id,
+    resource_id,
+    before: before && segmentAuditOf(ref, before),
+    after: segmentAuditOf(ref, row),
+  });
+  return row;
 }
 
 async function reread(tx: Tx, ref: SegmentRef): Promise<SegmentRow> {

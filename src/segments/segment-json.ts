@@ -3,6 +3,23 @@ import type { SegmentRow } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { compileMembers } from './sql/compile.ts';
 
+/** What the audit log keeps of a segment: without what is derived from its definition, or changes with its members. */
+export function segmentAuditOf(ref: ProjectRef, { definition, ...row }: SegmentRow): object {
+  return {
+    id: row.segment_id,
+    tenant_id: ref.tenant_id,
+    project_id: ref.project_id,
+    name: row.name,
+    description: row.description,
+    definition,
+    refresh_strategy: row.refresh_strategy,
+    refresh_interval_minutes: row.refresh_interval_minutes,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  };
+}
+
 /** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */
 export function segmentResourceOf(
   row: SegmentRow,

@@ -1,5 +1,6 @@
 import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
 import { ApiError } from '../errors.ts';
+import type { RecordChange } from '../http/audit.ts';
 import { newId } from '../platform/ids.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
@@ -9,6 +10,7 @@ import {
   insertCurrencies,
   insertProject,
   insertTenant,
+  lockMembership,
   lockOwners,
   tenantExists,
   upsertMembership,
@@ -18,10 +20,17 @@ import type { CreateProjectBody, CreateTenantBody, MembershipBody, RemoveMembers
 /** What a room above adds for a new tenant, in the transaction that creates it: rows, or jobs that run after it. */
 export type OnTenantCreated = (tx: Tx, tenant_id: string) => Promise<void>;
 
+interface CreateTenantDeps {
+  notifications: Notifications;
+  onTenantCreated: OnTenantCreated;
+  /** Absent: nobody asked for it but the service itself, for its demo. */
+  record?: RecordChange;
+}
+
 /** A tenant with its first project, its currencies and its owner, in one transaction. */
 export async function createTenant(
   sql: Db,
-  { notifications, onTenantCreated }: { notifications: Notifications; onTenantCreated: OnTenantCreated },
+  { notifications, onTenantCreated, record }: CreateTenantDeps,
   body: CreateTenantBody,
 ): Promise<{ tenant_id: string; project_id: string }> {
   const { name, base_currency, project_name, admin_user_id: user_id } = body;
@@ -35,16 +44,36 @@ export async function createTenant(
       upsertMembership(tx, { tenant_id, user_id, role: 'owner' }),
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
       onTenantCreated(tx, tenant_id),
+      record?.(tx, {
+        tenant_id,
+        project_id: null,
+        resource_id: tenant_id,
+        before: null,
+        after: { id: tenant_id, name, base_currency, project_id, project_name, owner_user_id: user_id },
+      }),
     ]),
   );
   return { tenant_id, project_id };
 }
 
 /** One more project of a tenant; TENANT_NOT_FOUND when there is no such tenant. */
-export async function createProject(sql: Db, body: CreateProjectBody): Promise<{ project_id: string }> {
+export async function createProject(
+  sql: Db,
+  record: RecordChange,
+  { tenant_id, name }: CreateProjectBody,
+): Promise<{ project_id: string }> {
   const project_id = newId();
-  if (!(await insertProject(sql, { ...body, project_id }))) throw unknownTenant(body.tenant_id);
+  await sql.begin(async (tx) => {
+    if (!(await insertProject(tx, { tenant_id, name, project_id }))) throw unknownTenant(tenant_id);
+    const after = { id: project_id, tenant_id, name };
+    await record(tx, { tenant_id, project_id, resource_id: project_id, before: null, after });
+  });
   return { project_id };
+}
+
+interface MembershipDeps {
+  notifications: Notifications;
+  record: RecordChange;
 }
 
 /**
@@ -53,16 +82,23 @@ export async function createProject(sql: Db, body: CreateProjectBody): Promise<{
  */
 export async function setMembership(
   sql: Db,
-  notifications: Notifications,
+  { notifications, record }: MembershipDeps,
   membership: MembershipBody,
 ): Promise<MembershipBody> {
-  const [known] = await sql.begin((tx) =>
-    Promise.all([
+  const { tenant_id, user_id, role } = membership;
+  await sql.begin(async (tx) => {
+    const [before, known] = await Promise.all([
+      lockMembership(tx, tenant_id, user_id),
       upsertMembership(tx, membership),
-      notifications.notify(tx, MEMBERSHIPS_CHANNEL, membership.user_id),
-    ]),
-  );
-  if (!known) throw unknownTenant(membership.tenant_id);
+      notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
+    ]);
+    if (!known) throw unknownTenant(tenant_id);
+    const sides = {
+      before: before === undefined ? null : { user_id, role: before },
+      after: { user_id, role },
+    };
+    await record(tx, { tenant_id, project_id: null, resource_id: user_id, ...sides });
+  });
   return membership;
 }
 
@@ -72,7 +108,7 @@ export async function setMembership(
  */
 export async function removeMembership(
   sql: Db,
-  notifications: Notifications,
+  { notifications, record }: MembershipDeps,
   { tenant_id, user_id }: RemoveMembershipQuery,
 ): Promise<{ removed: boolean }> {
   return sql.begin(async (tx) => {
@@ -82,11 +118,14 @@ export async function removeMembership(
       const message = 'this is the last owner of the tenant: make another member an owner first';
       throw new ApiError('CONFLICT', message);
     }
-    const [removed] = await Promise.all([
+    const [role] = await Promise.all([
       deleteMembership(tx, tenant_id, user_id),
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
     ]);
-    return { removed };
+    if (role === undefined) return { removed: false };
+    const before = { user_id, role };
+    await record(tx, { tenant_id, project_id: null, resource_id: user_id, before, after: null });
+    return { removed: true };
   });
 }
 

@@ -1,4 +1,5 @@
 import { textArray, plainArray } from '../platform/postgres/arrays.ts';
+import type { Role } from '../auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { CatalogueCurrency } from './currency-catalogue.ts';
 import type { MembershipBody } from './schema.ts';
@@ -79,9 +80,20 @@ export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
   return rows.map(({ user_id }) => user_id);
 }
 
-/** Whether there was such a member. */
-export async function deleteMembership(sql: Tx, tenant_id: string, user_id: string): Promise<boolean> {
-  const { count } =
-    await sql`delete from memberships where tenant_id = ${tenant_id} and user_id = ${user_id}`;
-  return count > 0;
+/** The member's role, locked until the transaction ends; undefined when there is no such member. */
+export async function lockMembership(tx: Tx, tenant_id: string, user_id: string): Promise<Role | undefined> {
+  const rows = await tx<{ role: Role }[]>`
+    select role from memberships where tenant_id = ${tenant_id} and user_id = ${user_id} for update`;
+  return rows[0]?.role;
+}
+
+/** Ends the membership; resolves with the role that it was of, undefined when there was none. */
+export async function deleteMembership(
+  sql: Tx,
+  tenant_id: string,
+  user_id: string,
+): Promise<Role | undefined> {
+  const rows = await sql<{ role: Role }[]>`
+    delete from memberships where tenant_id = ${tenant_id} and user_id = ${user_id} returning role`;
+  return rows[0]?.role;
 }

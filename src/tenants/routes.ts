@@ -35,12 +35,17 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/internal/tenants',
+      audit: { resource: 'tenant', action: 'create' },
       summary: 'Makes a tenant with a project, the default currencies and an owner',
       body: createTenantBody,
       response: z.object({ tenant_id: z.uuid(), project_id: z.uuid() }),
       errors: [],
-      handle: async ({ body }) => {
-        const created = await createTenant(postgres.service, { notifications, onTenantCreated }, body);
+      handle: async ({ body, record }) => {
+        const created = await createTenant(
+          postgres.service,
+          { notifications, onTenantCreated, record },
+          body,
+        );
         auth.sessions.evict(body.admin_user_id);
         return envelope(created);
       },
@@ -48,21 +53,23 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/internal/projects',
+      audit: { resource: 'project', action: 'create' },
       summary: 'Makes one more project of a tenant',
       body: createProjectBody,
       response: z.object({ project_id: z.uuid() }),
       errors: ['TENANT_NOT_FOUND'],
-      handle: async ({ body }) => envelope(await createProject(postgres.service, body)),
+      handle: async ({ body, record }) => envelope(await createProject(postgres.service, record, body)),
     }),
     endpoint({
       ...shared,
       path: '/v1/internal/memberships',
+      audit: { resource: 'membership', action: 'update' },
       summary: "Adds a member to a tenant, or changes a member's role",
       body: membershipBody,
       response: membershipBody,
       errors: ['TENANT_NOT_FOUND'],
-      handle: async ({ body }) => {
-        const membership = await setMembership(postgres.service, notifications, body);
+      handle: async ({ body, record }) => {
+        const membership = await setMembership(postgres.service, { notifications, record }, body);
         auth.sessions.evict(membership.user_id);
         return envelope(membership);
       },
@@ -74,6 +81,7 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
   const devSession = endpoint({
     ...shared,
     path: '/v1/internal/dev-sessions',
+    audit: { none: 'development only: what it signs is of no tenant' },
     summary: 'Signs a session that lasts 30 days (development only)',
     body: devSessionBody,
     response: z.object({ session_token: z.string() }),
@@ -87,6 +95,7 @@ function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyE
   return endpoint({
     method: 'DELETE',
     path: '/v1/internal/memberships',
+    audit: { resource: 'membership', action: 'delete' },
     summary:
       'Ends a membership: sessions of the user may do nothing more in the tenant; not that of the last owner',
     access: { mode: 'internal' },
@@ -94,8 +103,8 @@ function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyE
     status: 200,
     response: removedMembership,
     errors: ['TENANT_NOT_FOUND', 'CONFLICT'],
-    handle: async ({ query }) => {
-      const { removed } = await removeMembership(postgres.service, notifications, query);
+    handle: async ({ query, record }) => {
+      const { removed } = await removeMembership(postgres.service, { notifications, record }, query);
       auth.sessions.evict(query.user_id);
       return envelope({ ...query, removed });
     },

@@ -129,6 +129,7 @@ export async function openShop(fixture: Fixture): Promise<Shop> {
       rate_limiter: platform.rateLimiter,
       rates: config.rates,
       idempotency: { postgres: platform.postgres, clock: { now_ms } },
+      writeAuditRow: () => Promise.resolve(),
     });
     return app;
   }
@@ -140,7 +141,14 @@ function orderEndpoints(place: Place): AnyEndpoint[] {
   const session = { mode: 'session', role: 'viewer', scope: 'project' } as const;
   const response = z.object({ order_id: z.uuid(), item: z.string() });
   const item = z.string().min(1);
-  const shared = { method: 'POST', response, status: 201, errors: [], idempotent: true } as const;
+  const shared = {
+    method: 'POST',
+    response,
+    status: 201,
+    errors: [],
+    idempotent: true,
+    audit: { none: 'orders of a test' },
+  } as const;
   return [
     endpoint({
       ...shared,

@@ -63,6 +63,7 @@ export const CASES: Record<string, Case> = {
     body: () => ({ name: 'stolen' }),
   },
   'DELETE /v1/projects/:projectId/api-keys/:id': key,
+  'GET /v1/audit-log': {},
   'GET /v1/tenant/config': {},
   'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },
   'GET /v1/players': {},

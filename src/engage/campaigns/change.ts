@@ -1,8 +1,10 @@
 import { ApiError, validationError, type Issue } from '../../errors.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { campaignResourceOf } from './campaign-json.ts';
 import {
   insertCampaign,
   lockCampaign,
@@ -27,6 +29,7 @@ const CHANGEABLE: readonly CampaignStatus[] = ['draft', 'scheduled'];
 export interface ChangeDeps {
   postgres: Postgres;
   clock: Clock;
+  record: RecordChange;
 }
 
 /**
@@ -34,7 +37,7 @@ export interface ChangeDeps {
  * with VALIDATION_ERROR.
  */
 export async function createCampaign(
-  { postgres, clock }: ChangeDeps,
+  { postgres, clock, record }: ChangeDeps,
   project: ProjectRef,
   body: CreateCampaignBody,
 ): Promise<CampaignRow> {
@@ -47,7 +50,7 @@ export async function createCampaign(
     const variant = { name: 'default', label: 'default', template_id: null, weight: DEFAULT_WEIGHT };
     const variant_ref = { ...ref, variant_id: newId() };
     await insertVariant(tx, variant_ref, { ...variant, sort_order: 0, is_default: true }, now);
-    return reread(tx, ref);
+    return recordCampaign(record, tx, ref, null);
   });
 }
 
@@ -55,7 +58,7 @@ export async function createCampaign(
  * Changes a campaign that was not sent. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeCampaign(
-  { postgres, clock }: ChangeDeps,
+  { postgres, clock, record }: ChangeDeps,
   ref: CampaignRef,
   patch: PatchCampaignBody,
 ): Promise<CampaignRow> {
@@ -67,7 +70,7 @@ export async function changeCampaign(
     await checkNamed(tx, ref, plan, patch);
     if (plan.channel !== row.channel) await checkVariants(tx, ref, plan);
     await updateCampaign(tx, ref, plan, now);
-    return reread(tx, ref);
+    return recordCampaign(record, tx, ref, row);
   });
 }
 
@@ -76,17 +79,16 @@ export async function changeCampaign(
  * was sent or cancelled.
  */
 export async function deleteCampaign(
-  { postgres, clock }: ChangeDeps,
+  { postgres, clock, record }: ChangeDeps,
   ref: CampaignRef,
 ): Promise<CampaignRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const live = await lockCampaign(tx, ref);
-    if (live !== undefined) {
-      requireChangeable(live, 'deleted');
-      await softDeleteCampaign(tx, ref, now);
-    }
-    return reread(tx, ref);
+    if (live === undefined) return reread(tx, ref);
+    requireChangeable(live, 'deleted');
+    await softDeleteCampaign(tx, ref, now);
+    return recordCampaign(record, tx, ref, live);
   });
 }
 
@@ -100,6 +102,25 @@ export function requireChangeable({ status }: CampaignRow, what: string): void {
   if (CHANGEABLE.includes(status)) return;
   const message = `the campaign is ${status}: it can be ${what} while it is draft or scheduled`;
   throw new ApiError('CAMPAIGN_INVALID_STATUS', message);
+}
+
+/** The campaign as it is now, with its change written to the audit log. */
+export async function recordCampaign(
+  record: RecordChange,
+  tx: Tx,
+  ref: CampaignRef,
+  before: CampaignRow | null,
+): Promise<CampaignRow> {
+  const { tenant_id, project_id, campaign_id: resource_id } = ref;
+  const row = await reread(tx, ref);
+  await record(tx, {
+    tenant_id,
+    project_id,
+    resource_id,
+    before: before && campaignResourceOf(before, ref),
+    after: campaignResourceOf(row, ref),
+  });
+  return row;
 }
 
 async function reread(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {

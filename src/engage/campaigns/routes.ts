@@ -35,6 +35,7 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
   return resourceEndpoints(deps, {
     collection: 'campaigns',
     kind: CAMPAIGN,
+    audited: 'campaign',
     writer: 'editor',
     response: campaignResource,
     toJson: campaignResourceOf,
@@ -89,15 +90,18 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       path,
       summary:
         'Adds a variant to a draft or scheduled campaign; the first takes the place of the default one',
+      audit: { resource: 'campaign_variant', action: 'create' },
       access: write,
       body: createVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
       status: 201,
       response: variantResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body }) => {
+      handle: async ({ caller, params, body, record }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
-        return envelope(variantResourceOf(ref.campaign_id, await createVariant(deps, ref, body)));
+        return envelope(
+          variantResourceOf(ref.campaign_id, await createVariant({ ...deps, record }, ref, body)),
+        );
       },
     }),
     endpoint({
@@ -105,12 +109,15 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'PATCH',
       summary:
         'Changes a variant before the campaign is sent; the weight also later, for what is sent afterwards',
+      audit: { resource: 'campaign_variant', action: 'update' },
       body: patchVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body }) => {
+      handle: async ({ caller, params, body, record }) => {
         const ref = variantRefOf(caller, params);
-        return envelope(variantResourceOf(ref.campaign_id, await changeVariant(deps, ref, body)));
+        return envelope(
+          variantResourceOf(ref.campaign_id, await changeVariant({ ...deps, record }, ref, body)),
+        );
       },
     }),
     endpoint({
@@ -118,10 +125,11 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'DELETE',
       summary:
         'Takes a variant away; after the last one the default variant is back, which cannot be deleted',
+      audit: { resource: 'campaign_variant', action: 'delete' },
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'CONFLICT'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, record }) => {
         const ref = variantRefOf(caller, params);
-        return envelope(variantResourceOf(ref.campaign_id, await deleteVariant(deps, ref)));
+        return envelope(variantResourceOf(ref.campaign_id, await deleteVariant({ ...deps, record }, ref)));
       },
     }),
   ];

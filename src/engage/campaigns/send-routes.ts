@@ -24,6 +24,7 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/campaigns/:id/send',
+      audit: { resource: 'campaign', action: 'send' },
       summary:
         'Sends the campaign to the members of its segment; the rest of a large one follows in the background',
       access: write,
@@ -37,23 +38,24 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
         'PROVIDER_NOT_CONFIGURED',
         'VALIDATION_ERROR',
       ],
-      handle: ({ caller, params, once }) => {
+      handle: ({ caller, params, once, record }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const now = new Date(deps.clock.now_ms());
-        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now)));
+        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now, { record })));
       },
     }),
     endpoint({
       method: 'POST',
       path: '/v1/campaigns/:id/cancel',
+      audit: { resource: 'campaign', action: 'cancel' },
       summary: 'Cancels the campaign: what a provider already has goes out, nothing else does',
       access: write,
       status: 200,
       response: campaignResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, record }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
-        await cancelCampaign(deps, ref);
+        await cancelCampaign({ ...deps, record }, ref);
         return envelope(campaignResourceOf(await requireCampaign(deps.postgres, ref), ref));
       },
     }),

@@ -1,10 +1,12 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { requireLiveRow, requireRow } from '../../http/record.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { recordCampaign, type ChangeDeps } from './change.ts';
 import {
   countAudience,
   insertBatches,
@@ -40,9 +42,16 @@ export interface SendResult {
   enqueued_at: string;
 }
 
+interface StartOptions {
+  /** Throws unless it may be sent; absent: it must be draft or scheduled. */
+  requireReady?: (campaign: CampaignRow) => void;
+  /** Absent: nobody sends it but its schedule. */
+  record?: RecordChange;
+}
+
 /**
  * Sends a campaign within the caller's transaction: cuts the members into batches and makes the rows of the first. The
- * others follow one by one. `requireReady` throws unless it may be sent. Rejects with CAMPAIGN_NOT_FOUND,
+ * others follow one by one. Rejects with CAMPAIGN_NOT_FOUND,
  * CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign
  * has no event.
  */
@@ -50,7 +59,7 @@ export async function startCampaign(
   tx: Tx,
   ref: CampaignRef,
   now: Date,
-  requireReady = (campaign: CampaignRow) => requireStatus(campaign, ['draft', 'scheduled'], 'sent'),
+  { requireReady = requireUnsent, record }: StartOptions = {},
 ): Promise<SendResult> {
   // Counting takes a while where there are many members. Until something is written or locked, it holds up nobody.
   const [row] = await selectCampaign(tx, ref);
@@ -64,6 +73,7 @@ export async function startCampaign(
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
   await markSending(tx, ref, provider_id, now);
   await notifyMessengers(tx, ref);
+  if (record !== undefined) await recordCampaign(record, tx, ref, campaign);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
   if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
@@ -88,7 +98,7 @@ async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, no
  * further rows are made. Rejects with CAMPAIGN_NOT_FOUND or CAMPAIGN_INVALID_STATUS.
  */
 export async function cancelCampaign(
-  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  { postgres, clock, record }: ChangeDeps,
   ref: CampaignRef,
 ): Promise<void> {
   const now = new Date(clock.now_ms());
@@ -97,6 +107,7 @@ export async function cancelCampaign(
     requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
     await markCancelled(tx, ref, now);
     await notifyMessengers(tx, ref);
+    await recordCampaign(record, tx, ref, campaign);
   });
 }
 
@@ -121,7 +132,7 @@ export class Schedule {
     for (const ref of due) {
       const { campaign_id } = ref;
       try {
-        await postgres.patient.begin((tx) => startCampaign(tx, ref, now, requireDue(now)));
+        await postgres.patient.begin((tx) => startCampaign(tx, ref, now, { requireReady: requireDue(now) }));
       } catch (error) {
         if (error instanceof NotDue) continue;
         if (error instanceof ApiError) {
@@ -146,6 +157,10 @@ function requireDue(now: Date) {
   return ({ status, schedule_at }: CampaignRow): void => {
     if (status !== 'scheduled' || schedule_at === null || schedule_at > now) throw new NotDue();
   };
+}
+
+function requireUnsent(campaign: CampaignRow): void {
+  requireStatus(campaign, ['draft', 'scheduled'], 'sent');
 }
 
 function requireStatus({ status }: CampaignRow, allowed: readonly string[], done: string): void {

@@ -1,7 +1,9 @@
 import { ApiError, validationError } from '../../errors.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { variantResourceOf } from './campaign-json.ts';
 import { lockExisting, requireChangeable, type ChangeDeps } from './change.ts';
 import {
   selectLiveVariants,
@@ -28,7 +30,7 @@ const MAX_VARIANTS = 50;
  * CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function createVariant(
-  { postgres, clock }: ChangeDeps,
+  { postgres, clock, record }: ChangeDeps,
   campaign: CampaignRef,
   { name, label = name, template_id, weight, sort_order }: CreateVariantBody,
 ): Promise<VariantRow> {
@@ -46,7 +48,9 @@ export async function createVariant(
     const last = Math.max(-1, ...others.map((one) => one.sort_order));
     const plan = { name, label, template_id, weight, sort_order: sort_order ?? last + 1 };
     await insertVariant(tx, ref, { ...plan, is_default: false }, now);
-    return pick(tx, ref);
+    const variant = await pick(tx, ref);
+    await recordVariant(record, tx, ref, null, variant);
+    return variant;
   });
 }
 
@@ -56,7 +60,7 @@ export async function createVariant(
  * VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeVariant(
-  { postgres, clock }: ChangeDeps,
+  { postgres, clock, record }: ChangeDeps,
   ref: VariantRef,
   patch: PatchVariantBody,
 ): Promise<VariantRow> {
@@ -75,7 +79,9 @@ export async function changeVariant(
     }
     const { name = row.name, label = row.label, weight = row.weight, sort_order = row.sort_order } = patch;
     await updateVariant(tx, ref, { name, label, template_id, weight, sort_order }, now);
-    return pick(tx, ref);
+    const changed = await pick(tx, ref);
+    await recordVariant(record, tx, ref, row, changed);
+    return changed;
   });
 }
 
@@ -83,7 +89,10 @@ export async function changeVariant(
  * Soft delete; when it was the last explicit one, the default variant comes back. Resolves with the variant as it was.
  * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS, or with CONFLICT for the default one.
  */
-export async function deleteVariant({ postgres, clock }: ChangeDeps, ref: VariantRef): Promise<VariantRow> {
+export async function deleteVariant(
+  { postgres, clock, record }: ChangeDeps,
+  ref: VariantRef,
+): Promise<VariantRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const campaign = await lockExisting(tx, ref);
@@ -97,7 +106,24 @@ export async function deleteVariant({ postgres, clock }: ChangeDeps, ref: Varian
     }
     await softDeleteVariant(tx, ref, now);
     if ((await selectLiveVariants(tx, ref)).length === 0) await setDefaultVariant(tx, ref, 'back', now);
+    await recordVariant(record, tx, ref, row, null);
     return row;
+  });
+}
+
+async function recordVariant(
+  record: RecordChange,
+  tx: Tx,
+  { tenant_id, project_id, campaign_id, variant_id }: VariantRef,
+  before: VariantRow | null,
+  after: VariantRow | null,
+): Promise<void> {
+  await record(tx, {
+    tenant_id,
+    project_id,
+    resource_id: variant_id.toLowerCase(),
+    before: before && variantResourceOf(campaign_id, before),
+    after: after && variantResourceOf(campaign_id, after),
   });
 }
 

@@ -1,9 +1,10 @@
 import { validationError } from '../../errors.ts';
 import { issuesOf } from '../../http/error-handler.ts';
+import type { RecordChange, Recording } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { encryptSecrets, decryptSecrets, type SecretsOwner } from './credentials.ts';
 import { CHANNELS_OF, CONFIG_OF, mergeConfig, splitConfig, type ProviderKind } from './kinds.ts';
@@ -16,6 +17,7 @@ import {
   type ProviderRef,
   type ProviderRow,
 } from './queries.ts';
+import { providerResourceOf } from './provider-json.ts';
 import { PROVIDER } from './read.ts';
 import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
 
@@ -28,7 +30,7 @@ export interface ChangeDeps {
 
 /** Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config. */
 export async function createProvider(
-  { postgres, clock, credentials_keys }: ChangeDeps,
+  { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
   { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
@@ -40,7 +42,9 @@ export async function createProvider(
   const now = new Date(clock.now_ms());
   const stored = storedConfig(credentials_keys, owner, body.kind, config);
   const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
-  await postgres.asTenant(tenant_id, (tx) => insertProvider(tx, row));
+  await postgres.asTenant(tenant_id, (tx) =>
+    Promise.all([insertProvider(tx, row), recordProvider(record, tx, null, row)]),
+  );
   return row;
 }
 
@@ -49,7 +53,7 @@ export async function createProvider(
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
-  { postgres, clock, credentials_keys }: ChangeDeps,
+  { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
@@ -59,21 +63,41 @@ export async function changeProvider(
     const stored = config === undefined ? {} : changedConfig(credentials_keys, row, config);
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
-    await updateProvider(tx, changed);
+    await Promise.all([updateProvider(tx, changed), recordProvider(record, tx, row, changed)]);
     return changed;
   });
 }
 
 /** Soft delete; its secrets are gone. Repeating it answers the same. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
-  { postgres, clock }: Omit<ChangeDeps, 'credentials_keys'>,
+  { postgres, clock, record }: Omit<ChangeDeps, 'credentials_keys'> & Recording,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const live = await lockProvider(tx, ref);
     await softDeleteProvider(tx, ref, now);
     const [row] = await selectProvider(tx, ref);
-    return requireRow(PROVIDER, ref, row);
+    const deleted = requireRow(PROVIDER, ref, row);
+    if (live !== undefined) await recordProvider(record, tx, live, deleted);
+    return deleted;
+  });
+}
+
+/** The resource is without its secrets; that they were changed shows in `updated_at` alone. */
+async function recordProvider(
+  record: RecordChange,
+  tx: Tx,
+  before: ProviderRow | null,
+  after: ProviderRow,
+): Promise<void> {
+  const { tenant_id, provider_id: resource_id } = after;
+  await record(tx, {
+    tenant_id,
+    project_id: null,
+    resource_id,
+    before: before && providerResourceOf(before),
+    after: providerResourceOf(after),
   });
 }
 

@@ -17,6 +17,7 @@ export function reencryptEndpoints(deps: {
       summary:
         'Encrypts with CREDENTIALS_KEY whatever another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can go',
       access: { mode: 'internal' },
+      audit: { none: 'what is encrypted stays the same' },
       status: 200,
       response: z.object({
         reencrypted: z.int(),

@@ -32,6 +32,7 @@ function ownEndpoints(deps: ChangeDeps): AnyEndpoint[] {
   return resourceEndpoints(deps, {
     collection: 'messaging-providers',
     kind: PROVIDER,
+    audited: 'messaging_provider',
     writer: 'admin',
     response: providerResource,
     toJson: providerResourceOf,

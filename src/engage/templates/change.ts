@@ -1,7 +1,8 @@
+import type { RecordChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { requireChannelFields } from './channel-fields.ts';
 import {
   insertTemplate,
@@ -15,29 +16,33 @@ import {
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { TEMPLATE } from './read.ts';
 import { parseTemplate, type TemplateSource } from './render.ts';
+import { templateResourceOf } from './template-json.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
   clock: Clock;
+  record: RecordChange;
 }
 
 /** Makes a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function createTemplate(
-  { postgres, clock }: Deps,
+  { postgres, clock, record }: Deps,
   project: ProjectRef,
   body: CreateTemplateBody,
 ): Promise<TemplateRow> {
   requireUsable(body);
   const now = new Date(clock.now_ms());
   const row = { ...body, template_id: newId(), created_at: now, updated_at: now, deleted_at: null };
-  await postgres.asTenant(project.tenant_id, (tx) => insertTemplate(tx, project, row));
+  await postgres.asTenant(project.tenant_id, (tx) =>
+    Promise.all([insertTemplate(tx, project, row), recordTemplate(record, tx, project, null, row)]),
+  );
   return row;
 }
 
 /** Changes a template. Rejects with TEMPLATE_NOT_FOUND, TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function changeTemplate(
-  { postgres, clock }: Deps,
+  { postgres, clock, record }: Deps,
   ref: TemplateRef,
   patch: PatchTemplateBody,
 ): Promise<TemplateRow> {
@@ -47,18 +52,40 @@ export async function changeTemplate(
     const row = requireRow(TEMPLATE, ref, await lockTemplate(tx, ref));
     const changed: TemplateRow = { ...row, ...given, updated_at: now };
     requireUsable(changed);
-    await updateTemplate(tx, ref, changed);
+    await Promise.all([updateTemplate(tx, ref, changed), recordTemplate(record, tx, ref, row, changed)]);
     return changed;
   });
 }
 
 /** Soft delete: whoever refers to it fails from now on. Repeating it answers the same. Rejects with TEMPLATE_NOT_FOUND. */
-export async function deleteTemplate({ postgres, clock }: Deps, ref: TemplateRef): Promise<TemplateRow> {
+export async function deleteTemplate(
+  { postgres, clock, record }: Deps,
+  ref: TemplateRef,
+): Promise<TemplateRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
+    const live = await lockTemplate(tx, ref);
     await softDeleteTemplate(tx, ref, now);
     const [row] = await selectTemplate(tx, ref);
-    return requireRow(TEMPLATE, ref, row);
+    const deleted = requireRow(TEMPLATE, ref, row);
+    if (live !== undefined) await recordTemplate(record, tx, ref, live, deleted);
+    return deleted;
+  });
+}
+
+async function recordTemplate(
+  record: RecordChange,
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  before: TemplateRow | null,
+  after: TemplateRow,
+): Promise<void> {
+  const project = { tenant_id, project_id };
+  await record(tx, {
+    ...project,
+    resource_id: after.template_id,
+    before: before && templateResourceOf(before, project),
+    after: templateResourceOf(after, project),
   });
 }
 

@@ -36,6 +36,7 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
   return resourceEndpoints(deps, {
     collection: 'templates',
     kind: TEMPLATE,
+    audited: 'template',
     writer: 'editor',
     response: templateResource,
     toJson: templateResourceOf,
@@ -68,6 +69,7 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/templates/:id/preview',
+    audit: { none: 'it changes nothing' },
     summary: 'The template as a player would get it; as a synthetic one would, when none is named',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     body: previewBody,

@@ -28,6 +28,7 @@ export function deadLetterEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/internal/dead-letters/replay',
+      audit: { none: 'events are sent again as they came, of whatever tenants' },
       summary: 'Sends dead letters through the fold again, each once unless forced',
       access,
       body: replayBody,

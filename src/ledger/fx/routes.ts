@@ -48,6 +48,7 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/internal/fx-fetch',
+      audit: { none: 'a job for all tenants; rates say themselves where they are from, and when' },
       summary: 'Fetches exchange rates from their providers now',
       access: { mode: 'internal' },
       body: fetchRequest,

@@ -10,6 +10,7 @@ export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/internal/reconcile',
+      audit: { none: 'it restores what follows from the ledger, which stays' },
       summary:
         'Recomputes every total from the ledger and compares Postgres with ClickHouse, player by player',
       access: { mode: 'internal' },

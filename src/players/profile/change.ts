@@ -1,8 +1,9 @@
 import { ApiError, validationError } from '../../errors.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { PlayerRow } from './player-json.ts';
+import { playerAuditOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
@@ -13,6 +14,7 @@ import type { PatchPlayerBody } from './schema.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
+  record: RecordChange;
 }
 
 /**
@@ -21,19 +23,22 @@ interface Deps {
  * (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
-  { postgres, clock }: Deps,
+  { postgres, clock, record }: Deps,
   ref: PlayerRef,
   { custom_attributes = {}, ...columns }: PatchPlayerBody,
 ): Promise<PlayerRow> {
   const patch = { columns, ...splitAttributes(custom_attributes) };
   const change = async (tx: Tx, one: PlayerRef) => {
-    const [locked, , [player]] = await Promise.all([
+    const [locked, [before], , [player]] = await Promise.all([
       lockPlayer(tx, one),
+      // Sent now, before the patch.
+      selectPlayer(tx, one).execute(),
       applyPatch(tx, one, patch, clock.now_ms()),
       selectPlayer(tx, one),
     ]);
     if (player === undefined || locked === undefined) return undefined;
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
+    await recordPlayer(record, tx, one, before, player);
     return player;
   };
   return withSurvivor(postgres, ref, (one) =>
@@ -43,24 +48,44 @@ export async function changePlayer(
 
 /** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
 export async function deletePlayer(
-  { postgres, clock, dependents }: Deps & { dependents: readonly PlayerDependent[] },
+  { postgres, clock, dependents, record }: Deps & { dependents: readonly PlayerDependent[] },
   ref: PlayerRef,
 ): Promise<PlayerRow> {
   const now = new Date(clock.now_ms());
   return withSurvivor(postgres, ref, async (one) => {
-    const [, [player]] = await retryConflicts(() =>
-      postgres.asTenant(one.tenant_id, (tx) =>
-        // Issued together, run in this order.
-        Promise.all([
+    return retryConflicts(() =>
+      postgres.asTenant(one.tenant_id, async (tx) => {
+        // Sent together, run in this order.
+        const [, [before], , [player]] = await Promise.all([
+          lockPlayer(tx, one),
+          selectPlayer(tx, one).execute(),
           Promise.all([
             softDeletePlayer(tx, one, now),
             ...dependents.map((dependent) => dependent.onDelete?.(tx, one, now)),
           ]),
           selectPlayer(tx, one),
-        ]),
-      ),
+        ]);
+        if (player !== undefined) await recordPlayer(record, tx, one, before, player);
+        return player;
+      }),
     );
-    return player;
+  });
+}
+
+async function recordPlayer(
+  record: RecordChange,
+  tx: Tx,
+  { tenant_id, project_id }: PlayerRef,
+  before: PlayerRow | undefined,
+  after: PlayerRow,
+): Promise<void> {
+  const json = (row: PlayerRow) => playerAuditOf(tenant_id, project_id, row);
+  await record(tx, {
+    tenant_id,
+    project_id,
+    resource_id: after.player_id,
+    before: before === undefined ? null : json(before),
+    after: json(after),
   });
 }
 

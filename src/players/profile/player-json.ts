@@ -59,6 +59,11 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
   );
 }
 
+/** What the audit log keeps of a player: the resource, parsed. Totals beyond 2^53 lose digits; they never differ there. */
+export function playerAuditOf(tenant_id: string, project_id: string, row: PlayerRow): object {
+  return JSON.parse(playerJson(tenant_id, project_id, row)) as object;
+}
+
 function time(value: Date | null): string {
   return value === null ? 'null' : `"${value.toISOString()}"`;
 }

@@ -57,24 +57,26 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       ...one,
       method: 'PATCH',
       summary: 'Changes profile fields; custom attributes are merged, null removes one',
+      audit: { resource: 'player', action: 'update' },
       access: write,
       body: patchPlayerBody,
       refuse: refuseComputedFields,
       errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
-      handle: async ({ caller, params, body }) => {
+      handle: async ({ caller, params, body, record }) => {
         const ref = refOf(caller, params);
-        return answer(ref, await changePlayer(deps, ref, body));
+        return answer(ref, await changePlayer({ ...deps, record }, ref, body));
       },
     }),
     endpoint({
       ...one,
       method: 'DELETE',
       summary: 'Soft delete; repeating it answers the same',
+      audit: { resource: 'player', action: 'delete' },
       access: write,
       errors: ['PLAYER_NOT_FOUND'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, record }) => {
         const ref = refOf(caller, params);
-        return answer(ref, await deletePlayer(deps, ref));
+        return answer(ref, await deletePlayer({ ...deps, record }, ref));
       },
     }),
   ];

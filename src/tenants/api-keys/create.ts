@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import { generateApiKey, type ApiKeyEnvironment } from '../../auth/api-key.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { listedApiKeyOf } from './api-key-json.ts';
 import { insertApiKey } from './queries.ts';
 import type { CreateApiKeyBody, createdApiKey } from './schema.ts';
 
@@ -13,27 +15,37 @@ export interface ApiKeyRequest extends CreateApiKeyBody {
   environment: ApiKeyEnvironment;
 }
 
-/** Makes an API key of a project; the result is the only place that has the whole key. */
+/**
+ * Makes an API key of a project; the result is the only place that has the whole key. Without `record` nobody asked for it
+ * but the service itself, for its demo.
+ */
 export async function createApiKey(
-  { clock, postgres }: { clock: Clock; postgres: Postgres },
+  { clock, postgres, record }: { clock: Clock; postgres: Postgres; record?: RecordChange },
   { tenant_id, project_id, environment, name, ingest_rate }: ApiKeyRequest,
 ): Promise<z.infer<typeof createdApiKey>> {
   const { key, prefix, public_id, secret_hash } = generateApiKey(environment);
   const key_id = newId();
   const created_at = new Date(clock.now_ms());
+  const row = {
+    key_id,
+    name,
+    environment,
+    public_id,
+    ingest_per_minute: ingest_rate?.per_minute ?? null,
+    ingest_burst: ingest_rate?.burst ?? null,
+    created_at,
+  };
   await postgres.asTenant(tenant_id, (tx) =>
-    insertApiKey(tx, {
-      tenant_id,
-      project_id,
-      key_id,
-      name,
-      environment,
-      public_id,
-      secret_hash,
-      ingest_per_minute: ingest_rate?.per_minute ?? null,
-      ingest_burst: ingest_rate?.burst ?? null,
-      created_at,
-    }),
+    Promise.all([
+      insertApiKey(tx, { tenant_id, project_id, secret_hash, ...row }),
+      record?.(tx, {
+        tenant_id,
+        project_id,
+        resource_id: key_id,
+        before: null,
+        after: listedApiKeyOf({ ...row, deleted_at: null }),
+      }),
+    ]),
   );
   return { id: key_id, name, prefix, key, created_at: created_at.toISOString() };
 }

@@ -48,6 +48,18 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {
     )`;
 }
 
+/** The key, revoked or not, locked until the transaction ends; undefined when the project has no such key. */
+export async function lockApiKey(
+  tx: Tx,
+  { tenant_id, project_id, key_id }: { tenant_id: string; project_id: string; key_id: string },
+): Promise<ApiKeyRow | undefined> {
+  const rows = await tx<ApiKeyRow[]>`
+    select ${columns(tx)} from api_keys
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and key_id = ${key_id}
+    for no key update`;
+  return rows[0];
+}
+
 /** Revokes the key; a key revoked before keeps its time. Undefined when the project has no such key. */
 export async function revokeApiKey(
   tx: Tx,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS, apiKeyPrefix } from '../../auth/api-key.ts';
+import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
 import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
 import type { Authenticators } from '../../auth/authenticators.ts';
 import type { SessionPrincipal } from '../../auth/session.ts';
 import { ApiError } from '../../errors.ts';
+import type { RecordChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
@@ -13,8 +14,9 @@ import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
+import { listedApiKeyOf, publicFieldsOf } from './api-key-json.ts';
 import { createApiKey } from './create.ts';
-import { listApiKeys, revokeApiKey, type ApiKeyRow } from './queries.ts';
+import { listApiKeys, lockApiKey, revokeApiKey, type ApiKeyRow } from './queries.ts';
 import {
   createApiKeyBody,
   createdApiKey,
@@ -69,11 +71,14 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       status: 201,
       response: createdApiKey,
       errors: ['PROJECT_NOT_FOUND'],
-      handle: async ({ caller, params, body }) => {
+      handle: async ({ caller, params, body, record }) => {
         const { tenant_id } = caller;
         const project_id = await projectOf(caller, params);
         return envelope(
-          await createApiKey(deps, { tenant_id, project_id, environment: deps.service_env, ...body }),
+          await createApiKey(
+            { ...deps, record },
+            { tenant_id, project_id, environment: deps.service_env, ...body },
+          ),
         );
       },
     }),
@@ -81,14 +86,15 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'DELETE',
       path: '/v1/projects/:projectId/api-keys/:id',
       summary: 'Revokes an API key; new requests with it fail from now on',
+      audit: { resource: 'api_key', action: 'revoke' },
       access: session,
       status: 200,
       response: deletedApiKey,
       errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, record }) => {
         const { tenant_id } = caller;
         const project_id = await projectOf(caller, params);
-        return envelope(await revokeKey(deps, tenant_id, project_id, params['id'] ?? ''));
+        return envelope(await revokeKey({ ...deps, record }, { tenant_id, project_id }, params['id'] ?? ''));
       },
     }),
     endpoint({
@@ -125,35 +131,22 @@ async function apiKeyPage(
   return envelope(rows.map(listedApiKeyOf), { next_cursor });
 }
 
-function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
-  const { ingest_per_minute, ingest_burst } = row;
-  const ingest_rate =
-    ingest_per_minute === null
-      ? null
-      : { per_minute: ingest_per_minute, burst: ingest_burst ?? ingest_per_minute };
-  return { ...publicFieldsOf(row), ingest_rate, deleted_at: row.deleted_at?.toISOString() ?? null };
-}
-
-function publicFieldsOf({ key_id, name, environment, public_id, created_at }: ApiKeyRow) {
-  return {
-    id: key_id,
-    name,
-    prefix: apiKeyPrefix(environment, public_id),
-    created_at: created_at.toISOString(),
-  };
-}
-
 async function revokeKey(
-  { clock, postgres, notifications, auth }: Deps,
-  tenant_id: string,
-  project_id: string,
+  { clock, postgres, notifications, auth, record }: Deps & { record: RecordChange },
+  { tenant_id, project_id }: ProjectRef,
   key_id: string,
 ): Promise<z.infer<typeof deletedApiKey>> {
   const deleted_at = new Date(clock.now_ms());
   const revoked = await postgres.asTenant(tenant_id, async (tx) => {
     if (!isUuid(key_id)) return undefined;
+    const before = await lockApiKey(tx, { tenant_id, project_id, key_id });
     const row = await revokeApiKey(tx, { tenant_id, project_id, key_id, deleted_at });
-    if (row !== undefined) await notifications.notify(tx, API_KEYS_CHANNEL, row.public_id);
+    if (before === undefined || row === undefined) return undefined;
+    const sides = { before: listedApiKeyOf(before), after: listedApiKeyOf(row) };
+    await Promise.all([
+      notifications.notify(tx, API_KEYS_CHANNEL, row.public_id),
+      record(tx, { tenant_id, project_id, resource_id: row.key_id, ...sides }),
+    ]);
     return row;
   });
   if (revoked === undefined) {

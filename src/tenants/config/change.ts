@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
@@ -10,6 +11,7 @@ interface Deps {
   postgres: Postgres;
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
+  record: RecordChange;
 }
 
 /**
@@ -18,7 +20,7 @@ interface Deps {
  * Rejects with a ZodError when the whole would not be valid, and changes nothing then.
  */
 export async function changeTenantConfig(
-  { postgres, notifications, capabilities }: Deps,
+  { postgres, notifications, capabilities, record }: Deps,
   tenant_id: string,
   { config: patch = {}, ...fields }: PatchTenantConfigBody,
 ): Promise<TenantConfig> {
@@ -34,6 +36,13 @@ export async function changeTenantConfig(
       updateTenantConfig(tx, tenant_id, settings),
       selectTenantConfig(tx, tenant_id),
       notifications.notify(tx, TENANTS_CHANNEL, tenant_id),
+      record(tx, {
+        tenant_id,
+        project_id: null,
+        resource_id: tenant_id,
+        before: stored ?? null,
+        after: settings,
+      }),
     ]);
     return foundConfig(rows, tenant_id);
   });

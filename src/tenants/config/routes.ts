@@ -40,9 +40,11 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'PATCH',
       summary: 'Changes the configuration; `config` is merged deeply, arrays are replaced, null removes',
       body: patchTenantConfigBody,
+      audit: { resource: 'tenant_config', action: 'update' },
       refuse: refuseUnwritable(new Set(['base_currency', 'catalogue'])),
       errors: ['FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body }) => answer(await changeTenantConfig(deps, caller.tenant_id, body)),
+      handle: async ({ caller, body, record }) =>
+        answer(await changeTenantConfig({ ...deps, record }, caller.tenant_id, body)),
     }),
   ];
 }

@@ -1,3 +1,4 @@
+import { recordNothing } from '../../../src/http/audit.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { restateOnce } from '../../../processors/fx-restater/index.ts';
 import { readLedger } from '../../../src/ledger/fold/read-queries.ts';
@@ -271,7 +272,10 @@ describe('what concerns nobody', () => {
 
   it('is another tenant; a second project of the tenant is concerned', async () => {
     const other = await fixture.newTenant();
-    const second = { ...project, ...(await createProject(sql, { ...project, name: 'Sportsbook' })) };
+    const second = {
+      ...project,
+      ...(await createProject(sql, recordNothing, { ...project, name: 'Sportsbook' })),
+    };
     const events = [
       deposit('a', 't', 1_000, 'SEK'),
       placed('a', 'b', 200, 'SEK'),

@@ -12,13 +12,14 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/templates/:id/send-test',
       summary: 'Sends the template to one address, beside caps and quiet hours',
+      audit: { resource: 'template', action: 'send_test' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: sendTestBody,
       status: 200,
       response: sendTestResult,
       errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
-      handle: async ({ caller, params, body }) =>
-        envelope(await sendTest(deps, refOf(TEMPLATE, caller, params['id']), body)),
+      handle: async ({ caller, params, body, record }) =>
+        envelope(await sendTest({ ...deps, record }, refOf(TEMPLATE, caller, params['id']), body)),
     }),
   ];
 }

@@ -2,6 +2,7 @@ import { ApiError, validationError } from '../../../errors.ts';
 import { NotCaughtUp, waitUntilFolded } from '../../../analytics/caught-up.ts';
 import { gateRulesOf, withoutTiming } from '../gate.ts';
 import { gateAt } from '../gate-at.ts';
+import type { Recording } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, Outcome } from '../../providers/message.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
@@ -67,7 +68,11 @@ const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, 
  * anything is told nothing here either: that is a result, as is what the provider says. Nothing is tried twice. Rejects
  * with TEMPLATE_NOT_FOUND, TEMPLATE_NOT_ACTIVE, PLAYER_NOT_FOUND, PROVIDER_NOT_CONFIGURED or VALIDATION_ERROR.
  */
-export async function sendTest(deps: SendTestDeps, ref: TemplateRef, body: SendTestBody): Promise<TestSend> {
+export async function sendTest(
+  deps: SendTestDeps & Recording,
+  ref: TemplateRef,
+  body: SendTestBody,
+): Promise<TestSend> {
   const template = await requireTemplate(deps.postgres, ref);
   if (template.status !== 'active') {
     const message = `the template is ${template.status}: make it active first`;
@@ -96,7 +101,7 @@ type Made = Pick<TestSend, 'error_code' | 'provider_message_id'>;
 const failed = (error_code: SkipCode | FailureCode): Made => ({ error_code, provider_message_id: null });
 
 async function deliver(
-  deps: SendTestDeps,
+  deps: SendTestDeps & Recording,
   ref: TemplateRef,
   template: TemplateRow,
   player: ScopePlayer | undefined,
@@ -117,11 +122,27 @@ async function deliver(
   }
   if (isBlank(rendered)) return failed('TEMPLATE_FAILED');
   const { missing_variables: _missing, ...content } = rendered;
+  await recordTest(deps, ref, {
+    channel,
+    provider_id: provider.provider_id,
+    player_id: player?.player_id ?? null,
+  });
   const outcome = await hand(deps, provider, { ...content, channel, recipient, headers: {}, send_id: null });
   if (outcome.kind === 'sent') return { error_code: null, provider_message_id: outcome.provider_message_id };
   const { provider_id } = provider;
   logger.warn({ provider_id, outcome: outcome.kind, reason: outcome.reason }, 'a test was not sent');
   return failed(CODES[outcome.kind]);
+}
+
+/** Before the message leaves: none does that is not recorded. To whom is personal data, and stays out. */
+async function recordTest(
+  { postgres, record }: SendTestDeps & Recording,
+  { tenant_id, project_id, template_id: resource_id }: TemplateRef,
+  after: { channel: Channel; provider_id: string; player_id: string | null },
+): Promise<void> {
+  await postgres.asTenant(tenant_id, (tx) =>
+    record(tx, { tenant_id, project_id, resource_id, before: null, after }),
+  );
 }
 
 const CODES = {

@@ -1,0 +1,24 @@
+import type { z } from 'zod';
+import { apiKeyPrefix } from '../../auth/api-key.ts';
+import type { ApiKeyRow } from './queries.ts';
+import type { listedApiKey } from './schema.ts';
+
+/** An API key as lists and the audit log show it: never its secret. */
+export function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
+  const { ingest_per_minute, ingest_burst } = row;
+  const ingest_rate =
+    ingest_per_minute === null
+      ? null
+      : { per_minute: ingest_per_minute, burst: ingest_burst ?? ingest_per_minute };
+  return { ...publicFieldsOf(row), ingest_rate, deleted_at: row.deleted_at?.toISOString() ?? null };
+}
+
+/** What every answer about a key has. */
+export function publicFieldsOf({ key_id, name, environment, public_id, created_at }: ApiKeyRow) {
+  return {
+    id: key_id,
+    name,
+    prefix: apiKeyPrefix(environment, public_id),
+    created_at: created_at.toISOString(),
+  };
+}

@@ -1,0 +1,70 @@
+import type { PendingQuery } from 'postgres';
+import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
+import type { Role } from '../../auth/roles.ts';
+import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+
+/** A row of the audit log. `user_id` and `role` are null for the internal secret; the sides are JSON texts. */
+export interface AuditRow {
+  tenant_id: string;
+  audit_id: string;
+  occurred_at: Date;
+  user_id: string | null;
+  role: Role | null;
+  project_id: string | null;
+  action: AuditedAction;
+  resource_type: AuditedResource;
+  resource_id: string;
+  before: string | null;
+  after: string | null;
+  request_id: string;
+}
+
+export type ListedAuditRow = AuditRow & { occurred_us: bigint };
+
+/** What rows are asked for; `from` is included, `to` is not. */
+export interface AuditFilters {
+  user_id?: string | undefined;
+  action?: AuditedAction | undefined;
+  resource_type?: AuditedResource | undefined;
+  resource_id?: string | undefined;
+  project_id?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+export async function insertAuditRow(tx: Tx, row: AuditRow): Promise<void> {
+  await tx`
+    insert into audit_log (tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type,
+      resource_id, before, after, request_id)
+    values (${row.tenant_id}, ${row.audit_id}, ${row.occurred_at}, ${row.user_id}, ${row.role}, ${row.project_id},
+      ${row.action}, ${row.resource_type}, ${row.resource_id}, ${row.before}::text::jsonb, ${row.after}::text::jsonb,
+      ${row.request_id})`;
+}
+
+/** A page of the tenant's audit log, the newest first. */
+export function listAuditRows(
+  tx: Tx,
+  tenant_id: string,
+  { from, to, ...equal }: AuditFilters,
+  after: TimePosition | undefined,
+  limit: number,
+): PendingQuery<ListedAuditRow[]> {
+  const nothing = tx``;
+  const equals = (column: keyof typeof equal) => {
+    const value = equal[column];
+    return value === undefined ? nothing : tx`and ${tx(column)} = ${value}`;
+  };
+  return tx<ListedAuditRow[]>`
+    select tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type, resource_id,
+      before::text as before, after::text as after, request_id, ${microseconds(tx, 'occurred_at')} as occurred_us
+    from audit_log
+    where tenant_id = ${tenant_id}
+      ${equals('user_id')} ${equals('action')} ${equals('resource_type')} ${equals('resource_id')}
+      ${equals('project_id')}
+      ${from === undefined ? nothing : tx`and occurred_at >= ${from}`}
+      ${to === undefined ? nothing : tx`and occurred_at < ${to}`}
+      ${beyond(tx, 'occurred_at', 'audit_id', after)}
+    order by occurred_at desc, audit_id desc
+    limit ${limit}`;
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { listAuditRows, type AuditRow, type ListedAuditRow } from './queries.ts';
+import { auditLogEntry, auditLogQuery, type AuditLogQuery } from './schema.ts';
+
+/** Who changed what in a tenant. */
+export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/audit-log',
+      summary: 'Changes that sessions and the internal secret made in the tenant, the newest first',
+      access: { mode: 'session', role: 'admin', scope: 'tenant' },
+      query: auditLogQuery,
+      status: 200,
+      response: z.array(auditLogEntry),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => auditPage(postgres, caller.tenant_id, query),
+    }),
+  ];
+}
+
+async function auditPage(
+  postgres: Postgres,
+  tenant_id: string,
+  { cursor, limit, ...filters }: AuditLogQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<ListedAuditRow, TimePosition>(
+    {
+      // A tenant's list: the tenant stands where others have their project.
+      scope: { kind: 'audit-log', project_id: tenant_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.occurred_us), row.audit_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listAuditRows(tx, tenant_id, filters, after, count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(rows.map(entryOf), { next_cursor });
+}
+
+function entryOf(row: AuditRow): z.infer<typeof auditLogEntry> {
+  const { user_id, role } = row;
+  const actor =
+    user_id === null || role === null
+      ? ({ kind: 'internal' } as const)
+      : ({ kind: 'session', user_id, role } as const);
+  return {
+    id: row.audit_id,
+    occurred_at: row.occurred_at.toISOString(),
+    actor,
+    project_id: row.project_id,
+    action: row.action,
+    resource_type: row.resource_type,
+    resource_id: row.resource_id,
+    before: sideOf(row.before),
+    after: sideOf(row.after),
+    request_id: row.request_id,
+  };
+}
+
+function sideOf(text: string | null): Record<string, unknown> | null {
+  return text === null ? null : (JSON.parse(text) as Record<string, unknown>);
+}

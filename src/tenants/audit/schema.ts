@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { ROLES_ASCENDING } from '../../auth/roles.ts';
+import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
+
+const text = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine((value) => !value.includes('\0'), 'must not contain NUL');
+const time = z.iso.datetime({ offset: true });
+
+/** `GET /v1/audit-log`. */
+export const auditLogQuery = z
+  .strictObject({
+    cursor: z.string().optional(),
+    limit: z.coerce.number().int().min(1).max(200).default(50),
+    user_id: text.describe('Whose changes').optional(),
+    action: z.enum(AUDITED_ACTIONS).optional(),
+    resource_type: z.enum(AUDITED_RESOURCES).optional(),
+    resource_id: text.optional(),
+    project_id: z.guid().optional(),
+    from: time.describe('Changes at this time or later').optional(),
+    to: time.describe('Changes before this time').optional(),
+  })
+  .refine(({ from, to }) => from === undefined || to === undefined || Date.parse(from) <= Date.parse(to), {
+    path: ['from'],
+    message: 'must not be after `to`',
+  });
+export type AuditLogQuery = z.infer<typeof auditLogQuery>;
+
+const side = z.record(z.string(), z.unknown()).nullable();
+
+/** One change: of a resource that was there before and after, both sides have the fields that differ. */
+export const auditLogEntry = z.object({
+  id: z.uuid(),
+  occurred_at: z.iso.datetime(),
+  actor: z.union([
+    z.object({ kind: z.literal('session'), user_id: z.string(), role: z.enum(ROLES_ASCENDING) }),
+    z.object({ kind: z.literal('internal') }),
+  ]),
+  project_id: z.uuid().nullable().describe('Null: the resource is of the tenant'),
+  action: z.enum(AUDITED_ACTIONS),
+  resource_type: z.enum(AUDITED_RESOURCES),
+  resource_id: z.string(),
+  before: side,
+  after: side,
+  request_id: z.string().describe('The X-Request-Id of the answer'),
+});
