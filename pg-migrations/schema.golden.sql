@@ -144,6 +144,33 @@ create policy own_tenant on api_keys for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.api_keys to engagement_api;
 grant delete, insert, select, update on public.api_keys to engagement_service;
 
+create table public.audit_log (
+  tenant_id uuid not null,
+  audit_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  user_id text,
+  role text,
+  project_id uuid,
+  action text not null,
+  resource_type text not null,
+  resource_id text not null,
+  before jsonb,
+  after jsonb,
+  request_id text not null,
+  constraint audit_log_check CHECK (((user_id IS NULL) = (role IS NULL))),
+  constraint audit_log_pkey PRIMARY KEY (tenant_id, audit_id),
+  constraint audit_log_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text]))),
+  constraint audit_log_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+CREATE INDEX audit_log_by_resource ON public.audit_log USING btree (tenant_id, resource_id, occurred_at DESC, audit_id DESC);
+CREATE INDEX audit_log_by_time ON public.audit_log USING btree (tenant_id, occurred_at DESC, audit_id DESC);
+CREATE INDEX audit_log_by_user ON public.audit_log USING btree (tenant_id, user_id, occurred_at DESC, audit_id DESC);
+-- row-level security of public.audit_log: enabled, forced
+create policy every_tenant on audit_log for all to engagement_service using (true);
+create policy own_tenant on audit_log for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant insert, select on public.audit_log to engagement_api;
+grant insert, select on public.audit_log to engagement_service;
+
 create table public.bets (
   tenant_id uuid not null,
   project_id uuid not null,

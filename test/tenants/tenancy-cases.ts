@@ -13,6 +13,8 @@ export interface Case {
   query?: string | ((at: FilledProject) => string);
   /** It changes nothing, though it is no GET: viewers may. */
   reads?: true;
+  /** It shows what belongs to any project of the tenant: another project of it is no stranger. */
+  of_tenant?: true;
   /** What strangers get, where there is no credential but a signature or a link; forms are not sent here. */
   strangers?: number[];
 }
@@ -63,7 +65,7 @@ export const CASES: Record<string, Case> = {
     body: () => ({ name: 'stolen' }),
   },
   'DELETE /v1/projects/:projectId/api-keys/:id': key,
-  'GET /v1/audit-log': {},
+  'GET /v1/audit-log': { of_tenant: true },
   'GET /v1/tenant/config': {},
   'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },
   'GET /v1/players': {},

@@ -66,6 +66,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/projects/:projectId/api-keys',
       summary: 'Makes an API key; the response is the only place that shows it',
+      audit: { resource: 'api_key', action: 'create' },
       access: session,
       body: createApiKeyBody,
       status: 201,
