@@ -246,7 +246,7 @@ describe('SMTP', () => {
       return said;
     });
     expect(await open(server.port).send(MESSAGE)).toMatchObject({ kind });
-    // Nobody lease it over a second time on his own.
+    // The transport must not send it again by itself.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(taken).toBe(1);
     expect(server.connections()).toBe(1);
