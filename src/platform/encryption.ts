@@ -4,15 +4,18 @@ const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Begins what names its key; before that was so, a random nonce came first. */
+/**
+ * First bytes of an encrypted value that names its key. Values from before keys were named begin with a random nonce
+ * instead.
+ */
 const MAGIC = Buffer.from('key:');
 const KEY_ID_BYTES = 8;
 const HEAD_BYTES = MAGIC.length + KEY_ID_BYTES;
 
-/** Keys of {@link encryptText}, 32 bytes in hexadecimal each: the first encrypts, both open. */
+/** Keys of {@link encryptText}, 32 bytes in hexadecimal each: `current` encrypts, both decrypt. */
 export interface EncryptionKeys {
   current: string;
-  /** While keys are rotated; absent otherwise. */
+  /** Set while keys are rotated, undefined otherwise. */
   previous: string | undefined;
 }
 
@@ -21,19 +24,19 @@ export function newEncryptionKey(): string {
   return randomBytes(KEY_BYTES).toString('hex');
 }
 
-/** What a key is called in what it encrypted and in messages: a short hash, from which the key cannot be computed. */
+/** The id of a key in encrypted values and in messages: a short hash, from which the key cannot be computed. */
 export function encryptionKeyId(key_hex: string): string {
   return hash('sha256', Buffer.from(key_hex, 'hex'), 'hex').slice(0, 2 * KEY_ID_BYTES);
 }
 
-/** How everything begins that the key encrypted. */
+/** The first bytes of every value that the key encrypted. */
 export function encryptedHead(key_hex: string): Buffer {
   return Buffer.concat([MAGIC, Buffer.from(encryptionKeyId(key_hex), 'hex')]);
 }
 
 /**
- * Encrypts a text with the current key (AES-256-GCM): the key's id, nonce, tag, ciphertext. `owner` has to be named again
- * to open it.
+ * Encrypts a text with the current key (AES-256-GCM). The result holds the key's id, nonce, tag and ciphertext.
+ * Decryption needs the same `owner`.
  */
 export function encryptText({ current }: EncryptionKeys, owner: string, text: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
@@ -44,8 +47,8 @@ export function encryptText({ current }: EncryptionKeys, owner: string, text: st
 }
 
 /**
- * The text again. Throws when it was encrypted with another key, for another owner, or was changed since; the error names the
- * ids of the keys and nothing else.
+ * Decrypts a text. Throws when it was encrypted with another key or for another owner, or was changed since. The error
+ * message contains the ids of the keys but no secret.
  */
 export function decryptText(keys: EncryptionKeys, owner: string, encrypted: Uint8Array): string {
   const bytes = Buffer.from(encrypted);
@@ -62,7 +65,7 @@ export function decryptText(keys: EncryptionKeys, owner: string, encrypted: Uint
   );
 }
 
-/** The same text encrypted with the current key; undefined when no key opens it for this owner. */
+/** The same text encrypted with the current key; undefined when no key decrypts it for this owner. */
 export function reencryptText(
   keys: EncryptionKeys,
   owner: string,
@@ -72,7 +75,7 @@ export function reencryptText(
   try {
     text = decryptText(keys, owner, encrypted);
   } catch {
-    // Who uses it next is told the reason.
+    // The reason is reported by the next `decryptText` of this value.
     return undefined;
   }
   return encryptText(keys, owner, text);
@@ -87,7 +90,7 @@ function whyRefused(key: string | undefined, bytes: Buffer): string {
     : 'encrypted with an unknown key';
 }
 
-/** Nonce, tag and ciphertext as text; undefined when they are not of this key and owner. */
+/** Decrypts `bytes` (nonce, tag, ciphertext); undefined when they do not belong to this key and owner. */
 function decrypt(key_hex: string, owner: string, bytes: Buffer): string | undefined {
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
@@ -99,7 +102,7 @@ function decrypt(key_hex: string, owner: string, bytes: Buffer): string | undefi
     const text = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
     return Buffer.concat([text, decipher.final()]).toString();
   } catch {
-    // The cause says no more than that it failed.
+    // The error carries no detail.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { StartupError } from './startup-error.ts';
 
-/** The package of an embedded engine is not installed: as in the image, or where there is none for the machine. */
+/** The package of an embedded engine is not installed: the image has none, and not every machine type has one. */
 export class EngineMissing extends StartupError {
   override readonly name = 'EngineMissing';
 

@@ -1,13 +1,13 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
-/** Randomness is fetched for many ids at once: asking for 16 bytes costs nearly as much as for thousands. */
+/** Random bytes are fetched for many ids at once: fetching 16 bytes costs nearly as much as fetching thousands. */
 const POOL_BYTES = 8_192;
 const ID_BYTES = 16;
 const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** A new id: UUIDv7, so that rows made together lie together in every index. */
+/** A new id: UUIDv7, so that rows created at the same time are neighbours in every index. */
 export function newId(): string {
   if (used === POOL_BYTES) {
     randomFillSync(pool);

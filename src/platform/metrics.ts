@@ -71,7 +71,7 @@ export function createMetrics() {
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
     messagesSent: new Counter({
       name: 'messages_total',
-      help: 'Messages handed to providers, by what became of them: sent, failed, or queued again',
+      help: 'Messages handed to providers, by outcome: sent, failed, or queued again',
       labelNames: ['channel', 'outcome'],
       registers,
     }),
@@ -83,14 +83,14 @@ export function createMetrics() {
     }),
     segmentRefreshes: new Histogram({
       name: 'segment_refresh_seconds',
-      help: 'Time per refresh of a segment, by how it ended',
+      help: 'Time per refresh of a segment, by outcome',
       labelNames: ['outcome'],
       buckets: [0.05, 0.2, 1, 5, 20, 60],
       registers,
     }),
     segmentScheduleLag: new Gauge({
       name: 'segment_schedule_lag_seconds',
-      help: 'How late the latest of the scheduled segments was that were ordered last',
+      help: 'The largest delay among the segments that the last scheduling run queued for refresh',
       registers,
     }),
     segmentEvaluationSeconds: new Histogram({
@@ -101,7 +101,7 @@ export function createMetrics() {
     }),
     segmentDirtyAge: new Gauge({
       name: 'segment_dirty_age_seconds',
-      help: 'Age of the oldest dirty player that was not evaluated again yet',
+      help: 'Age of the oldest dirty player that waits for evaluation',
       registers,
     }),
     rowsMirrored: new Counter({
@@ -111,12 +111,12 @@ export function createMetrics() {
     }),
     rowsRestated: new Counter({
       name: 'ledger_rows_restated_total',
-      help: 'Ledger rows converted anew after a rate came, changed or went',
+      help: 'Ledger rows converted again after a rate was added, changed or removed',
       registers,
     }),
     restatementsRefused: new Counter({
       name: 'ledger_restatements_refused_total',
-      help: 'Ledger rows left as they were because a total would exceed 64 bits',
+      help: 'Ledger rows not restated because a total would exceed 64 bits',
       registers,
     }),
     eventsCorrected: new Counter({
@@ -126,13 +126,13 @@ export function createMetrics() {
     }),
     jobs: new Counter({
       name: 'jobs_total',
-      help: 'Attempts at jobs, by how they ended: done, failed (tried again later) or given_up',
+      help: 'Job attempts by outcome: done, failed (retried later) or given_up',
       labelNames: ['task', 'outcome'],
       registers,
     }),
     rateLimiterDegraded: new Gauge({
       name: 'rate_limiter_degraded',
-      help: '1 while limits are decided locally',
+      help: '1 while Redis does not answer and limits are decided locally',
       registers,
     }),
   };

@@ -1,27 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 
-/** What a loop is called when it fails, and how long it rests, in milliseconds. */
+/** The settings of a polling loop. */
 export interface PollOptions {
+  /** Names the loop in log messages. */
   name: string;
   logger: Logger;
-  /** After a turn that found nothing to do. */
+  /** The pause after a turn that found nothing to do. */
   idle_pause_ms: number;
-  /** Pauses after failures double up to this. */
+  /** After each failure in a row the pause doubles, up to this. */
   longest_pause_ms: number;
 }
 
-/** A loop at work in the background. */
+/** A polling loop that runs in the background. */
 export interface PollLoop {
-  /** Ends the present pause: there is something to do. */
+  /** Ends the current pause, because there is something to do. */
   wake(): void;
-  /** Resolves when the turn under way has ended. */
+  /** Starts no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
 }
 
 /**
- * Takes turn after turn until closed: at once while `turn` says that there is more to do, else after a pause. A turn that
- * rejects is logged and comes again; it must bear that. Once `stop` is aborted it should end soon, in whichever way.
+ * Calls `turn` again and again until the loop is closed: at once when `turn` returns true (there is more to do), else
+ * after a pause. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
+ * safe to repeat. When `stop` is aborted, `turn` should resolve or reject soon.
  */
 export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
   const { name, logger, idle_pause_ms, longest_pause_ms } = options;
@@ -44,7 +46,8 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
         pause_ms = Math.min(pause_ms * 2, longest_pause_ms);
         logger.warn({ err: error, pause_ms }, `${name} failed; it tries again`);
       }
-      // One signal, ended by wake and close alike: whatever joins it with `stop` stays in the memory of `stop`.
+      // `wake` and `close` abort the same signal. A signal combined with `stop` per pause would leak: `stop` would
+      // keep a reference to each of them.
       await sleep(pause_ms, undefined, { signal: woken.signal }).catch(() => undefined);
     }
   }

@@ -1,4 +1,4 @@
-/** `Retry-After` (seconds, or a date) as milliseconds from now; null where it is absent or means nothing. */
+/** `Retry-After` (seconds, or a date) as milliseconds from `now_ms`; null when the header is absent or invalid. */
 export function readRetryAfter(header: string | null, now_ms: number): number | null {
   if (header === null) return null;
   const text = header.trim();

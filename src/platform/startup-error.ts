@@ -1,4 +1,4 @@
-/** A start that failed for a reason of which `message` says everything, also what to do: nobody needs its stack. */
+/** The start of the process failed. `message` gives the reason and what to do, so the stack need not be logged. */
 export class StartupError extends Error {
   override readonly name: string = 'StartupError';
 }

@@ -1,4 +1,4 @@
-/** Consecutive chunks of `lines`, each of at most `max_chars` with its line ends, or of a single longer line. */
+/** Cuts `lines` into consecutive chunks of at most `max_chars` including line ends; a longer line is its own chunk. */
 export function* chunksOf(lines: readonly string[], max_chars: number): Generator<string[]> {
   let chunk: string[] = [];
   let chars = 0;

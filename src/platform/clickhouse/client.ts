@@ -5,29 +5,33 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { chunksOf } from './chunks.ts';
 import { StatementTimedOut, StillRunning, type ClickHouse } from './port.ts';
 
-/** QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING */
+/** ClickHouse's code for QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING. */
 const SAME_ID_RUNS = '216';
 
 /**
- * What one INSERT carries: the embedded engine takes it as one text, of which the statement is a part. Never lower it:
- * a block that was inserted whole must not come again in parts, under other tokens.
+ * The size limit of one INSERT: the embedded engine takes the statement and its rows as one string. Never lower it: a
+ * block that was inserted whole must not be repeated in parts, because the parts have other deduplication tokens.
  */
 const MAX_INSERT_CHARS = constants.MAX_STRING_LENGTH - 64 * 1024;
-/** What is put together at once on the way. */
+/** How much text is joined at once while an INSERT is streamed. */
 const CHUNK_CHARS = 4 * 1024 * 1024;
 
-/** How a server is asked. The engine in this process needs none of it: no statement outlives who asked for it. */
+/**
+ * Limits for statements on a server. The embedded engine needs none of them: its statements cannot outlive the process
+ * that issued them.
+ */
 export interface ServerLimits {
-  /** Put before the names of rewrites, so that installations on one server do not wait for each other. */
+  /** Prefix of the query ids of rewrites, so that installations on one server do not block each other. */
   database: string;
-  /** How long the caller waits for a statement: longer than the server lets it run. */
+  /** How long the caller waits for a statement: longer than the server lets a statement run. */
   statement_deadline_ms: number;
-  /** How long a rewrite may run on the server, and how long the caller waits for it. */
+  /** How long a rewrite may run on the server. */
   rewrite_limit_s: number;
+  /** How long the caller waits for a rewrite. */
   rewrite_deadline_ms: number;
 }
 
-/** ClickHouse over the official client, whatever connection it was given. */
+/** ClickHouse through the official client; without `limits` for the embedded engine. */
 export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): ClickHouse {
   const clickhouse: ClickHouse = {
     async query<Row>(sql: string, params: Record<string, unknown> = {}): Promise<Row[]> {
@@ -44,7 +48,7 @@ export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): Cli
     },
     async deleteRows(table, condition, params) {
       const name = `delete-${table}`;
-      // The rows are deleted by a mutation, which goes on when the statement that waits for it has ended.
+      // A mutation deletes the rows. It continues after the statement that waits for it has ended.
       const [unfinished] = await clickhouse.query<{ latest_fail_reason: string }>(
         `select latest_fail_reason from system.mutations
         where database = currentDatabase() and table = {table:String} and not is_done limit 1`,
@@ -89,7 +93,7 @@ async function queryRows<Row>(
     clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
     ...options,
   });
-  // The client heeds the signal only until the answer begins.
+  // The client stops listening to the signal when the response begins.
   const close = () => result.close();
   options.abort_signal?.addEventListener('abort', close, { once: true });
   try {
@@ -111,7 +115,7 @@ async function rewriteOnce(
       client.command({
         query: sql,
         query_params: params,
-        // A server refuses a second statement with the id of a running one.
+        // A server refuses a statement with the query id of a running one.
         query_id: `${database}.${name}`,
         clickhouse_settings: { max_execution_time: rewrite_limit_s },
         ...options,
@@ -127,7 +131,7 @@ interface Abortable {
   abort_signal?: AbortSignal;
 }
 
-/** Runs `work` with a signal for the client that ends it at the deadline; rejects with StatementTimedOut then. */
+/** Runs `work` with a signal that aborts it at the deadline; rejects with {@link StatementTimedOut} then. */
 async function within<T>(
   deadline_ms: number | undefined,
   work: (options: Abortable) => Promise<T>,
@@ -151,7 +155,7 @@ async function insertPart(
   token: string,
   options: Abortable,
 ): Promise<void> {
-  // Settings stand in the statement: the embedded engine would keep them for the whole session otherwise.
+  // The settings are part of the statement: otherwise the embedded engine would keep them for the whole session.
   const query =
     `INSERT INTO ${table} SETTINGS insert_deduplication_token = '${tokenText(token)}', ` +
     'deduplicate_blocks_in_dependent_materialized_views = 1, input_format_skip_unknown_fields = 1, ' +
@@ -165,7 +169,7 @@ function* textOf(lines: readonly string[]): Generator<string> {
   for (const chunk of chunksOf(lines, CHUNK_CHARS)) yield `${chunk.join('\n')}\n`;
 }
 
-/** A token as it may stand in a statement: anything but plain text is hashed. */
+/** The token as text that is safe inside a statement: other characters than plain ones make it a hash. */
 function tokenText(token: string): string {
   return /^[\w:.-]{1,200}$/.test(token) ? token : createHash('sha256').update(token).digest('hex');
 }

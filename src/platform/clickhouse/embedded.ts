@@ -7,8 +7,8 @@ import type { ClickHouse } from './port.ts';
 type Connection = NonNullable<ClickHouseClientConfigOptions['connection']>;
 
 /**
- * The ClickHouse engine inside this process, on the data folder `dir`, which no other process may use. Rejects with
- * {@link EngineMissing} where it is not installed.
+ * Opens the ClickHouse engine inside this process, on the data folder `dir`, which no other process may use. Rejects
+ * with {@link EngineMissing} when the engine is not installed.
  */
 export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
   const { createChdbConnection } = await import('chdb/connection').catch((cause: unknown) => {

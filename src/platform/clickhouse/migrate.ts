@@ -1,18 +1,18 @@
 import { readMigrations, refuseNewer } from '../postgres/migrate.ts';
 import type { ClickHouse } from './port.ts';
 
-/** Whom ClickHouse takes itself for when it reads by itself. */
+/** The user as which ClickHouse itself reads, outside any connection, for example to load a dictionary. */
 export interface ClickHouseAccess {
   user: string;
   password: string;
 }
 
 /**
- * Applies the files of `clickhouse/` that are missing. ClickHouse has no transactions, so every statement is
- * made repeatable and a file's record is written after its last statement. For what ClickHouse runs later by itself,
- * outside any connection, `{database}` in a file is the database's name and `{access}` says as whom; without `access`
- * as the user `default`. The caller sees to it that no other process migrates at the same time. Rejects with
- * SchemaTooNew; no error repeats the password.
+ * Applies the missing files of `clickhouse/`. ClickHouse has no transactions, so every statement is made repeatable,
+ * and the record of a file is written after its last statement. Some definitions run later inside ClickHouse, outside
+ * any connection: for them `{database}` in a file is replaced by the database's name, and `{access}` by the user and
+ * password; without `access` ClickHouse uses the user `default`. The caller must ensure that no other process migrates
+ * at the same time. Rejects with SchemaTooNew; no error message contains the password.
  */
 export async function migrateClickHouse(clickhouse: ClickHouse, access?: ClickHouseAccess): Promise<void> {
   const migrations = await readMigrations('clickhouse');
@@ -65,7 +65,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
-/** ClickHouse repeats of a statement what it could not read. */
+/** Removes the password from an error: ClickHouse quotes the part of a statement that it could not parse. */
 function withoutPassword(error: unknown, access: ClickHouseAccess | undefined): unknown {
   if (access === undefined || access.password === '' || !(error instanceof Error)) return error;
   const secrets = [quoted(access.password).slice(1, -1), access.password];

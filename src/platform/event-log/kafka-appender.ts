@@ -11,14 +11,14 @@ import { kafkaPartitionOf } from './kafka-partitioner.ts';
 import { LogUnavailable, MAX_RECORD_BYTES, type NewRecord } from './port.ts';
 import { recordBytes, refuseTooLarge } from './record-size.ts';
 
-/** kafkajs copies a partition's list once per message it adds to it, so larger sends cost more per message. */
+/** kafkajs copies a partition's list of messages for each message it adds, so a larger send costs more per message. */
 const MAX_SEND_RECORDS = 1_000;
 const MAX_SEND_BYTES = 4 * 1024 * 1024;
-/** What a topic must take: a send, or a single record that is larger than one, with the framing of its records. */
+/** The message size that a topic must accept: the larger of a send and a single record, plus the framing of records. */
 export const MAX_MESSAGE_BYTES = Math.max(MAX_SEND_BYTES, MAX_RECORD_BYTES) + 2 * 1024 * 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const APPEND_TIMEOUT_MS = 10_000;
-/** A send with less time than this left would only give up a healthy producer. */
+/** With less time left than this, a send is not started: it would time out and discard a healthy producer. */
 const SHORTEST_SEND_MS = 1_000;
 
 interface AppenderOptions extends KafkaConnection {
@@ -50,10 +50,10 @@ interface OpenProducer {
 }
 
 /**
- * Appends to one topic with a producer of its own. One send per leader is under way at a time, and what arrives
- * meanwhile goes into the next one. That order is ours to keep: kafkajs takes the sequence numbers of a failed
- * request back and gives them to whichever send comes next, which the broker would then acknowledge as a repeat
- * without writing it. For the same reason a producer is given up after any failure: its numbers are in doubt.
+ * Appends to one topic with a producer of its own. One send per leader runs at a time; appends that arrive meanwhile go
+ * into the next one. kafkajs does not guarantee this order: it reuses the sequence numbers of a failed request for the
+ * next send, which the broker would then acknowledge as a duplicate without writing it. For the same reason a producer
+ * is discarded after any failure: its sequence numbers are uncertain.
  */
 export class KafkaAppender {
   #options: AppenderOptions;
@@ -69,15 +69,15 @@ export class KafkaAppender {
   }
 
   /**
-   * Resolves when the records are durable; rejects with LogUnavailable when full, closed or out of reach, and with
-   * RecordTooLarge.
+   * Resolves when the records are durable. Rejects with LogUnavailable when too many records wait, the log is closed,
+   * or Kafka does not confirm in time. Rejects with RecordTooLarge when a record exceeds the limit.
    */
   async append(records: readonly NewRecord[]): Promise<void> {
     if (records.length === 0) return;
     if (this.#closed) throw new LogUnavailable('the event log is closed');
     refuseTooLarge(records);
     const bytes = records.reduce((sum, record) => sum + recordBytes(record), 0);
-    // Alone, any append must get through: its caller would try again with the same one.
+    // An append of any size is accepted when no other waits: its caller would retry with the same records.
     if (this.#waiting_bytes > 0 && this.#waiting_bytes + bytes > MAX_WAITING_BYTES) {
       throw new LogUnavailable('too many records wait for Kafka');
     }
@@ -93,16 +93,16 @@ export class KafkaAppender {
     }
   }
 
-  /** Refuses further appends and waits for those under way. */
+  /** Rejects further appends and waits for the pending ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
-    if (this.#open !== undefined) this.#giveUp(this.#open);
+    if (this.#open !== undefined) this.#discard(this.#open);
     await withDeadline(Promise.all(this.#closing), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
   }
 
   async #run(): Promise<void> {
-    // Lets every caller of this turn of the event loop join the first send.
+    // Appends that are issued in the same turn of the event loop join the first send.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const { messages, appends, finished } = this.#take();
@@ -116,16 +116,16 @@ export class KafkaAppender {
         for (const append of finished) append.resolve();
       } catch (cause) {
         this.#open = undefined;
-        this.#giveUp(open, sending);
+        this.#discard(open, sending);
         const error = new LogUnavailable('Kafka did not confirm the append', { cause });
-        // Those that still wait fail as well: a caller may try again sooner than a dead broker answers.
+        // Waiting appends are rejected too, so that their callers can retry before a dead broker's time-out.
         for (const append of new Set([...appends, ...this.#waiting.splice(0)])) append.reject(error);
       }
     }
     this.#running = undefined;
   }
 
-  /** The next records in order of arrival, up to one send; appends out of time are refused here. */
+  /** Takes the next records for one send, in order of arrival; rejects appends whose deadline is too close. */
   #take(): { messages: NewRecord[]; appends: Append[]; finished: Append[] } {
     const messages: NewRecord[] = [];
     const appends: Append[] = [];
@@ -169,7 +169,7 @@ export class KafkaAppender {
     try {
       await producer.connect();
     } catch (error) {
-      // kafkajs leaves its sockets open when only the second step, the producer id, failed.
+      // When only the second step of connecting (getting the producer id) fails, kafkajs leaves its sockets open.
       await producer.disconnect();
       throw error;
     }
@@ -177,8 +177,8 @@ export class KafkaAppender {
     return { producer, partitions, leaderOf };
   }
 
-  /** Disconnects once nothing is under way any more; kafkajs would connect again to finish a send. */
-  #giveUp(open: Promise<OpenProducer>, sending: Promise<void> = Promise.resolve()): void {
+  /** Disconnects after the running send has ended; before that, kafkajs would connect again to finish the send. */
+  #discard(open: Promise<OpenProducer>, sending: Promise<void> = Promise.resolve()): void {
     const gone = Promise.allSettled([sending])
       .then(() => open)
       .then(({ producer }) => producer.disconnect())
@@ -189,8 +189,8 @@ export class KafkaAppender {
 }
 
 /**
- * Sends one request per leader: within a send to several brokers kafkajs repeats what one of them may already
- * have taken when another one fails.
+ * Sends one request per leader. In a send to several brokers, when one broker fails, kafkajs would repeat messages that
+ * another broker may already have written.
  */
 async function sendAll(topic: string, open: OpenProducer, records: readonly NewRecord[]): Promise<void> {
   const { partitions, leaderOf } = open;
@@ -209,7 +209,10 @@ async function sendAll(topic: string, open: OpenProducer, records: readonly NewR
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Asks for an answer per partition: when a leader moves, kafkajs may resolve without having sent all of them. */
+/**
+ * Sends messages until Kafka has acknowledged each of their partitions: when a leader moves, kafkajs may resolve
+ * without having sent all of them.
+ */
 async function sendGroup(topic: string, producer: Producer, messages: Message[]): Promise<void> {
   let pending = messages;
   while (pending.length > 0) {

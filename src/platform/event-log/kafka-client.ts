@@ -10,20 +10,21 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const ADMIN_TIMEOUT_MS = 10_000;
 const PASSING_PAUSE_MS = 100;
 
-/** Complete, because kafkajs takes other defaults when NODE_ENV is "test". In total about 2.5 s of pauses. */
+/** Sets every option, because kafkajs uses other defaults when NODE_ENV is "test". The pauses add up to about 2.5 s. */
 export const RETRY = { retries: 5, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2, factor: 0.2 };
 
+/** How to connect to a Kafka cluster. */
 export interface KafkaConnection {
-  /** `host:port` of some brokers; the others are found through them. */
+  /** `host:port` of some brokers; the client finds the other brokers through them. */
   brokers: readonly string[];
   /** Absent: connections are not encrypted. */
   tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key'> | undefined;
-  /** Absent: Kafka is not asked to know the service. */
+  /** Absent: no authentication. */
   sasl?: KafkaCredentials | undefined;
   logger: Logger;
 }
 
-/** User and password, and how Kafka is to check them. */
+/** User, password and SASL mechanism. */
 export interface KafkaCredentials {
   mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
   username: string;
@@ -31,8 +32,8 @@ export interface KafkaCredentials {
 }
 
 /**
- * A kafkajs client whose messages go to `logger`. Every consumer needs a client of its own: kafkajs keeps one
- * map of committed offsets per client and group, which two members of a group would clear under each other.
+ * A kafkajs client that logs to `logger`. Every consumer needs a client of its own: kafkajs keeps one map of committed
+ * offsets per client and group, and each of two members of a group would clear the entries of the other.
  */
 export function createKafka({ brokers, tls, sasl, logger }: KafkaConnection): Kafka {
   return new Kafka({
@@ -48,14 +49,14 @@ export function createKafka({ brokers, tls, sasl, logger }: KafkaConnection): Ka
   });
 }
 
-/** kafkajs names the mechanisms in lower case, and keeps something of its own in what it is given. */
+/** Converts to kafkajs's form, which has mechanisms in lower case. A new object, because kafkajs modifies it. */
 function saslOptions({ mechanism, username, password }: KafkaCredentials): SASLOptions {
   if (mechanism === 'PLAIN') return { mechanism: 'plain', username, password };
   const hash = mechanism === 'SCRAM-SHA-256' ? 'scram-sha-256' : 'scram-sha-512';
   return { mechanism: hash, username, password };
 }
 
-/** What kafkajs calls an error it mostly retries; what it warns of is its own business. */
+/** Logs kafkajs's errors as warnings, because it retries most of them, and all other messages at level `debug`. */
 function writeLog(logger: Logger, { level, namespace, log }: LogEntry): void {
   const { message, groupId, error, retryCount } = log;
   const fields = {
@@ -68,7 +69,7 @@ function writeLog(logger: Logger, { level, namespace, log }: LogEntry): void {
   else logger.debug(fields, message);
 }
 
-/** Rejects with LogUnavailable after `timeout_ms`; the work itself goes on unheard. */
+/** Settles as `work` does, or rejects with LogUnavailable after `timeout_ms`; `work` then continues unobserved. */
 export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what: string): Promise<T> {
   const timer = new AbortController();
   const expired = sleep(timeout_ms, undefined, { signal: timer.signal }).then(() => {
@@ -83,13 +84,13 @@ export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what
   }
 }
 
-/** A connection and the calls that use it now. */
+/** A connection, and the number of calls that use it now. */
 interface SharedAdmin {
   opened: Promise<Admin>;
   calls: number;
 }
 
-/** One admin connection, made on first use and again after any failure. */
+/** One admin connection, opened on first use and again after any failure. */
 export class KafkaAdmin {
   #connection: KafkaConnection;
   #admin: SharedAdmin | undefined;
@@ -99,8 +100,9 @@ export class KafkaAdmin {
   }
 
   /**
-   * Runs `work`, again for as long as Kafka names a passing state (a leader or coordinator is being elected);
-   * rejects with LogUnavailable when Kafka fails or does not answer in time, of which LogMisconfigured says why.
+   * Runs `work`, and repeats it while Kafka reports a temporary state (a leader or coordinator is being elected).
+   * Rejects with LogUnavailable when Kafka fails or does not answer in time, and with its subclass LogMisconfigured
+   * when the settings are the cause.
    */
   async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
     const expired = AbortSignal.timeout(ADMIN_TIMEOUT_MS);
@@ -110,7 +112,7 @@ export class KafkaAdmin {
       try {
         return await withDeadline(admin.opened.then(work), ADMIN_TIMEOUT_MS, what);
       } catch (cause) {
-        // The next attempt starts with a connection and metadata of its own.
+        // The next attempt opens a new connection and reads the metadata again.
         if (this.#admin === admin) this.#admin = undefined;
         const misconfigured = misconfigurationOf(cause);
         if (misconfigured !== undefined) throw misconfigured;
@@ -118,7 +120,7 @@ export class KafkaAdmin {
           throw new LogUnavailable(`Kafka did not ${what}`, { cause });
       } finally {
         admin.calls--;
-        // Closed under the calls beside it, kafkajs would tell them that it has no metadata.
+        // Not closed while other calls use it: kafkajs would reject them with an error about missing metadata.
         if (this.#admin !== admin && admin.calls === 0) disconnectLater(admin.opened);
       }
       await sleep(PASSING_PAUSE_MS);

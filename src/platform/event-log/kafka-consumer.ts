@@ -15,16 +15,16 @@ const HEARTBEAT_MS = 1_000;
 const FETCH_WAIT_MS = 100;
 const FIRST_RESTART_MS = 200;
 const LONGEST_RESTART_MS = 5_000;
-/** How long a rebalance waits for running handlers, so that a partition is handed over between two batches. */
+/** How long a rebalance waits for running handlers, so that a partition changes its member between two batches. */
 const HANDOVER_MS = 5_000;
 
 export interface KafkaMemberOptions extends KafkaConnection {
-  /** The topic's name in Kafka; `consumer.topic` is ours. */
+  /** The topic's name in Kafka, with the installation's prefix; `consumer.topic` is the name in this service. */
   topic: string;
   consumer: ConsumeOptions;
-  /** A member that is silent for this long loses its partitions. */
+  /** A member that sends no heartbeat for this long loses its partitions. */
   session_timeout_ms: number;
-  /** The committed position of every partition, or its beginning; rejects with LogUnavailable. */
+  /** The committed position of each partition, or its first offset if there is none; rejects with LogUnavailable. */
   committed(): Promise<Map<number, bigint>>;
 }
 
@@ -36,7 +36,7 @@ export class KafkaMember implements LogConsumer {
   /** Feeds of earlier generations whose last batch is still being handled. */
   #retiring = new Map<number, Promise<void>>();
   #committed: Promise<Map<number, bigint>> | undefined;
-  /** Counts the assignments: what belongs to an earlier one may not move a position any more. */
+  /** Counts the assignments: a feed of an earlier assignment must not commit a position any more. */
   #generation = 0;
   #handover_until_ms: number | undefined;
   #closed = false;
@@ -45,7 +45,7 @@ export class KafkaMember implements LogConsumer {
     this.#options = options;
   }
 
-  /** Joins the group. Rejects with LogUnavailable; once joined, it finds its way back by itself. */
+  /** Joins the group. Rejects with LogUnavailable. After a later failure the member joins again by itself. */
   async open(): Promise<void> {
     try {
       await withDeadline(this.#connect(), 2 * this.#options.session_timeout_ms, 'let the consumer join');
@@ -75,7 +75,7 @@ export class KafkaMember implements LogConsumer {
       minBytes: 1,
       allowAutoTopicCreation: false,
       partitionAssigners: [this.#waitingAssigner],
-      // One way back for every failure: a new consumer, below.
+      // kafkajs does not restart the consumer itself: after every failure `#restart` creates a new one.
       retry: { ...RETRY, retries: 10, restartOnFailure: () => Promise.resolve(false) },
     });
     this.#kafka = kafka;
@@ -92,7 +92,7 @@ export class KafkaMember implements LogConsumer {
         eachBatch: (payload) => this.#onBatch(kafka, payload),
       });
     }
-    // Closed meanwhile: nobody else disconnects what was only now connected.
+    // If `close` ran meanwhile, it could not disconnect this consumer, which has connected only now.
     if (this.#closed) await kafka.disconnect();
   }
 
@@ -118,7 +118,7 @@ export class KafkaMember implements LogConsumer {
       await sleep(pause_ms);
       if (this.#closed) return;
       try {
-        // A crash while joining resolves here and reports itself as another CRASH.
+        // If kafkajs crashes while joining, `#connect` resolves, and another CRASH event restarts the consumer.
         return await this.#connect();
       } catch (cause) {
         error = cause as Error;
@@ -175,8 +175,9 @@ export class KafkaMember implements LogConsumer {
   }
 
   /**
-   * Takes a fetch over. kafkajs may deliver one that was under way when the group was joined again, and would
-   * then read on behind it, so a fetch counts only if it started where this feed stands.
+   * Passes a fetch to the partition's feed. kafkajs may deliver a fetch that was running when the group was joined
+   * again, and would then continue after that fetch. So a fetch is accepted only if it starts at the feed's
+   * `fetch_offset`; otherwise a new feed starts at the committed position.
    */
   async #onBatch(kafka: Consumer, payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
@@ -185,7 +186,7 @@ export class KafkaMember implements LogConsumer {
     if (feed === undefined || batch.isEmpty()) return;
     feed.fetch_offset ??= await this.#committedOffset(partition);
     if (feed !== this.#feeds.get(partition)) return;
-    // Not in kafkajs's types; unlike firstOffset() it is right behind a gap.
+    // `fetchedOffset` is missing in kafkajs's types. Unlike firstOffset(), it is correct after a gap in the offsets.
     const { fetchedOffset } = batch as { fetchedOffset?: string };
     if (BigInt(fetchedOffset ?? batch.firstOffset() ?? 0) === feed.fetch_offset) {
       feed.fetch_offset = BigInt(batch.lastOffset()) + 1n;
@@ -215,8 +216,9 @@ export class KafkaMember implements LogConsumer {
   }
 
   /**
-   * kafkajs's round-robin, which puts joining off while a handler of the former generation runs: its batch is
-   * committed before the partition may go to another member. A stuck handler delays that for a bounded time.
+   * kafkajs's round-robin assigner, which also delays joining while a handler of the previous generation runs, so that
+   * the batch is committed before the partition goes to another member. A stuck handler delays joining for at most
+   * {@link HANDOVER_MS}.
    */
   #waitingAssigner: PartitionAssigner = (config) => {
     const assigner = PartitionAssigners.roundRobin(config);
@@ -224,7 +226,7 @@ export class KafkaMember implements LogConsumer {
       this.#retireAll();
       this.#handover_until_ms ??= performance.now() + HANDOVER_MS;
       if (this.#retiring.size > 0 && performance.now() < this.#handover_until_ms) {
-        // Joining is tried again, after a pause, when the group reports a rebalance in progress.
+        // On this error type kafkajs tries to join again after a pause.
         throw Object.assign(new Error('handlers still run'), { type: 'REBALANCE_IN_PROGRESS' });
       }
       return assigner.protocol(subscription);

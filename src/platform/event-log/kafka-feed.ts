@@ -15,19 +15,19 @@ interface FeedOptions {
   previous: Promise<void>;
   /** Commits the position; rejects when the position could not be stored. */
   commit(next_offset: bigint): Promise<void>;
-  /** Stops or goes on fetching this partition. */
+  /** Pauses or resumes fetching of this partition. */
   setPaused(paused: boolean): void;
 }
 
 /**
- * Hands the fetched records of one partition to the handler, one batch at a time. It runs beside kafkajs's own
- * loop, which fetches nothing from a broker while any of its batches is being handled: one stuck partition
- * would stop all others.
+ * Delivers the fetched records of one partition to the handler, one batch at a time. It runs outside kafkajs's own
+ * loop, because that loop fetches nothing from a broker while any of that broker's batches is being handled: one stuck
+ * partition would stop all others.
  */
 export class KafkaFeed {
-  /** Resolves when the last batch has been handled and committed, or given up. */
+  /** Resolves when the last batch has been handled and committed, or was abandoned because the feed was stopped. */
   readonly done: Promise<void>;
-  /** The offset the next fetch must start at; unknown until the committed position has been asked for. */
+  /** The offset at which the next fetch must start; undefined until the committed position has been read. */
   fetch_offset: bigint | undefined;
   #options: FeedOptions;
   #buffer: KafkaMessage[] = [];
@@ -44,7 +44,7 @@ export class KafkaFeed {
     });
   }
 
-  /** Takes consecutive records in; pauses the partition when enough of them wait. */
+  /** Adds consecutive records to the buffer; pauses the partition when a full batch waits. */
   push(messages: readonly KafkaMessage[]): void {
     for (const message of messages) {
       this.#buffer.push(message);
@@ -54,13 +54,13 @@ export class KafkaFeed {
     this.#wake();
   }
 
-  /** Takes no further batch; the running one may finish and commit. */
+  /** Starts no further batch; the running one may finish and commit. */
   stop(): void {
     this.#stop.abort();
     this.#wake();
   }
 
-  /** Whether a full batch waits: then the partition is not fetched any further. */
+  /** Whether a full batch waits; then fetching of the partition is paused. */
   #isFull(): boolean {
     return this.#buffer.length >= this.#options.consumer.max_records || this.#buffer_bytes >= MAX_BATCH_BYTES;
   }
@@ -80,15 +80,15 @@ export class KafkaFeed {
       const records = this.#take();
       const last = records.at(-1);
       if (last === undefined) continue;
-      const handled = await this.#insist('batch failed; it comes again', () =>
+      const handled = await this.#insist('batch failed; retrying', () =>
         consumer.handle({ topic: consumer.topic, partition, records }),
       );
       if (!handled) return;
-      await this.#insist('position not stored; trying again', () => this.#options.commit(last.offset + 1n));
+      await this.#insist('position not committed; retrying', () => this.#options.commit(last.offset + 1n));
     }
   }
 
-  /** Tries until it succeeds, with growing pauses; false when stopped before that. */
+  /** Repeats `attempt` until it succeeds, with growing pauses; returns false when stopped before that. */
   async #insist(failure: string, attempt: () => Promise<void>): Promise<boolean> {
     const { partition, logger, consumer } = this.#options;
     for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS)) {
@@ -105,8 +105,8 @@ export class KafkaFeed {
   }
 
   /**
-   * Resolves with at least one record, and then when a full batch or `linger_ms` is reached, or when stopped. Records
-   * that came while a batch was handled have waited since: for them it counts from when that batch was taken.
+   * Waits for a record, and then until a full batch is there or `linger_ms` has passed; resolves early when stopped.
+   * For records that arrived while the previous batch was handled, `linger_ms` counts from when that batch was taken.
    */
   async #waitForRecords(): Promise<void> {
     const { linger_ms } = this.#options.consumer;
@@ -147,7 +147,7 @@ export function messageBytes({ key, value }: KafkaMessage): number {
   return (key?.length ?? 0) + (value?.length ?? 0);
 }
 
-/** A message without key or value, which only other tools write, reads as empty text. */
+/** Converts a message. A missing key or value becomes an empty text; only other tools write such messages. */
 export function toRecord(message: KafkaMessage): LogRecord {
   return {
     offset: BigInt(message.offset),

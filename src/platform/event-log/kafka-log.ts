@@ -9,11 +9,11 @@ import type { EventLog } from './port.ts';
 
 export interface KafkaLogOptions extends KafkaConnection {
   clock: Clock;
-  /** Put before every topic and group name, so that several installations can share a cluster. */
+  /** Prefix of every topic and group name, so that several installations can share a cluster. */
   topic_prefix?: string;
-  /** Of all topics. Absent: one partition on one broker. */
+  /** The settings of all topics. Absent: one partition on one broker. */
   topics?: TopicSettings;
-  /** A consumer that is silent for this long loses its partitions. */
+  /** A consumer that sends no heartbeat for this long loses its partitions. */
   session_timeout_ms?: number;
 }
 
@@ -37,8 +37,8 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
   }
 
   /**
-   * A connection that knows one topic only: kafkajs keeps the topics of the last metadata answer, so calls for two
-   * topics at the same time can each find the other's alone, and then report a topic without partitions.
+   * An admin connection that is used for one topic only. kafkajs keeps only the topics of the last metadata answer: of
+   * two concurrent calls for different topics, each may find only the other's topic, and then report no partitions.
    */
   function adminOf(name: string): KafkaAdmin {
     let own = admins.get(name);
@@ -47,12 +47,12 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
   }
 
   async function endOffsets(name: string): Promise<Map<number, bigint>> {
-    const rows = await adminOf(name).run('tell its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
+    const rows = await adminOf(name).run('return its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
     return new Map(rows.map((row) => [row.partition, BigInt(row.high)]));
   }
 
   function committed(name: string, group: string): Promise<Map<number, bigint>> {
-    return adminOf(name).run('tell the committed offsets', (a) =>
+    return adminOf(name).run('return the committed offsets', (a) =>
       committedOffsets(a, nameOf(name), nameOf(group)),
     );
   }
@@ -127,10 +127,10 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
 async function committedOffsets(admin: Admin, topic: string, groupId: string): Promise<Map<number, bigint>> {
   const [rows] = await admin.fetchOffsets({ groupId, topics: [topic] });
   const known = new Map((rows?.partitions ?? []).map((row) => [row.partition, BigInt(row.offset)]));
-  // Taken for "nothing committed", this would make the group begin again.
+  // An empty answer must not be read as "nothing committed": the group would read everything again.
   if (known.size === 0) throw new Error(`no partition of ${topic} is known`);
   if ([...known.values()].every((offset) => offset >= 0n)) return known;
-  // A negative offset stands for none: such a group begins at the beginning.
+  // A negative offset means that none is committed: the group then starts at the first offset of the partition.
   const limits = await admin.fetchTopicOffsets(topic);
   return new Map(
     limits.map(({ partition, low }) => {

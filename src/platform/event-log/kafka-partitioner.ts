@@ -1,6 +1,6 @@
 /**
- * The partition of a key as every Kafka client in its default setting computes it (murmur2, positive, modulo), so that
- * records written by other tools with the same key land beside ours.
+ * The partition of a key, computed as Kafka clients do by default (murmur2, positive, modulo), so that records which
+ * other tools write with the same key are in the same partition.
  */
 export function kafkaPartitionOf(key: string, partitions: number): number {
   return (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions;

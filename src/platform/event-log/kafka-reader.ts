@@ -11,17 +11,18 @@ import { messageBytes, toRecord } from './kafka-feed.ts';
 import { LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
 import { countWithin } from './record-size.ts';
 
-/** The longest silence of Kafka in the middle of a range. */
+/** How long a read waits for the next records before it fails. */
 const SILENCE_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
 
 interface ReadOptions extends KafkaConnection {
-  /** The topic's name in Kafka, and ours. */
+  /** The topic's name in Kafka, with the installation's prefix. */
   kafka_topic: string;
+  /** The topic's name in this service. */
   topic: string;
   partition: number;
   from: bigint;
-  /** Not beyond the end of the partition. */
+  /** Must not be beyond the end of the partition. */
   to: bigint;
   max_records: number;
   /** Removes the temporary group. */
@@ -29,8 +30,8 @@ interface ReadOptions extends KafkaConnection {
 }
 
 /**
- * Reads `[from, to)` of one partition. kafkajs reads only as a member of a group, so this is a group of one that
- * is assigned just this partition, commits nothing and is deleted afterwards.
+ * Reads `[from, to)` of one partition. kafkajs can read only as a member of a group. So the read uses a group of one
+ * member, which is assigned only this partition, commits nothing, and is deleted afterwards.
  */
 export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> {
   const { topic, partition, from, to, max_records } = options;
@@ -72,7 +73,7 @@ async function start(consumer: Consumer, options: ReadOptions, fetched: Handoff)
   const { kafka_topic, partition, from } = options;
   consumer.on(consumer.events.GROUP_JOIN, () => {
     fetched.next_offset ??= from;
-    // Before the first fetch of the generation.
+    // This handler runs before the first fetch of the generation.
     consumer.seek({ topic: kafka_topic, partition, offset: String(fetched.next_offset) });
   });
   consumer.on(consumer.events.CRASH, ({ payload }) => fetched.fail(payload.error));
@@ -85,6 +86,7 @@ async function start(consumer: Consumer, options: ReadOptions, fetched: Handoff)
   });
 }
 
+/** Assigns one partition to the first member of the group. */
 function onlyPartition(topic: string, partition: number): PartitionAssigner {
   return () => ({
     name: 'one-partition',
@@ -105,9 +107,9 @@ function onlyPartition(topic: string, partition: number): PartitionAssigner {
   });
 }
 
-/** One fetch at a time from kafkajs's loop to the reader; the loop waits, beating its heart. */
+/** Passes one fetch at a time from kafkajs's loop to the reader; the loop waits meanwhile and sends heartbeats. */
 class Handoff {
-  /** The offset after the last fetch that was handed over. */
+  /** The offset after the last fetch that the reader has consumed. */
   next_offset: bigint | undefined;
   #fetch: KafkaMessage[] | undefined;
   #abandoned = false;
@@ -115,6 +117,7 @@ class Handoff {
   #offered: () => void = () => undefined;
   #consumed: () => void = () => undefined;
 
+  /** Called by kafkajs's loop: resolves when the reader has consumed the batch. */
   async offer(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
     const last = batch.messages.at(-1);
@@ -132,6 +135,7 @@ class Handoff {
     payload.resolveOffset(batch.lastOffset());
   }
 
+  /** Called by the reader: waits for the next fetch. Rejects with LogUnavailable after {@link fail}. */
   async take(): Promise<KafkaMessage[]> {
     while (this.#fetch === undefined) {
       if (this.#error !== undefined) throw new LogUnavailable('Kafka ended a read', { cause: this.#error });
@@ -142,6 +146,7 @@ class Handoff {
     return this.#fetch;
   }
 
+  /** Called by the reader when it has consumed the fetch: the loop fetches the next one. */
   taken(): void {
     this.#fetch = undefined;
     this.#consumed();
@@ -152,6 +157,7 @@ class Handoff {
     this.#offered();
   }
 
+  /** Called when the read ends: a waiting loop continues, and later fetches are ignored. */
   abandon(): void {
     this.#abandoned = true;
     this.#consumed();

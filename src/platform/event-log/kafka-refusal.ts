@@ -5,7 +5,7 @@ const CLIENT_CERTIFICATE =
   'Kafka wants a client certificate that it trusts: give KAFKA_CERT_FILE and KAFKA_KEY_FILE, signed by an authority in ' +
   'the truststore of the brokers';
 
-/** Codes of Node's and OpenSSL's errors for a certificate that no trusted authority stands behind. */
+/** Codes of Node's and OpenSSL's errors for a certificate that no trusted authority has signed. */
 const UNTRUSTED = new Set([
   'CERT_UNTRUSTED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -15,7 +15,7 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** What to do about an error that the settings are the reason of, by its code in Node and OpenSSL, or type in Kafka. */
+/** What to do about an error caused by the settings, by its code in Node and OpenSSL or its type in Kafka. */
 const ADVICE: Record<string, string> = {
   CERT_HAS_EXPIRED: 'renew the certificate of the Kafka brokers: it has expired',
   CERT_NOT_YET_VALID: 'the certificate of the Kafka brokers is not valid yet: check the clocks',
@@ -23,7 +23,7 @@ const ADVICE: Record<string, string> = {
     'the certificate of the Kafka brokers does not name the host they are reached at: name them in KAFKA_BROKERS and ' +
     'advertised.listeners as the certificate does',
   ERR_SSL_WRONG_VERSION_NUMBER:
-    'Kafka does not speak TLS on this port: take KAFKA_TLS away or give the port of its TLS listener in KAFKA_BROKERS',
+    'Kafka does not speak TLS on this port: remove KAFKA_TLS, or give the port of its TLS listener in KAFKA_BROKERS',
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: CLIENT_CERTIFICATE,
   ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: CLIENT_CERTIFICATE,
   ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN: CLIENT_CERTIFICATE,
@@ -31,10 +31,10 @@ const ADVICE: Record<string, string> = {
   SASL_AUTHENTICATION_FAILED: `Kafka refused the user or the password: check ${CREDENTIALS}`,
   UNSUPPORTED_SASL_MECHANISM: 'Kafka does not offer this mechanism on this port: check KAFKA_SASL_MECHANISM',
   ILLEGAL_SASL_STATE:
-    'Kafka asks for no user on this port: take KAFKA_SASL_* away or give the port of its SASL listener in KAFKA_BROKERS',
+    'Kafka asks for no user on this port: remove KAFKA_SASL_*, or give the port of its SASL listener in KAFKA_BROKERS',
 };
 
-/** The error that tells an operator what to do about `error`; undefined when the settings are not known to be the reason. */
+/** An error that says what the operator should do about `error`; undefined when no setting is known to cause it. */
 export function misconfigurationOf(error: unknown): LogMisconfigured | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof LogMisconfigured) return cause;
@@ -42,7 +42,7 @@ export function misconfigurationOf(error: unknown): LogMisconfigured | undefined
     const reason =
       name === 'KafkaJSSASLAuthenticationError' ? 'SASL_AUTHENTICATION_FAILED' : String(type ?? code);
     const advice = adviceOn(reason);
-    // Not as its cause: what the library says of a failed sign-in is not ours to vouch for.
+    // `cause` is not passed on: nothing guarantees that the library's message about a failed sign-in holds no secret.
     if (advice !== undefined) return new LogMisconfigured(`${advice} (${reason})`);
   }
   return undefined;

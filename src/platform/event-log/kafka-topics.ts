@@ -7,7 +7,7 @@ import { LogMisconfigured } from './port.ts';
 const LEADER_CHECK_MS = 100;
 const MIN_INSYNC = 'min.insync.replicas';
 
-/** What every topic of an installation is made with, and must have. */
+/** The settings with which topics are created, and which every existing topic must have. */
 export interface TopicSettings {
   partitions: number;
   replication_factor: number;
@@ -15,9 +15,10 @@ export interface TopicSettings {
 }
 
 /**
- * Creates the topics that are missing, and compares every one with the settings. Rejects with LogMisconfigured, which
- * names topic, setting, expected and actual value, when a topic has another number of partitions (a key's records would
- * lie in two of them, out of order) or fewer replicas than configured. More replicas are only warned of.
+ * Creates the missing topics, and compares every topic with the settings. Rejects with LogMisconfigured, which names
+ * topic, setting, expected and actual value. This happens when a topic has another number of partitions than configured
+ * (a key's records would be in two partitions, out of order), or a lower replication factor or min.insync.replicas. For
+ * higher values of these two it only logs a warning.
  */
 export async function prepareTopics(
   admin: Admin,
@@ -42,7 +43,7 @@ export async function describeTopic(admin: Admin, topic: string): Promise<Partit
   return partitions;
 }
 
-/** Kept for ever, because ClickHouse can be rebuilt from the log. */
+/** Creates the topics. Their records are kept forever, because ClickHouse can be rebuilt from the log. */
 async function createTopics(admin: Admin, topics: readonly string[], settings: TopicSettings): Promise<void> {
   const { partitions, replication_factor, min_insync_replicas } = settings;
   const { brokers } = await admin.describeCluster();
@@ -62,12 +63,12 @@ async function createTopics(admin: Admin, topics: readonly string[], settings: T
   for (const topic of topics) {
     const replicationFactor = replication_factor;
     const wanted = { topic, numPartitions: partitions, replicationFactor, configEntries };
-    // Resolves with false when another process was faster.
+    // Resolves with false when another process has created the topic.
     await admin.createTopics({ topics: [wanted], waitForLeaders: false });
   }
 }
 
-/** Waits until every partition has a leader; the caller's deadline ends it. */
+/** Waits until every partition has a leader, for at most 100 attempts; the caller has a deadline, too. */
 async function leadersOf(admin: Admin, topic: string): Promise<void> {
   for (let attempt = 1; attempt <= 100; attempt++) {
     try {
@@ -86,7 +87,7 @@ async function actualSettings(admin: Admin, topic: string): Promise<TopicSetting
     resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [MIN_INSYNC] }],
   });
   const entry = resources[0]?.configEntries.find(({ configName }) => configName === MIN_INSYNC);
-  if (entry === undefined) throw new Error(`Kafka does not tell ${MIN_INSYNC} of ${topic}`);
+  if (entry === undefined) throw new Error(`Kafka does not return ${MIN_INSYNC} of ${topic}`);
   return {
     partitions: partitions.length,
     replication_factor: Math.min(...partitions.map(({ replicas }) => replicas.length)),
@@ -100,7 +101,7 @@ function compare(topic: string, expected: TopicSettings, actual: TopicSettings, 
     problems.push(
       `it has ${actual.partitions} partitions, KAFKA_PARTITIONS is ${expected.partitions}: set ` +
         `KAFKA_PARTITIONS=${actual.partitions} in every process; to have more partitions, stop them all first, as ` +
-        'README.md says',
+        'docs/kafka.md says',
     );
   }
   for (const [field, variable, remedy] of [
@@ -114,7 +115,10 @@ function compare(topic: string, expected: TopicSettings, actual: TopicSettings, 
       );
     } else if (actual[field] > expected[field]) {
       const fields = { topic, expected: expected[field], actual: actual[field] };
-      logger.warn(fields, `a topic has a higher ${field} than ${variable} says: set it to the actual value`);
+      logger.warn(
+        fields,
+        `a topic has a higher ${field} than ${variable}: set the variable to the actual value`,
+      );
     }
   }
   if (problems.length > 0) throw new LogMisconfigured(`Kafka topic ${topic}: ${problems.join('; ')}`);

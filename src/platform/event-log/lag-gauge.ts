@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts';
 import type { EventLog, GroupLag } from './port.ts';
 import type { RecordAges } from './record-ages.ts';
 
-/** What a scrape waits for the event log. */
+/** How long a scrape waits for the event log. */
 const TIMEOUT_MS = 2_000;
 
 interface LagGaugeOptions {
@@ -15,25 +15,25 @@ interface LagGaugeOptions {
   consumers: readonly { topic: string; group: string }[];
 }
 
-/** Of one consumer; no partitions when the log did not tell. */
+/** The lag of one consumer; without partitions when the log did not answer. */
 interface ConsumerLag {
   group: string;
   partitions: GroupLag[];
 }
 
 /**
- * Adds the gauges `consumer_lag_events` and `consumer_lag_seconds` of these consumers, read at every scrape. A consumer
- * whose lag the log does not tell in time is left out: the value of an earlier scrape would pass for a current one.
+ * Adds the gauges `consumer_lag_events` and `consumer_lag_seconds` for these consumers, read at every scrape. A
+ * consumer is left out when the log does not return its lag in time: an old value would look like a current one.
  */
 export function exposeConsumerLag(options: LagGaugeOptions): void {
   const { registry, ages } = options;
   let asked: Promise<ConsumerLag[]> | undefined;
-  // The two gauges are collected at the same time, and share one answer.
+  // The two gauges are collected at the same time and share one request to the log.
   const lags = () =>
     (asked ??= readLags(options).finally(() => {
       asked = undefined;
     }));
-  // They register themselves.
+  // A gauge registers itself.
   void new Gauge({
     name: 'consumer_lag_events',
     help: 'Records behind the end of the topic',
@@ -87,7 +87,7 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
     return await Promise.race([answer, late]);
   } finally {
     timer.abort();
-    // The one that lost is heard by nobody.
+    // Nothing awaits the promise that lost the race: its rejection must be handled.
     late.catch(() => undefined);
     answer.catch(() => undefined);
   }

@@ -10,42 +10,47 @@ export interface NewRecord {
   value: string;
 }
 
-/** A record as read back: `offset` grows by one per record of a partition (gaps are allowed). */
+/** A record as it is read: `offset` rises from record to record of a partition, with gaps allowed. */
 export interface LogRecord {
   offset: bigint;
   key: string;
   value: string;
 }
 
-/** Consecutive records of one partition, in offset order: at least one, and together {@link MAX_BATCH_BYTES} at most. */
+/**
+ * Consecutive records of one partition, in offset order: at least one record. All of them together have at most
+ * {@link MAX_BATCH_BYTES}.
+ */
 export interface LogBatch {
   topic: string;
   partition: number;
   records: LogRecord[];
 }
 
+/** How a consumer reads a topic. */
 export interface ConsumeOptions {
   topic: string;
   /** Consumers of one group share the partitions; each group sees every record. */
   group: string;
-  /** A batch never has more records than this, and fewer where they reach {@link MAX_BATCH_BYTES}. */
+  /** The most records of a batch; it has fewer when they reach {@link MAX_BATCH_BYTES}. */
   max_records: number;
-  /** With less than a full batch waiting, wait up to this long for more. 0: deliver at once. */
+  /** How long to wait for more records while fewer than a full batch are waiting. 0: deliver at once. */
   linger_ms: number;
   /**
-   * Handles one batch; batches of one partition come one at a time, in order. When it resolves, the
-   * position after the batch is committed; when it rejects, the same records come again after a pause
-   * (at-least-once: after a crash, records handled but not committed come again as well).
+   * Handles one batch; batches of one partition are delivered one at a time, in order. When `handle` resolves, the
+   * position after the batch is committed; when it rejects, the same records are delivered again after a pause.
+   * Delivery is at-least-once: after a crash, records that were handled but not committed are delivered again.
    */
   handle(batch: LogBatch): Promise<void>;
 }
 
+/** A running consumer. */
 export interface LogConsumer {
-  /** Stops taking batches, waits for the running handler for at most `grace_ms`, leaves the group. */
+  /** Takes no further batch, waits at most `grace_ms` for the running handlers, and leaves the group. */
   close(grace_ms?: number): Promise<void>;
 }
 
-/** Where a group stands in one partition. */
+/** The position of a group in one partition. */
 export interface GroupLag {
   partition: number;
   /** The next offset the group would read. */
@@ -54,16 +59,17 @@ export interface GroupLag {
   end_offset: bigint;
 }
 
+/** The event log as the service uses it. Topics must be ensured before they are used. */
 export interface EventLog {
   /**
-   * Makes topics exist; an existing topic keeps its partitions. Rejects with {@link LogUnavailable}, and with
-   * {@link LogMisconfigured} when an existing topic is not as configured.
+   * Creates the topics that do not exist; an existing topic keeps its partitions. Rejects with {@link LogUnavailable},
+   * and with {@link LogMisconfigured} when an existing topic differs from the configuration.
    */
   ensureTopics(topics: readonly string[]): Promise<void>;
   /**
-   * Resolves when every record is durable; rejects with {@link LogUnavailable} when that cannot be said
-   * in time (each of the records may then be there or not), and with {@link RecordTooLarge} before any
-   * of them is written. An append of any size is taken when no other waits.
+   * Resolves when every record is durable. Rejects with {@link LogUnavailable} when the log does not confirm this in
+   * time: each of the records may then be written or not. Rejects with {@link RecordTooLarge} before any record is
+   * written. An append of any size is accepted when no other append waits.
    */
   append(topic: string, records: readonly NewRecord[]): Promise<void>;
   consume(options: ConsumeOptions): Promise<LogConsumer>;
@@ -71,9 +77,8 @@ export interface EventLog {
   endOffsets(topic: string): Promise<Map<number, bigint>>;
   lag(topic: string, group: string): Promise<GroupLag[]>;
   /**
-   * Reads `[from, to)` of one partition outside any group, in batches of at most `max_records`
-   * and {@link MAX_BATCH_BYTES};
-   * stops early at the end of the partition.
+   * Reads `[from, to)` of one partition outside any consumer group, in batches of at most `max_records` and
+   * {@link MAX_BATCH_BYTES}. Stops early at the end of the partition.
    */
   read(
     topic: string,
@@ -82,7 +87,7 @@ export interface EventLog {
     to: bigint,
     max_records?: number,
   ): AsyncIterable<LogBatch>;
-  /** Rejects when the log cannot take an append now. */
+  /** Rejects when the log does not answer; on Kafka also when a partition has no leader. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -93,14 +98,14 @@ export class LogUnavailable extends Error {
 }
 
 /**
- * The log is there, but not with these settings: it does not know the service, is not trusted, or has topics other than
- * configured. `message` says what to do and holds no secret.
+ * The log refuses these settings: the credentials are wrong, the certificate is not trusted, or topics differ from the
+ * configuration. `message` says what to do and contains no secret.
  */
 export class LogMisconfigured extends LogUnavailable {
   override readonly name = 'LogMisconfigured';
 }
 
-/** A record is over {@link MAX_RECORD_BYTES}: it will never be taken. */
+/** A record exceeds {@link MAX_RECORD_BYTES}; a retry cannot succeed. */
 export class RecordTooLarge extends RangeError {
   override readonly name = 'RecordTooLarge';
 
@@ -110,11 +115,12 @@ export class RecordTooLarge extends RangeError {
 }
 
 /**
- * The largest record, key and value in UTF-8. An accepted body of 1 MiB may grow to 4.4 MiB where it is written again
- * (`1e20` has 4 characters and becomes 21), and a dead letter at most doubles a body as it came; with what stands
- * around it either fits, and a request of one such record stays below 8 MiB, which any Kafka on offer takes.
+ * The size limit of a record: key and value in UTF-8. An accepted body of 1 MiB may grow to 4.4 MiB when it is
+ * serialised again (`1e20` has 4 characters and becomes 21), and a dead letter at most doubles the received body.
+ * Either fits, together with the fields around it. A request with one such record stays below 8 MiB, which every common
+ * Kafka service accepts.
  */
 export const MAX_RECORD_BYTES = 6 * 1024 * 1024;
 
-/** The largest batch, keys and values in UTF-8: what a consumer has in memory at once does not depend on their sizes. */
+/** The size limit of a batch: keys and values in UTF-8. It bounds a consumer's memory whatever the record sizes. */
 export const MAX_BATCH_BYTES = 16 * 1024 * 1024;

@@ -6,7 +6,7 @@ const MAX_STATEMENT_RECORDS = 5_000;
 const MAX_STATEMENT_BYTES = 8 * 1024 * 1024;
 const MAX_WAITING_RECORDS = 200_000;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
-/** After this long without an answer an append counts as failed, whatever becomes of it. */
+/** After this time without an answer an append is reported as failed, although it may still be written. */
 const APPEND_DEADLINE_MS = 8_000;
 
 interface Append {
@@ -18,15 +18,16 @@ interface Append {
 }
 
 /**
- * Appends to one partition. One statement is under way at a time, so offsets become visible in order; what
- * arrives meanwhile goes into the next statement (group commit). A large append takes several statements.
+ * Appends to one partition. One statement runs at a time, so offsets become visible in order. Appends that arrive
+ * meanwhile go into the next statement (group commit). A large append takes several statements.
  */
 export class PartitionAppender {
   readonly partition: number;
   #sql: Db;
   #topic_id: number;
-  /** Every record below it is durable and visible. */
+  /** Every record below this offset is durable and visible. */
   #end = 0n;
+  /** False after a failed statement, which may or may not have been committed. */
   #end_known = false;
   #waiting: Append[] = [];
   #waiting_records = 0;
@@ -45,13 +46,16 @@ export class PartitionAppender {
     return this.#end;
   }
 
-  /** Finds the end of what an earlier process wrote. */
+  /** Reads the end offset from Postgres. */
   async open(): Promise<void> {
     this.#end = await endOffset(this.#sql, this.#topic_id, this.partition);
     this.#end_known = true;
   }
 
-  /** Resolves when the records are durable; rejects with LogUnavailable when full, closed or out of reach. */
+  /**
+   * Resolves when the records are durable. Rejects with LogUnavailable when too many records wait, the log is closed,
+   * or Postgres does not confirm in time.
+   */
   append(records: readonly NewRecord[]): Promise<void> {
     if (records.length === 0) return Promise.resolve();
     if (this.#closed) return Promise.reject(new LogUnavailable('the event log is closed'));
@@ -59,7 +63,7 @@ export class PartitionAppender {
     const full =
       this.#waiting_records + records.length > MAX_WAITING_RECORDS ||
       this.#waiting_bytes + bytes > MAX_WAITING_BYTES;
-    // Alone, any append must get through: its caller would try again with the same one.
+    // An append of any size is accepted when no other waits: its caller would retry with the same records.
     if (full && this.#waiting.length > 0) {
       return Promise.reject(new LogUnavailable('too many records wait for the event log'));
     }
@@ -71,7 +75,10 @@ export class PartitionAppender {
     });
   }
 
-  /** Calls back once when there is something at or after `offset`, at once if there is; returns the way to stop waiting. */
+  /**
+   * Calls `call` once, when a record at or after `offset` exists; at once if it exists already. Returns a function that
+   * cancels the wait.
+   */
   onReached(offset: bigint, call: () => void): () => void {
     if (this.#end > offset) {
       call();
@@ -86,14 +93,14 @@ export class PartitionAppender {
     return () => void this.#listeners.delete(check);
   }
 
-  /** Refuses further appends and waits for those under way. */
+  /** Rejects further appends and waits for the pending ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#flushing;
   }
 
   async #flush(): Promise<void> {
-    // Lets every request of this turn of the event loop join the first statement.
+    // Appends that are issued in the same turn of the event loop join the first statement.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const { records, finished } = this.#take();
@@ -103,7 +110,7 @@ export class PartitionAppender {
         for (const append of finished) append.resolve();
       } catch (cause) {
         const error = new LogUnavailable('the event log did not confirm the append', { cause });
-        // What waited meanwhile has waited long enough too.
+        // Waiting appends are rejected too: they have waited for this statement already.
         for (const append of [...finished, ...this.#takeAll()]) append.reject(error);
       }
       for (const check of this.#listeners) check();
@@ -112,9 +119,9 @@ export class PartitionAppender {
   }
 
   /**
-   * Writes at the end; resolves with the new end. After a failure nobody knows whether the statement was (or still
-   * will be) committed, so the end is asked for before offsets are given again; the primary key refuses an offset
-   * given twice.
+   * Inserts the records at the end; resolves with the new end. After a failure it is unknown whether the statement was,
+   * or still will be, committed. So the end is read again before the next offsets are assigned; the primary key rejects
+   * an offset that is assigned twice.
    */
   async #insert(records: readonly NewRecord[]): Promise<bigint> {
     const first = this.#end_known ? this.#end : await endOffset(this.#sql, this.#topic_id, this.partition);
@@ -129,7 +136,7 @@ export class PartitionAppender {
     return this.#waiting.splice(0);
   }
 
-  /** The next records in order of arrival that fit one statement, and the appends that end with them. */
+  /** Takes the next records that fit one statement, in order of arrival, and the appends whose last record is taken. */
   #take(): { records: NewRecord[]; finished: Append[] } {
     const records: NewRecord[] = [];
     const finished: Append[] = [];
@@ -152,12 +159,12 @@ export class PartitionAppender {
   }
 }
 
-/** Near enough to the bytes, and known at once. */
+/** The size in UTF-16 units: close enough to the bytes, and cheaper than counting them. */
 function sizeOf({ key, value }: NewRecord): number {
   return key.length + value.length;
 }
 
-/** The promise's outcome, or a rejection after `limit_ms`; a late outcome is ignored. */
+/** Settles as `promise` does, or rejects after `limit_ms`; a later outcome is ignored. */
 async function within<T>(limit_ms: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -10,12 +10,12 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
 const CLOSE_GRACE_MS = 10_000;
 
-/** One member of a consumer group; the members of all groups of a log know each other. */
+/** One member of a consumer group in this process; the members of all groups are in one set. */
 export interface GroupMember {
   topic: string;
   group: string;
   close(grace_ms?: number): Promise<void>;
-  /** Takes or gives up partitions after a member came or went. */
+  /** Starts or stops partitions after a member joined or left. */
   rebalance(): void;
 }
 
@@ -29,7 +29,7 @@ interface MemberOptions {
   consumer: ConsumeOptions;
 }
 
-/** Joins a consumer group: partitions are dealt round-robin to its members in order of joining. */
+/** Joins a consumer group: partitions are assigned round-robin to its members in the order in which they joined. */
 export function startGroupMember(options: MemberOptions): GroupMember {
   const { consumer, members } = options;
   const running = new Map<number, { stop: AbortController; done: Promise<void> }>();
@@ -53,13 +53,13 @@ export function startGroupMember(options: MemberOptions): GroupMember {
     async close(grace_ms = CLOSE_GRACE_MS) {
       closed = true;
       const ends = [...running.values()].map((loop) => (loop.stop.abort(), loop.done));
-      const patience = new AbortController();
+      const timer = new AbortController();
       await Promise.race([
         Promise.all(ends),
-        sleep(grace_ms, undefined, { signal: patience.signal }).catch(() => undefined),
+        sleep(grace_ms, undefined, { signal: timer.signal }).catch(() => undefined),
       ]);
-      patience.abort();
-      // A stuck handler keeps its partition: handing it over would break the order of its records.
+      timer.abort();
+      // A stuck handler keeps its partition: another member would handle later records while it still runs.
       if (running.size === 0) leave();
     },
   };
@@ -102,10 +102,10 @@ export function startGroupMember(options: MemberOptions): GroupMember {
   return member;
 }
 
-/** Partitions a member still works on: its successor starts only after the running batch. */
+/** Partitions that a member still works on: the next member starts only after the running batch. */
 const heldByPeer = new WeakMap<Set<GroupMember>, Set<string>>();
 
-/** Reads, handles, commits, until stopped; a failing batch is tried again with growing pauses. */
+/** Reads, handles and commits batches until stopped; a failed batch is retried with growing pauses. */
 async function consumePartition(
   options: MemberOptions,
   appender: PartitionAppender,
@@ -120,7 +120,7 @@ async function consumePartition(
   while (!stop.aborted) {
     try {
       next ??= await committedOffset(sql, consumer.group, topic_id, partition);
-      // A batch that ended at its limit of bytes left records behind, which have waited long enough.
+      // The last batch ended at its byte limit, so more records wait: they need no further lingering.
       if (!more_waits) await waitForRecords(options, appender, { next, read_ms }, stop);
       if (stop.aborted) return;
       const { end } = appender;
@@ -135,7 +135,7 @@ async function consumePartition(
       await commitOffset(sql, consumer.group, topic_id, partition, next);
       pause_ms = FIRST_PAUSE_MS;
     } catch (error) {
-      logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'batch failed; it comes again');
+      logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'batch failed; retrying');
       next = undefined;
       await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
       pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
@@ -144,8 +144,8 @@ async function consumePartition(
 }
 
 /**
- * Resolves with at least one record after `next`, and then when a full batch or `linger_ms` is reached. Records that
- * came while a batch was handled have waited since: for them it counts from when that batch was read, at `read_ms`.
+ * Waits for a record at `next`, and then until a full batch is there or `linger_ms` has passed. For records that
+ * arrived while the previous batch was handled, `linger_ms` counts from `read_ms`, when that batch was read.
  */
 async function waitForRecords(
   options: MemberOptions,
@@ -159,7 +159,7 @@ async function waitForRecords(
   const full = next + BigInt(max_records) - 1n;
   if (waited_ms >= linger_ms || stop.aborted || appender.end > full) return;
   const timer = new AbortController();
-  // Not AbortSignal.any: what it makes stays in the memory of `stop`, once per batch.
+  // Not AbortSignal.any: `stop` would keep a reference to each combined signal, one per batch.
   const end = () => timer.abort();
   stop.addEventListener('abort', end, { once: true });
   await Promise.race([

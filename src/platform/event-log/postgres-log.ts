@@ -16,11 +16,11 @@ import { refuseTooLarge } from './record-size.ts';
 import { LogUnavailable, type ConsumeOptions, type EventLog, type NewRecord } from './port.ts';
 
 export interface PostgresLogOptions {
-  /** A pool of its own: appends must not wait behind the service's queries. */
+  /** A pool that only the log uses: appends must not wait behind the service's queries. */
   sql: Db;
   clock: Clock;
   logger: Logger;
-  /** Partitions of topics made from now on. */
+  /** The number of partitions of topics that are created; existing topics keep theirs. Absent: 1. */
   partitions?: number;
 }
 
@@ -32,12 +32,12 @@ interface Topic {
 const READ_BATCH = 1_000;
 
 /**
- * Opens the event log kept in `event_log.*` of a migrated Postgres. One process owns the log: a second one is
- * refused, because offsets are given in memory and consumers are woken by calls.
+ * Opens the event log kept in `event_log.*` of a migrated Postgres. Only one process may open it, because offsets are
+ * assigned in memory and consumers are woken by function calls. A second one is rejected with {@link LogUnavailable}.
  */
 export async function openPostgresLog(options: PostgresLogOptions): Promise<EventLog> {
   const { sql, logger } = options;
-  // Only a connection that is open already can be reserved: the driver forgets the wish while it opens one.
+  // The driver can reserve only a connection that is already open: it loses the request while it opens one.
   await sql`select 1`;
   const lock = await sql.reserve();
   if (!(await tryLockLog(lock))) {

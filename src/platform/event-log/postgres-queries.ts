@@ -4,7 +4,7 @@ import { MAX_BATCH_BYTES, type LogRecord, type NewRecord } from './port.ts';
 
 const LOCK_KEY = 7_022_002;
 
-/** Takes the log for this session; false when another session has it. */
+/** Takes the log's advisory lock for this session; false when another session holds it. */
 export async function tryLockLog(sql: Tx): Promise<boolean> {
   const [row] = await sql<{ locked: boolean }[]>`select pg_try_advisory_lock(${LOCK_KEY}) as locked`;
   return row?.locked === true;
@@ -16,10 +16,12 @@ interface TopicRow {
   partitions: number;
 }
 
+/** Every topic with its id and number of partitions. */
 export async function listTopics(sql: Tx): Promise<TopicRow[]> {
   return sql<TopicRow[]>`select topic_id, topic, partitions from event_log.topics`;
 }
 
+/** Creates a topic with this number of partitions; rejects when it exists. */
 export async function createTopic(sql: Tx, topic: string, partitions: number): Promise<TopicRow> {
   const [row] = await sql<TopicRow[]>`
     insert into event_log.topics (topic, partitions) values (${topic}, ${partitions})
@@ -50,24 +52,27 @@ export async function insertRecords(
     from unnest(${keys}::text::text[], ${valuesOf(sql, records)}) with ordinality as r (key, value, ordinality)`;
 }
 
-/** JSON text has no raw control characters but white space, so this one separates values without escapes. */
+/** JSON text has no raw control characters except white space, so this one can separate values without escapes. */
 const SEPARATOR = '\u001e';
 
 function valuesOf(sql: Db, records: readonly NewRecord[]) {
   const values = records.map((record) => record.value);
-  // An empty text is taken for no values at all.
+  // string_to_array turns an empty text into an empty array, not into one empty value.
   return values.every((value) => value === '') || values.some((value) => value.includes(SEPARATOR))
     ? sql`${textArray(values)}::text::text[]`
     : sql`string_to_array(${values.join(SEPARATOR)}, ${SEPARATOR})`;
 }
 
-/** Offset, key, value, and the bytes of the page so far. */
+/** Offset, key, value, and the bytes of the page up to and including this row. */
 type PageRow = [bigint, string, string, number];
 
-/** What one statement looks at: sizes are known only by reading, so a batch is put together from a few of them. */
+/** The most rows of one statement. Sizes are known only after reading, so a batch may take several statements. */
 const PAGE_RECORDS = 2_000;
 
-/** The first records of `[from, to)`, in order: at least one if there is one, up to `limit` and {@link MAX_BATCH_BYTES}. */
+/**
+ * The first records of `[from, to)`, in order: at most `limit` records and {@link MAX_BATCH_BYTES}, but at least one
+ * record if there is any.
+ */
 export async function readRecords(
   sql: Tx,
   topic_id: number,
@@ -79,7 +84,7 @@ export async function readRecords(
   const records: LogRecord[] = [];
   for (let next = from, bytes = 0; next < to && records.length < limit;) {
     const wanted = Math.min(PAGE_RECORDS, limit - records.length);
-    // The sum runs over sizes that Postgres knows without unpacking the values. The first record goes in any case.
+    // octet_length does not need to decompress a value. The first record is returned whatever its size.
     const rows = await sql`
       select log_offset, key, value, bytes::integer from (
         select log_offset, key, value,
@@ -111,7 +116,7 @@ export async function committedOffset(
   return row?.next_offset ?? 0n;
 }
 
-/** Moves a group's position. Not flushed to disk at once: losing it only means that records come again. */
+/** Moves a group's position. The commit is not flushed at once: after a loss, records are only delivered again. */
 export async function commitOffset(
   sql: Db,
   group: string,

@@ -3,24 +3,25 @@ import type { EventLog, GroupLag, LogBatch } from './port.ts';
 
 interface RecordAgesOptions {
   clock: Clock;
-  /** When the service received the event in a record's value. */
+  /** The time at which the service received the event in a record's value, in milliseconds since the epoch. */
   receivedAt: (value: string) => number | undefined;
 }
 
-/** The last batch of a partition that a consumer of this process was given. */
+/** The last batch of a partition that was delivered to a consumer of this process. */
 interface Given {
   /** The offset after the batch. */
   next_offset: bigint;
-  /** Of the first record while the batch is in hand, then of the last one. */
+  /** While the batch is handled: when its first record was received. After that: when its last record was received. */
   received_at_ms: number;
+  /** Whether the batch is being handled. */
   in_hand: boolean;
 }
 
-/** Knows how long the oldest record that a consumer has yet to handle has been waiting. */
+/** Measures how long the oldest record that a consumer has not handled yet has been waiting. */
 export class RecordAges {
   #options: RecordAgesOptions;
   #given = new Map<string, Given>();
-  /** Where a partition was when it was first seen waiting there, and when that was. */
+  /** The position at which a partition with waiting records is, and when it was first seen at that position. */
   #standing = new Map<string, { next_offset: bigint; since_ms: number }>();
   #last_idle_ms = new Map<string, number>();
 
@@ -28,7 +29,7 @@ export class RecordAges {
     this.#options = options;
   }
 
-  /** The log for consumers whose records are to be followed; everything but `consume` is the log's own. */
+  /** Wraps the log: `consume` also records the age of each batch; all other methods are unchanged. */
   watch(eventLog: EventLog): EventLog {
     const consume: EventLog['consume'] = (options) =>
       eventLog.consume({
@@ -42,7 +43,7 @@ export class RecordAges {
     return Object.assign(Object.create(eventLog) as EventLog, { consume });
   }
 
-  /** How many milliseconds the oldest waiting record of a partition has been waiting at least; 0: none waits. */
+  /** A lower bound of the time that the oldest waiting record of a partition has been waiting; 0 when none waits. */
   waiting_ms(group: string, { partition, next_offset, end_offset }: GroupLag): number {
     const key = keyOf(group, partition);
     const now_ms = this.#options.clock.now_ms();
@@ -55,10 +56,12 @@ export class RecordAges {
     const stays = standing?.next_offset === next_offset;
     if (!stays) this.#standing.set(key, { next_offset, since_ms: now_ms });
     const given = this.#given.get(key);
-    // Not given to this process, or handled by another one since: known is only how long it has been seen there.
+    // The batch was never delivered to this process, or another process has handled records since. Only the time for
+    // which the position has been unchanged is known then.
     const unknown = given === undefined || given.next_offset < next_offset;
     if (unknown) return stays ? now_ms - standing.since_ms : 0;
-    // What comes after a handled record was received later than it, and after the partition was last seen empty.
+    // A record that follows a handled one was received after it, and after the partition was last seen without waiting
+    // records.
     const since_ms = given.in_hand
       ? given.received_at_ms
       : Math.max(given.received_at_ms, this.#last_idle_ms.get(key) ?? 0);

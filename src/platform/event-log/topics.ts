@@ -6,13 +6,13 @@ export const TOPICS = {
   playerEvents: 'player-events',
   /** Players that entered or left a segment, keyed like `player-events`. */
   segmentChanges: 'segment-changes',
-  /** What could not be folded, with the reason. */
+  /** Records that the fold could not apply, with the reason. */
   deadLetters: 'dead-letters',
 } as const;
 
 export const ALL_TOPICS: readonly string[] = Object.values(TOPICS);
 
-/** The consumer groups, by whom they are; a group's position on the log is kept under its name. */
+/** The consumer groups by processor. The log stores a group's position under its name, so names must not change. */
 export const GROUPS = {
   /** Reads `events`. */
   fold: 'player-fold',

@@ -4,17 +4,20 @@ import { APPLICATION } from '../postgres/pool.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** A pool of the driver that graphile-worker needs, as the user that owns the schema. */
+/** A pool of `pg`, the driver that graphile-worker needs. It connects as the user that owns the schema. */
 export function connectJobs(url: string, max: number, logger: Logger): Pool {
   const pool = new Pool({ ...configOf(url), max, application_name: `${APPLICATION} jobs` });
-  // Without these listeners, losing a connection would end the process; whoever used it is told by its statement.
+  // Without these listeners, a lost connection would end the process. The statement that used the connection rejects.
   const lost = (error: Error) => logger.debug({ err: error }, 'a connection of the jobs was lost');
   pool.on('error', lost);
   pool.on('connect', (client) => client.on('error', lost));
   return pool;
 }
 
-/** One session with a name that others can see; `onLost` is called when it ends by itself. */
+/**
+ * Opens one session whose `application_name` other sessions can see in `pg_stat_activity`. `onLost` is called when the
+ * connection fails.
+ */
 export async function connectSession(
   url: string,
   application_name: string,
@@ -26,7 +29,7 @@ export async function connectSession(
   return client;
 }
 
-/** Reads `sslmode` as our other driver does, so that one URL means one thing. */
+/** Reads `sslmode` in the same way as the driver `postgres`, so that one URL means the same to both drivers. */
 function configOf(url: string): ClientConfig {
   const address = new URL(url);
   const mode = address.searchParams.get('sslmode') ?? address.searchParams.get('ssl') ?? 'disable';

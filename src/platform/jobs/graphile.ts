@@ -4,13 +4,13 @@ import type { Jobs } from './port.ts';
 import { startWorker } from './worker.ts';
 
 interface JobsOptions {
-  /** The same as everybody's; connections are opened only by `work`. */
+  /** The service's Postgres URL; only `work` opens connections to it. */
   url: string;
   logger: Logger;
   metrics: Metrics;
 }
 
-/** Jobs by graphile-worker, whose schema must have been migrated. */
+/** Opens jobs kept by graphile-worker; its schema must have been migrated. */
 export function openJobs(options: JobsOptions): Jobs {
   return {
     async add(sql, { task, payload, max_attempts, job_key = null, queue = null, run_at = null }) {

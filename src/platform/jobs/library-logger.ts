@@ -2,8 +2,8 @@ import { Logger as LibraryLogger } from 'graphile-worker';
 import type { Logger } from '../logger.ts';
 
 /**
- * graphile-worker's own words, in our log: what it calls information is for those who look closely. Failed jobs are
- * left out, as we report them ourselves.
+ * Writes graphile-worker's messages to our log: its errors and warnings at level `warn`, its `info` at level `debug`.
+ * Messages about failed jobs are dropped, because the worker reports those itself.
  */
 export function libraryLogger(logger: Logger): LibraryLogger {
   return new LibraryLogger(() => (level, message, meta) => {

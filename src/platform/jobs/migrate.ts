@@ -4,8 +4,8 @@ import { connectJobs } from './connections.ts';
 import { libraryLogger } from './library-logger.ts';
 
 /**
- * Brings the schema `graphile_worker` up to date. Every process does so at its start, also one that only adds jobs.
- * Rejects when a newer version of the library has made changes that this one does not understand.
+ * Brings the schema `graphile_worker` up to date. Every process does this at its start, also one that only adds jobs.
+ * Rejects when a newer version of the library has made breaking changes to the schema.
  */
 export async function migrateJobs(url: string, logger: Logger): Promise<void> {
   const pgPool = connectJobs(url, 1, logger);

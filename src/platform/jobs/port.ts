@@ -1,47 +1,50 @@
 import type { Tx } from '../postgres/port.ts';
 
 /**
- * Work to be done once by whichever process works: soon, or at a time. It is kept in Postgres. A process that dies
- * leaves its job to another one, so a task must bear being done again.
+ * A job kept in Postgres: any worker process runs it, soon or at a given time. When a process dies, another one runs
+ * its jobs again, so every task must be idempotent.
  */
 export interface NewJob {
   task: string;
-  /** Whatever JSON holds; it is not secret. */
+  /** Must be representable in JSON, and must hold no secrets. */
   payload: Record<string, unknown>;
-  /** How often it may be tried at most; the pauses in between grow from 2.7 s to 6 h. */
+  /** How many times the job is attempted at most; the pauses between attempts grow from 2.7 s to 6 h. */
   max_attempts: number;
-  /** A job with this key that waits, or that failed for good, is replaced; one under way goes on, but for the last time. */
+  /**
+   * A job with this key that is waiting, or that has used up its attempts, is replaced by the new one. A running job
+   * with this key continues but is not retried.
+   */
   job_key?: string;
-  /** Jobs of one queue run one after the other, with up to 2 s between them. Queues are few and have fixed names. */
+  /** Jobs of one queue run one at a time, with up to 2 s between them. There are few queues, with fixed names. */
   queue?: string;
   /** Absent: now. */
   run_at?: Date;
 }
 
-/** A job that is added again and again, once for all processes; the times are UTC. */
+/** A job that is added at each matching time, once for all processes together; times are UTC. */
 export interface CronEntry {
-  /** Tells the entry from others for good: by it each process knows what was added already. */
+  /** Unique, and never changed: under it Postgres records the last time for which the job was added. */
   identifier: string;
-  /** Minute, hour, day of the month, month, day of the week. */
+  /** Crontab pattern: minute, hour, day of the month, month, day of the week. */
   match: string;
-  /** A run that was missed by less, because nobody worked then, is made up for. */
+  /** A run that was missed because no worker was running is added later, if it was due at most this long ago. */
   backfill_ms: number;
   job: Omit<NewJob, 'run_at'>;
 }
 
-/** Does one job. Rejecting has it tried again later; it should end soon once `stop` is aborted. */
+/** Does one job. If it rejects, the job is retried later. It should end soon after `stop` is aborted. */
 export type Task = (payload: unknown, stop: AbortSignal) => Promise<void>;
 
-/** A process at work on jobs. */
+/** The worker of this process. */
 export interface JobWorker {
-  /** Takes no more jobs and lets those under way end; after a while they are aborted and left to others. */
+  /** Takes no more jobs and waits for the running ones; after a while it aborts them, and other workers retry them. */
   close(): Promise<void>;
 }
 
 /** Jobs in Postgres. */
 export interface Jobs {
-  /** Adds a job; in a transaction it is there for others once that commits. */
+  /** Adds a job; inside a transaction, it becomes visible to workers when the transaction commits. */
   add(sql: Tx, job: NewJob): Promise<void>;
-  /** Works on jobs of these tasks until closed. Rejects when Postgres does not answer at the start. */
+  /** Runs jobs of these tasks until the worker is closed. Rejects when Postgres does not answer at the start. */
   work(tasks: Readonly<Record<string, Task>>, crontab: readonly CronEntry[]): Promise<JobWorker>;
 }

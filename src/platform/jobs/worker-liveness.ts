@@ -5,7 +5,7 @@ import { APPLICATION } from '../postgres/pool.ts';
 import { connectSession } from './connections.ts';
 
 const PAUSE_MS = 5_000;
-/** The name of the session by which a worker is seen to live; the worker's id follows. */
+/** Prefix of the session name that shows that a worker is alive; the worker's id follows it. */
 const SESSION_PREFIX = `${APPLICATION} worker `;
 
 interface LivenessOptions {
@@ -15,8 +15,9 @@ interface LivenessOptions {
 }
 
 /**
- * Shows until `stop` that this worker lives, by a session named after it, and frees the jobs (and their queues) of
- * workers that were missing at two looks in a row: the library itself would wait for four hours. Never rejects.
+ * Keeps a Postgres session open until `stop` is aborted; the session's name shows that this worker is alive. Every 5 s
+ * it finds the workers that hold jobs but have no such session. A worker without a session in two successive checks
+ * counts as dead: its jobs and their queues are unlocked. The library alone would wait four hours. Never rejects.
  */
 export async function watchWorkerLiveness(
   { url, worker_id, logger }: LivenessOptions,
@@ -35,8 +36,8 @@ export async function watchWorkerLiveness(
         logger.warn({ workers: dead }, 'freed the jobs of workers that died');
       }
     } catch (error) {
-      logger.debug({ err: error }, 'jobs: could not look for workers that died');
-      // Not awaited: it may have lost its server.
+      logger.debug({ err: error }, 'jobs: could not check for dead workers');
+      // Not awaited: `end` may never resolve when the server is gone.
       session?.end().catch(() => undefined);
       session = undefined;
     }
@@ -45,7 +46,7 @@ export async function watchWorkerLiveness(
   await session?.end().catch(() => undefined);
 }
 
-/** The ids of workers that hold jobs without a session of theirs being there. */
+/** The ids of workers that hold jobs but have no session. */
 async function findMissing(session: Client): Promise<string[]> {
   const { rows } = await session.query<{ locked_by: string }>(
     `select distinct j.locked_by from graphile_worker.jobs j

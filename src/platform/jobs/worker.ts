@@ -17,10 +17,11 @@ import { libraryLogger } from './library-logger.ts';
 import type { CronEntry, JobWorker, Task } from './port.ts';
 
 const CONCURRENCY = 4;
-/** One listens, one serves the crontab. */
+/** One connection per job, one that listens for new jobs, and one for the crontab. */
 const POOL_SIZE = CONCURRENCY + 2;
-/** How long jobs under way may go on before they are aborted, and how long all of it may take. */
+/** How long running jobs may continue after `close` before they are aborted. */
 const ABORT_AFTER_MS = 5_000;
+/** How long `close` waits at most. */
 const CLOSE_TIMEOUT_MS = 15_000;
 const RESTART_PAUSE_MS = 5_000;
 
@@ -32,7 +33,7 @@ export interface WorkerOptions {
   crontab: readonly CronEntry[];
 }
 
-/** Starts to work; rejects when Postgres does not answer. A worker that breaks down later is started again. */
+/** Starts a worker; rejects when Postgres does not answer. A worker that fails later is restarted. */
 export async function startWorker(options: WorkerOptions): Promise<JobWorker> {
   const { logger } = options;
   const stop = new AbortController();
@@ -44,7 +45,7 @@ export async function startWorker(options: WorkerOptions): Promise<JobWorker> {
       const waited = new AbortController();
       const late = sleep(CLOSE_TIMEOUT_MS, 'late' as const, { signal: waited.signal }).catch(() => undefined);
       if ((await Promise.race([done, late])) === 'late') {
-        logger.warn('jobs under way did not end in time; they are left to others');
+        logger.warn('running jobs did not end in time; another worker will take them over');
       }
       waited.abort();
     },
@@ -58,7 +59,7 @@ interface Shift {
   pool: Pool;
 }
 
-/** Shift after shift until `stop`; never rejects. */
+/** Runs one shift after another until `stop` is aborted; never rejects. */
 async function keepWorking(first: Shift, options: WorkerOptions, stop: AbortSignal): Promise<void> {
   for (let shift: Shift | undefined = first; ; shift = await startAgain(options)) {
     if (shift !== undefined) await workShift(shift, options, stop);
@@ -77,7 +78,7 @@ async function startAgain(options: WorkerOptions): Promise<Shift | undefined> {
   }
 }
 
-/** Resolves when the shift has ended: because `stop` said so, or because the library gave up. Never rejects. */
+/** Resolves when the shift has ended: because `stop` was aborted, or because the library gave up. Never rejects. */
 async function workShift(
   { worker_id, runner, pool }: Shift,
   { url, logger }: WorkerOptions,
@@ -91,7 +92,7 @@ async function workShift(
   );
   await Promise.race([ended, aborted(stop)]);
   if (!stop.aborted) logger.error({ err: await ended }, 'jobs: the worker ended by itself; it starts again');
-  // It has stopped by itself where it broke down.
+  // A runner that failed has stopped already; stopping it again rejects.
   await runner.stop().catch(() => undefined);
   await ended;
   over.abort();
@@ -115,7 +116,8 @@ async function startShift({ url, logger, metrics, tasks, crontab }: WorkerOption
       concurrency: CONCURRENCY,
       noHandleSignals: true,
       gracefulShutdownAbortTimeout: ABORT_AFTER_MS,
-      // Its other way to write down what became of a job does not handle failures of the connection.
+      // 0: the outcome of each job is written at once. The library's batched writing of outcomes does not handle
+      // connection failures.
       preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     });
     return { worker_id, runner, pool };
@@ -125,7 +127,7 @@ async function startShift({ url, logger, metrics, tasks, crontab }: WorkerOption
   }
 }
 
-/** What became of each job, in the log and in metrics. */
+/** Reports the outcome of each job in the log and in metrics. */
 function report(events: WorkerEvents, logger: Logger, { jobs }: Metrics): void {
   events.on('job:success', ({ job }) => jobs.inc({ task: job.task_identifier, outcome: 'done' }));
   events.on('job:error', ({ job, error }) => {
@@ -147,7 +149,7 @@ function taskListOf(tasks: Readonly<Record<string, Task>>): TaskList {
   );
 }
 
-/** The crontab adds when it was due, which is none of the task's business. */
+/** Removes `_cron`, in which the crontab passes the time at which the job was due: tasks do not need it. */
 function withoutCron(payload: unknown): unknown {
   if (typeof payload !== 'object' || payload === null) return payload;
   const { _cron, ...rest } = payload as Record<string, unknown>;

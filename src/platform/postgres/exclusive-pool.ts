@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { Db } from './port.ts';
 
-/** How long a driver that was given up may take for what it still holds. */
+/** How long a discarded driver may take to settle the statements that it still holds. */
 const LET_GO_MS = 1_000;
 
 /** A driver with a single connection of its own. */
@@ -17,7 +17,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** There is no connection any more; the codes are the driver's. */
+/** The connection was lost, or the pool was closed. `code` is one of the driver's error codes. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
   readonly code: string;
@@ -29,12 +29,14 @@ export class ConnectionLost extends Error {
 }
 
 /**
- * Connections that are given to one user at a time; more users than connections wait in order of arrival.
+ * A pool of connections, each used by one caller at a time. When all connections are in use, callers wait in order of
+ * arrival.
  *
- * A driver of its own per connection, instead of the driver's pool: on a connection that was lost and made anew, the
- * driver goes on where the old one ended. It sends statements of a transaction that is gone within the next one,
- * forgets who waits, hands answers to the wrong statements, or never sends anything again (porsager/postgres#1208,
- * #1216). So a connection about which anything is in doubt is given up with its driver.
+ * Each connection has a driver instance of its own, instead of being part of the driver's pool. When the driver
+ * replaces a lost connection, it continues with the state of the old one: it sends statements of the lost transaction
+ * inside the next transaction, forgets waiting callers, resolves statements with the results of others, or never sends
+ * anything again (porsager/postgres#1208, #1216). So a connection whose state is uncertain is discarded together with
+ * its driver.
  */
 export class ExclusivePool {
   #connect: (onClosed: () => void) => Db;
@@ -45,13 +47,13 @@ export class ExclusivePool {
   #leaving = new Set<Promise<void>>();
   #closed = false;
 
-  /** `connect` makes a driver with one connection, and has it report that connection's end. */
+  /** `connect` creates a driver with one connection, which calls `onClosed` when that connection closes. */
   constructor(connect: (onClosed: () => void) => Db, max: number) {
     this.#connect = connect;
     this.#max = max;
   }
 
-  /** Rejects once the pool are closed. */
+  /** Returns an idle or a new connection, or waits for one. Rejects with {@link ConnectionLost} after `close`. */
   async acquire(): Promise<ExclusiveConnection> {
     if (this.#closed) throw ended();
     const idle = this.#idle.pop();
@@ -60,6 +62,7 @@ export class ExclusivePool {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
+  /** Returns a connection in a known state to the pool. */
   release(connection: ExclusiveConnection): void {
     connection.onClosed = () => undefined;
     const next = this.#waiting.shift();
@@ -68,9 +71,9 @@ export class ExclusivePool {
   }
 
   /**
-   * Instead of `release`, when the connection is in doubt. A lost connection (`gone`) is replaced at once; one that is
-   * still there counts until it is closed. `settled` resolves when the driver has dealt with all that was sent; it may
-   * never.
+   * Removes a connection whose state is uncertain; called instead of `release`. A lost connection (`gone`) is replaced
+   * at once; one that is still open counts towards the maximum until it is closed. `settled` resolves when the driver
+   * has settled every statement that was sent; it may never resolve.
    */
   discard(connection: ExclusiveConnection, gone: boolean, settled: Promise<unknown>): void {
     connection.onClosed = () => undefined;
@@ -82,7 +85,7 @@ export class ExclusivePool {
     if (gone) this.#replace(connection);
   }
 
-  /** Refuses further users and lets those under way finish for at most `timeout_s`. */
+  /** Rejects further callers and gives running statements at most `timeout_s` to finish. */
   async close(timeout_s: number): Promise<void> {
     this.#closed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(ended());
@@ -105,7 +108,10 @@ export class ExclusivePool {
   }
 }
 
-/** Ends the driver, once it holds nothing: for what it still holds it would connect again, and stay connected. */
+/**
+ * Ends the driver when it holds no statement any more, or after {@link LET_GO_MS}. For a statement that it still holds
+ * it would connect again, and stay connected.
+ */
 async function letGo({ sql }: ExclusiveConnection, settled: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   const late = sleep(LET_GO_MS, undefined, { signal: timer.signal }).catch(() => undefined);
@@ -118,7 +124,10 @@ function ended(): ConnectionLost {
   return new ConnectionLost('the connections to Postgres were closed', 'CONNECTION_ENDED');
 }
 
-/** Whether Postgres refused a statement and goes on listening: anything else leaves the connection in doubt. */
+/**
+ * Whether Postgres refused a statement and keeps the connection usable. After any other error the state of the
+ * connection is uncertain.
+ */
 export function isRefusal(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.severity === 'ERROR';
 }

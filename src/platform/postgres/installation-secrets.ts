@@ -8,9 +8,9 @@ import {
 import type { Db, Tx } from './port.ts';
 
 /**
- * A secret of the whole installation, which is kept encrypted in Postgres and so outlives the key that it was encrypted with.
- * `make` gives it the first time, as hexadecimal text; of processes that start at once all get the same. Rejects when none
- * of the keys opens it.
+ * Returns a secret of the whole installation. Postgres keeps it encrypted, so that it survives a rotation of the
+ * encryption key. On first use `make` creates it, as hexadecimal text; processes that start at the same time all get
+ * the same secret. Rejects when none of the keys decrypts it.
  */
 export async function keepInstallationSecret(
   sql: Db,
@@ -29,7 +29,10 @@ export async function keepInstallationSecret(
   return decryptText(keys, name, row.encrypted);
 }
 
-/** Encrypts with the current key what is not; returns how many that were, and how many no given key opens. */
+/**
+ * Encrypts every secret again that was not encrypted with the current key. Returns how many it re-encrypted, and how
+ * many it left unchanged because none of the keys decrypts them.
+ */
 export async function reencryptInstallationSecrets(
   sql: Db,
   keys: EncryptionKeys,
@@ -46,6 +49,7 @@ export async function reencryptInstallationSecrets(
   });
 }
 
+/** Locks and returns the secrets whose first bytes are not `head`. */
 async function selectOthers(tx: Tx, head: Buffer): Promise<{ name: string; encrypted: Buffer }[]> {
   return tx<{ name: string; encrypted: Buffer }[]>`
     select name, encrypted

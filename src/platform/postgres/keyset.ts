@@ -1,21 +1,21 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from './port.ts';
 
-/** A row of a list in order of time and id, the newest first: microseconds since the epoch, as Postgres counts, and the id. */
+/** The position of a row in a list sorted by time and id, newest first: microseconds since the epoch, and the id. */
 export type TimePosition = readonly [time_us: string, id: string];
 
-/** A row of a list in order of creation. */
+/** A row of a list sorted by creation time; `created_us` is in microseconds since the epoch. */
 export type Listed<T> = T & { created_us: bigint };
 
 /** A statement that reads a page of such a list. */
 export type PageOf<T> = PendingQuery<Listed<T>[]>;
 
-/** A time in microseconds since the epoch: a JavaScript date would lose the last three digits. */
+/** SQL for a time column in microseconds since the epoch; a JavaScript date would lose the last three digits. */
 export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {
   return tx`(extract(epoch from ${tx(column)}) * 1000000)::bigint`;
 }
 
-/** `and …` for the rows that come after a position; nothing for the first page. */
+/** The SQL condition `and …` for the rows that come after a position; empty for the first page. */
 export function beyond(
   tx: Tx,
   time_column: string,

@@ -15,7 +15,7 @@ export interface Migration {
   sql: string;
 }
 
-/** Reads `NNN_name.sql` files of a folder below the package root, in order of their numbers. */
+/** Reads the `NNN_name.sql` files of a folder below the package root, in order of their numbers. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(join(packageRoot, folder)))
     .filter((name) => /^\d{3}_.*\.sql$/.test(name))
@@ -29,7 +29,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   );
 }
 
-/** Refuses a database whose version is beyond the newest migration known here. */
+/** Throws {@link SchemaTooNew} when the database's version is higher than the newest migration of this version. */
 export function refuseNewer(applied: number, migrations: readonly Migration[], database: string): void {
   const known = migrations.at(-1)?.version ?? 0;
   if (applied > known) {
@@ -43,8 +43,8 @@ const LOCK_KEY = 7_022_001;
 const OTHER_LOCK_KEY = 7_022_003;
 
 /**
- * Runs `work` while no other process does: for databases that have no locks of their own. Holds a connection of
- * `sql` until `work` is done.
+ * Runs `work` under an advisory lock, so that one process at a time runs it: for databases without locks of their own.
+ * Holds a connection of `sql` until `work` is done.
  */
 export async function withMigrationLock(sql: Db, work: () => Promise<void>): Promise<void> {
   await sql.begin(async (tx) => {
@@ -54,8 +54,8 @@ export async function withMigrationLock(sql: Db, work: () => Promise<void>): Pro
 }
 
 /**
- * Applies the migrations of `folder` that are missing, under a lock, each in one transaction with its record:
- * a process that dies leaves whole migrations only. Rejects with {@link SchemaTooNew}.
+ * Applies the missing migrations of `folder` and their records in one transaction, under an advisory lock: a process
+ * that dies leaves the schema as it was. Rejects with {@link SchemaTooNew}.
  */
 export async function migratePostgres(sql: Db, folder = 'pg-migrations'): Promise<void> {
   const migrations = await readMigrations(folder);

@@ -4,15 +4,15 @@ import type { Logger } from '../logger.ts';
 /** Messages between processes by NOTIFY: fast, and lost while a listener is disconnected. */
 export interface Notifications {
   /**
-   * Calls `onPayload` for each message on the channel, and `onReset` each time listening (re)starts: messages
-   * may have been missed before it, so caches must be dropped there.
+   * Calls `onPayload` for each message on the channel, and `onReset` each time listening starts or restarts. Messages
+   * may have been missed before that, so `onReset` must drop caches.
    */
   on(channel: string, onPayload: (payload: string) => void, onReset: () => void): Promise<void>;
-  /** Sends with the transaction's commit when given one. */
+  /** Sends a message. If `sql` is a transaction, Postgres delivers the message when it commits. */
   notify(sql: Tx, channel: string, payload: string): Promise<void>;
 }
 
-/** Listens over one connection of `sql`, kept and re-established by the driver. */
+/** Listens on one connection, which the driver of `sql` keeps open and re-establishes. */
 export function openNotifications(sql: Db, logger: Logger): Notifications {
   return {
     async on(channel, onPayload, onReset) {

@@ -8,17 +8,17 @@ import {
 } from './exclusive-pool.ts';
 import type { Tx } from './port.ts';
 
-/** What was sent for one read. */
+/** The statements that were sent for one read. */
 interface Sent<Result extends Row> {
   rows: PendingQuery<Result[]>;
   all: Promise<unknown>[];
-  /** Resolves when all of it has been dealt with; it may never. */
+  /** Resolves when all of them have settled; it may never resolve. */
   settled: Promise<unknown>;
 }
 
 /**
- * Reads of one statement in one round trip: `begin`, the tenant, the statement and `commit` are sent without waiting
- * in between. Each read has a connection to itself meanwhile.
+ * Runs a reading statement in one round trip: `begin`, the tenant setting, the statement and `commit` are sent without
+ * waiting in between. Each read has a connection of its own until it ends.
  */
 export class PipelinedReader {
   #pool: ExclusivePool;
@@ -28,8 +28,8 @@ export class PipelinedReader {
   }
 
   /**
-   * The rows of `statement`, bound to the tenant; `tenant_id` must be a UUID. A read that loses its connection is asked
-   * once more on a new one: connections also end by age, and a read leaves nothing behind.
+   * Returns the rows of `statement`, restricted to the tenant; `tenant_id` must be a UUID. A read that loses its
+   * connection is repeated once on another one: connections also close when they are old, and a read has no effects.
    */
   async read<Result extends Row>(
     tenant_id: string,
@@ -43,7 +43,7 @@ export class PipelinedReader {
     }
   }
 
-  /** Refuses further reads and lets those under way finish for at most `timeout_s`. */
+  /** Rejects further reads and gives running ones at most `timeout_s` to finish. */
   async close(timeout_s: number): Promise<void> {
     await this.#pool.close(timeout_s);
   }
@@ -86,8 +86,9 @@ function send<Result extends Row>(
 }
 
 /**
- * Rejects with the first failure. When Postgres refused the statement, that is known only once `commit` has ended the
- * transaction as well; with any other failure nothing further may ever come.
+ * Returns the rows, or rejects with the first failure. When Postgres refuses a statement, it waits for the statements
+ * after it too, so that `commit` has ended the transaction. After any other failure it rejects at once, because no
+ * further answer may ever arrive.
  */
 async function answer<Result extends Row>({ rows, all }: Sent<Result>): Promise<Result[]> {
   let refusal: unknown;
@@ -103,7 +104,7 @@ async function answer<Result extends Row>({ rows, all }: Sent<Result>): Promise<
   return rows;
 }
 
-/** Whether the connection was there and is gone; one that cannot be made is not tried again at once. */
+/** Whether an open connection was lost. A read whose connection could not be opened is not repeated. */
 function isLoss(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE';

@@ -24,19 +24,19 @@ const TEXTS = {
 };
 
 interface PoolOptions {
-  /** Taken on at connection start; it must have been granted to the URL's user (migration 001 does). */
+  /** Set when a connection opens; migration 001 grants it to the URL's user. Absent: the URL's user itself. */
   role?: string;
   max?: number;
   /**
-   * For processors, whose statements look up keys by the thousand: they go by the index, also where a plan was
-   * made while the table was empty and a scan seemed as good.
+   * For processors, whose statements look up thousands of keys: turns sequential scans off, so that Postgres uses the
+   * index even where it made the plan while the table was empty.
    */
   for_key_batches?: boolean;
 }
 
 /**
- * A pool of connections on which every 64-bit integer arrives as `bigint`, and `text[]`, alone of all array types, as
- * an array. Transactions (`begin`) have connections of their own, as many again: see {@link Transactions}.
+ * A pool of connections. 64-bit integers are returned as `bigint`; `text[]` is the only array type that is returned as
+ * an array. Transactions (`begin`) use `max` further connections of their own: see {@link Transactions}.
  */
 export function connectPool(url: string, options: PoolOptions = {}): Db {
   const max = options.max ?? POOL_SIZE;
@@ -60,7 +60,7 @@ function openPool(url: string, options: PoolOptions, max: number): ExclusivePool
   return new ExclusivePool((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max);
 }
 
-/** A driver with `max` connections; `onClosed` is called whenever one was closed. */
+/** A driver with `max` connections; it calls `onClosed` each time one of them closes. */
 function connect(url: string, options: PoolOptions & { max: number }, onClosed?: () => void): Db {
   return postgres(url, {
     max: options.max,
@@ -69,7 +69,8 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
     onnotice: () => undefined,
     onclose: () => onClosed?.(),
     types: { bigint: postgres.BigInt, texts: TEXTS },
-    // Asked for on each new connection by a query nobody waits for: losing the connection then ended the process.
+    // If true, the driver queries the types on each new connection without awaiting the query: when the connection was
+    // lost during that query, the process ended.
     fetch_types: false,
     connection: {
       application_name: `${APPLICATION} ${options.role ?? 'owner'}`,
@@ -96,7 +97,8 @@ export function openPostgres(url: string): Postgres {
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return transactions.run('', (tx) => {
-        // Not awaited: it travels with the first statements of `work`. postgres.js rolls back if it fails.
+        // Not awaited, so that it is sent together with the first statement of `work`. If it fails, postgres.js rolls
+        // back.
         void tx`select set_config('app.tenant_id', ${tenant_id}, true)`.execute();
         return work(tx);
       });

@@ -9,18 +9,18 @@ const run = promisify(execFile);
 const NAME = 'postgres';
 const MAY_ENTER = 0o011;
 
-/** Who an embedded server runs as: empty for the user of this process, else what `spawn` takes. */
+/** The user that runs an embedded server, as options for `spawn`; empty means the user of this process. */
 export interface ServerUser {
   uid?: number;
   gid?: number;
 }
 
-/** The user of the embedded server cannot get to a folder it needs; `message` says what to do. */
+/** The user of the embedded server cannot enter a folder that it needs; `message` says what to do. */
 export class FolderUnreachable extends StartupError {
   override readonly name = 'FolderUnreachable';
 }
 
-/** Postgres refuses to run as root: there it runs as the user `postgres`, made when there is none. */
+/** Postgres refuses to run as root. When this process is root, the server runs as `postgres`, created if missing. */
 export async function findServerUser(): Promise<ServerUser> {
   if (!isRoot()) return {};
   const id = async (flag: string) => Number((await run('id', [flag, NAME])).stdout);
@@ -37,7 +37,7 @@ export async function changeOwner(path: string, user: ServerUser): Promise<void>
   if (user.uid !== undefined && user.gid !== undefined) await chown(path, user.uid, user.gid);
 }
 
-/** Lets the server's user pass through a folder of ours on its way to its own; what lies there stays unlisted. */
+/** Lets the server's user pass through `folder` to a folder below it. That user still cannot list `folder`. */
 export async function makeTraversable(folder: string): Promise<void> {
   if (!isRoot()) return;
   const { mode } = await stat(folder);
@@ -59,18 +59,18 @@ export async function checkReachable(user: ServerUser, paths: readonly string[])
   }
 }
 
-/** Asked of the system as that user: modes alone do not tell of access lists. */
+/** Whether the user can enter (or execute) `path`. Runs a command as that user: file modes do not show access lists. */
 async function mayEnter(user: ServerUser, path: string): Promise<boolean> {
   try {
     await run('test', ['-x', path], { ...user, cwd: '/' });
     return true;
   } catch (error) {
-    // A machine without that command leaves it to Postgres to complain.
+    // 1: `test` ran and said no. On a machine without this command, Postgres itself reports the problem.
     return (error as { code?: unknown }).code !== 1;
   }
 }
 
-/** The path and the folders it lies in, outermost first. */
+/** The path and its parent folders, outermost first. */
 function ways(path: string): string[] {
   const parent = dirname(path);
   return parent === path ? [path] : [...ways(parent), path];

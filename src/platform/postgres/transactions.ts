@@ -1,13 +1,13 @@
 import { ConnectionLost, isConnectionError, isRefusal, type ExclusivePool } from './exclusive-pool.ts';
 import type { Tx } from './port.ts';
 
-/** What the body of a transaction may do with it. */
+/** `open`: statements may be sent; `over`: committed or rolled back; `lost`: the connection was closed. */
 type Phase = 'open' | 'over' | 'lost';
 
 /**
- * Transactions that end with their connection: once it is lost, or the transaction over, none of its statements is
- * sent any more. The driver alone would send them on whatever comes next on that connection, be it another tenant's
- * transaction, and its own `rollback` on a lost connection ends the process.
+ * Runs transactions, each on a connection of its own. Once the connection is lost or the transaction is over, no
+ * further statement of it is sent. The driver alone would send such a statement inside the next transaction on that
+ * connection, which may be another tenant's. Also, the driver's own `rollback` on a lost connection ends the process.
  */
 export class Transactions {
   #pool: ExclusivePool;
@@ -17,9 +17,9 @@ export class Transactions {
   }
 
   /**
-   * Runs `work` in a transaction, which is rolled back when it rejects; `settings` are those of `begin`, such as
-   * `isolation level repeatable read`. Rejects with {@link ConnectionLost} when the connection is lost; before the
-   * commit was sent that means rolled back, after it the outcome is unknown.
+   * Runs `work` in a transaction, which is rolled back when `work` rejects. `settings` are those of `begin`, such as
+   * `isolation level repeatable read`. Rejects with {@link ConnectionLost} when the connection is lost. If that happens
+   * before the commit is sent, the transaction is rolled back; if it happens later, the outcome is unknown.
    */
   async run<T>(settings: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const connection = await this.#pool.acquire();
@@ -30,14 +30,14 @@ export class Transactions {
     const check = () => {
       if (phase === 'open') return;
       if (phase === 'lost') throw lost();
-      throw new Error('the transaction is over: a statement was issued that nobody waited for');
+      throw new Error('the transaction is over: a statement was issued that was not awaited');
     };
     let failure: unknown;
     try {
       return (await connection.sql.begin(settings, (tx) => {
         return new Promise<T>((resolve, reject) => {
-          // When the connection is lost this never settles, or the driver would commit or roll back on it. It rejects
-          // by itself then.
+          // When the connection is lost, this promise must never settle: the driver would then send a commit or a
+          // rollback. `begin` itself rejects in that case.
           const end = (settle: () => void) => {
             if (phase !== 'open') return;
             phase = 'over';
@@ -60,13 +60,13 @@ export class Transactions {
     }
   }
 
-  /** Refuses further transactions and lets those under way finish for at most `timeout_s`. */
+  /** Rejects further transactions and gives running ones at most `timeout_s` to finish. */
   async close(timeout_s: number): Promise<void> {
     await this.#pool.close(timeout_s);
   }
 }
 
-/** The transaction with `check` before each of its statements. */
+/** A proxy of the transaction that calls `check` before each statement. */
 function guarded(tx: Tx, check: () => void): Tx {
   return new Proxy(tx, {
     apply(target, self, args: unknown[]) {
@@ -80,7 +80,10 @@ function guarded(tx: Tx, check: () => void): Tx {
   });
 }
 
-/** An error of `work`, or a refusal of Postgres, was followed by a rollback that worked. */
+/**
+ * Whether the state of the connection is uncertain after `failure`. It is not after an error of `work` or a refusal by
+ * Postgres, because the rollback that followed succeeded.
+ */
 function isDoubtful(failure: unknown): boolean {
   return failure !== undefined && !isRefusal(failure) && isConnectionError(failure);
 }

@@ -1,31 +1,36 @@
 import type { RatePolicy, RateVerdict } from './port.ts';
 
-/** The first block is this share of a bucket, so that what idle processes hold does not matter. */
+/** The first block is this share of a bucket: small, so that the permits held by idle processes do not matter. */
 const SMALLEST_SHARE = 0.01;
-/** Blocks grow with the demand up to this share, */
+/** With rising demand, blocks grow up to this share of a bucket. */
 const LARGEST_SHARE = 0.15;
-/** and no further than this, unless the first is larger: the store is asked 7 times per thousand permits then. */
+/** No block grows beyond this many permits (the first may be larger): about 7 store calls per 1,000 permits. */
 const ENOUGH = 150;
-/** After an empty answer the store is left alone for a while between these, unless a single permit takes longer. */
+/**
+ * After the store gave less than was asked for, this process does not ask it for a time between these two, or until one
+ * permit has been refilled if that takes longer.
+ */
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
-/** A few requests in a moment do not make a rate. */
+/** The spending rate is measured over at least this time: a few requests in a shorter time are not a rate. */
 const SETTLED_MS = 100;
-/** A block unspent for this long goes back to the store. */
+/** A lease lasts this long; permits not spent by then are returned to the store. */
 const LEASE_MS = 1_000;
+/** The next block is requested ahead when less than this share of a block is held. */
 const RENEW_BELOW = 0.25;
-/** Smaller blocks are not asked for ahead: a few processes would hold a good part of such a bucket. */
+/** Blocks smaller than this are not requested ahead: a few processes would hold a large part of such a bucket. */
 const SMALLEST_AHEAD = 10;
 
-/** What the store answered: the permits it gave, and the content of the bucket afterwards. */
+/** The store's answer: the permits it granted, and the content of the bucket afterwards. */
 export interface Grant {
   granted: number;
   permits_left: number;
 }
 
 /**
- * The permits one process holds of one bucket. A process that sees a request now and then holds few; one that spends
- * them fast leases about as many as it spends while a lease lasts. Pure: every call is told the time.
+ * The permits that one process holds of one bucket. A process with few requests holds few permits; one with many
+ * requests leases about as many permits as it spends while a lease lasts. The class reads no clock: each method takes
+ * the time as `now_ms`.
  */
 export class Lease {
   readonly policy: RatePolicy;
@@ -33,18 +38,19 @@ export class Lease {
   readonly #largest: number;
   #held = 0;
   #expires_ms = 0;
-  /** Until then the store is known to have nothing to give. */
+  /** Until then the store is known to be empty. */
   #empty_until_ms = 0;
-  /** Content of the shared bucket as last heard. */
+  /** Content of the shared bucket at the store's last answer. */
   #shared = 0;
-  /** When the store answered last; undefined: never. */
+  /** When the store answered last; undefined before its first answer. */
   #answered_ms: number | undefined;
-  /** Permits spent since. */
+  /** Permits spent since the store's last answer. */
   #spent = 0;
-  /** Whether the store had less than was asked for. */
+  /** Whether the store granted less than was asked for, at its last answer. */
   #short = false;
-  /** When the store was found empty last (at first: asked at all), and the permits it gave since. */
+  /** When the store was last found empty; before that, when it answered first. */
   #empty_ms: number | undefined;
+  /** Permits that the store granted since `#empty_ms`. */
   #got = 0;
 
   constructor(policy: RatePolicy) {
@@ -55,13 +61,13 @@ export class Lease {
 
   /** How many permits to ask for: about as many as are spent while a lease lasts. */
   block(now_ms: number): number {
-    // After a pause there is about one large block: with room for more, one call takes all of it.
+    // After a pause the bucket has about one large block for this process; asking for two takes all of it in one call.
     if (this.#short) return this.#largest * 2;
     const wanted = Math.floor(this.#spendingPerMs(now_ms) * LEASE_MS);
     return Math.min(this.#largest, Math.max(this.#smallest, wanted));
   }
 
-  /** The verdict, if it can be told without the store. */
+  /** Takes one permit. Returns undefined when only the store can decide. */
   take(now_ms: number): RateVerdict | undefined {
     if (this.#held > 0 && now_ms < this.#expires_ms) {
       this.#held -= 1;
@@ -71,15 +77,15 @@ export class Lease {
     return now_ms < this.#empty_until_ms ? this.#verdict(false, now_ms) : undefined;
   }
 
-  /** True when more should be asked for before what is held runs out. */
+  /** Whether the next block should be requested now, before the held permits run out. */
   isLow(now_ms: number): boolean {
-    // Most of the time plenty is held: no block has to be computed to know that.
+    // Usually enough permits are held: this check then avoids computing a block.
     if (this.#held >= this.#largest * RENEW_BELOW || now_ms < this.#empty_until_ms) return false;
     const block = this.block(now_ms);
     return block >= SMALLEST_AHEAD && this.#held < block * RENEW_BELOW;
   }
 
-  /** Adds what the store gave for `wanted` permits. */
+  /** Adds the permits that the store granted when asked for `wanted`. */
   add(grant: Grant, wanted: number, now_ms: number): void {
     this.#held += grant.granted;
     this.#expires_ms = now_ms + LEASE_MS;
@@ -96,12 +102,12 @@ export class Lease {
     this.#got = 0;
   }
 
-  /** Gives up what has not been spent in time; returns how many permits that are. */
+  /** If the lease has expired, gives up the held permits; returns their number, to be returned to the store. */
   expire(now_ms: number): number {
     return now_ms < this.#expires_ms ? 0 : this.release();
   }
 
-  /** Gives up everything held; returns how many permits that are. */
+  /** Gives up all held permits; returns their number, to be returned to the store. */
   release(): number {
     const held = this.#held;
     this.#held = 0;
@@ -109,12 +115,12 @@ export class Lease {
   }
 
   /**
-   * How long until a bucket found empty has a large block for this process again, whose share of what flows in is what
-   * it got in the `elapsed_ms` since the bucket was empty last.
+   * How long until an empty bucket will hold a large block for this process again. This process's share of the refill
+   * is estimated from the permits that it got in the `elapsed_ms` since the bucket was last empty.
    */
   #pauseMs(elapsed_ms: number): number {
     const refill_per_ms = this.#refillPerMs();
-    // A few permits flow in soon, or are not worth a longer pause.
+    // A small block refills soon, or is not worth a longer pause.
     if (this.#largest < SMALLEST_AHEAD) return Math.min(SHORTEST_PAUSE_MS, this.#largest / refill_per_ms);
     const share_per_ms = Math.min(refill_per_ms, this.#got / Math.max(1, elapsed_ms));
     return Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, this.#largest / share_per_ms));

@@ -5,7 +5,7 @@ import { fullBucket, takePermit, type Bucket } from './token-bucket.ts';
 
 const MAX_BUCKETS = 100_000;
 
-/** Limits of one process. A bucket that falls out of the bounded cache starts full again. */
+/** A rate limiter for one process, in memory. A bucket that is evicted from the bounded cache starts full again. */
 export function createMemoryRateLimiter(options: { clock: Clock }): RateLimiter {
   const { clock } = options;
   const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });

@@ -6,20 +6,23 @@ export interface RatePolicy {
   burst: number;
 }
 
+/** The decision on one request, and the state of its bucket afterwards. */
 export interface RateVerdict {
   allowed: boolean;
   /** Permits left in the bucket, a whole number. */
   remaining: number;
-  /** Until one permit is free (when refused), in milliseconds. */
+  /** Milliseconds until one permit is free; 0 when allowed. */
   retry_after_ms: number;
-  /** Until the bucket is full again, in milliseconds. */
+  /** Milliseconds until the bucket is full again. */
   reset_ms: number;
 }
 
+/** Token buckets by policy and key. */
 export interface RateLimiter {
   /**
-   * Takes one permit. Answers at once while local knowledge suffices, so the hot path allocates no promise.
-   * When the shared store is out of reach it decides locally (and logs so): it never rejects.
+   * Takes one permit from the bucket of `policy` and `key`. Returns the verdict itself, not a promise, when it can
+   * decide without the shared store, so that the hot path allocates no promise. Never rejects: when the shared store
+   * does not answer, it decides locally and logs this.
    */
   take(policy: RatePolicy, key: string): RateVerdict | Promise<RateVerdict>;
   close(): Promise<void>;

@@ -11,13 +11,14 @@ const MAX_BUCKETS = 100_000;
 const COMMAND_TIMEOUT_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
 const LONGEST_RECONNECT_MS = 1_000;
-/** How often unspent blocks are given back, and a lost Redis is asked whether it is back. */
+/** How often expired leases are returned to Redis, and a Redis that did not answer is pinged. */
 const TICK_MS = 250;
 
 /**
- * Refills the bucket by Redis's clock, adds what is given back, and takes up to the wanted permits. Answers the
- * permits taken and what is left, as text because Redis cuts numbers to integers. rate-limiter-flexible does not
- * fit here: its limiters count points in windows, one Redis call each, and know neither refill nor blocks.
+ * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. Returns how many
+ * permits were taken and the content left, as text because Redis truncates numbers to integers. The library
+ * rate-limiter-flexible does not fit here: its limiters count points in windows, need one Redis call per request, and
+ * support neither refill nor blocks.
  */
 const LEASE_SCRIPT = `
 local per_ms, burst, wanted, returned = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -47,14 +48,15 @@ export interface RedisRateLimiterOptions {
 interface Bucket {
   key: string;
   lease: Lease;
+  /** The running request to Redis for a block. */
   asking: Promise<void> | undefined;
-  /** Callers that wait for the answer. */
+  /** Number of callers that wait for that request. */
   waiting: number;
 }
 
 /**
- * Limits shared by all processes: token buckets in Redis, of which each process leases a block of permits and
- * spends it locally. While Redis does not answer, each process limits by buckets of its own, which start full.
+ * Limits shared by all processes: token buckets in Redis. Each process leases blocks of permits from a bucket and
+ * spends them locally. While Redis does not answer, each process uses local buckets, which start full.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   return new RedisRateLimiter(options);
@@ -64,7 +66,7 @@ class RedisRateLimiter implements RateLimiter {
   #options: RedisRateLimiterOptions;
   #redis: LeasingRedis;
   #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
-  /** Decides while Redis does not answer; undefined while it does. */
+  /** The limiter used while Redis does not answer; undefined while Redis answers. */
   #local: RateLimiter | undefined;
   #timer: NodeJS.Timeout;
 
@@ -74,11 +76,11 @@ class RedisRateLimiter implements RateLimiter {
       scripts: { leasePermits: { lua: LEASE_SCRIPT, numberOfKeys: 1 } },
       connectTimeout: CONNECT_TIMEOUT_MS,
       commandTimeout: COMMAND_TIMEOUT_MS,
-      // A caller is answered by the local buckets rather than late.
+      // No retries: the local buckets decide at once instead, so that callers do not wait.
       maxRetriesPerRequest: 0,
       retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
     }) as LeasingRedis;
-    // Every failure also reaches the command that suffers from it.
+    // Ignored, because each failed command also rejects with the error.
     this.#redis.on('error', () => undefined);
     options.metrics.rateLimiterDegraded.set(0);
     this.#timer = setInterval(() => void this.#tick(), TICK_MS);
@@ -97,7 +99,7 @@ class RedisRateLimiter implements RateLimiter {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#local === undefined) await this.#giveBack((lease) => lease.release());
+    if (this.#local === undefined) await this.#returnPermits((lease) => lease.release());
     this.#redis.disconnect();
   }
 
@@ -118,7 +120,7 @@ class RedisRateLimiter implements RateLimiter {
       await (bucket.asking ?? this.#ask(bucket));
       bucket.waiting -= 1;
       if (this.#local !== undefined) return this.#local.take(policy, key);
-      // Undefined when others who waited were faster and the store has more to give.
+      // Undefined when other waiting callers spent the block first, and the store may have more: ask again.
       const verdict = bucket.lease.take(this.#options.clock.now_ms());
       if (verdict !== undefined) return verdict;
     }
@@ -151,7 +153,7 @@ class RedisRateLimiter implements RateLimiter {
     return { granted: Number(granted), permits_left: Number(left) };
   }
 
-  async #giveBack(release: (lease: Lease) => number): Promise<void> {
+  async #returnPermits(release: (lease: Lease) => number): Promise<void> {
     const calls: Promise<Grant>[] = [];
     for (const bucket of this.#buckets.values()) {
       const returned = release(bucket.lease);
@@ -164,7 +166,7 @@ class RedisRateLimiter implements RateLimiter {
   async #tick(): Promise<void> {
     if (this.#local === undefined) {
       const now_ms = this.#options.clock.now_ms();
-      await this.#giveBack((lease) => lease.expire(now_ms));
+      await this.#returnPermits((lease) => lease.expire(now_ms));
       return;
     }
     const answered = await this.#redis.ping().then(
@@ -177,7 +179,7 @@ class RedisRateLimiter implements RateLimiter {
   #degrade(error: unknown): void {
     if (this.#local !== undefined) return;
     this.#local = createMemoryRateLimiter({ clock: this.#options.clock });
-    // What was leased before belongs to buckets that Redis may have forgotten.
+    // Redis may have lost the buckets from which these permits were leased.
     this.#buckets.clear();
     this.#options.metrics.rateLimiterDegraded.set(1);
     this.#options.logger.error({ err: error }, 'Redis does not answer; rate limits are decided locally');

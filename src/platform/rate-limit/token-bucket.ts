@@ -6,6 +6,7 @@ export interface Bucket {
   at_ms: number;
 }
 
+/** A bucket with `policy.burst` permits. */
 export function fullBucket(policy: RatePolicy, now_ms: number): Bucket {
   return { permits: policy.burst, at_ms: now_ms };
 }
@@ -13,7 +14,7 @@ export function fullBucket(policy: RatePolicy, now_ms: number): Bucket {
 /** Refills the bucket to `now_ms` and takes one permit if there is one. Changes `bucket` in place. */
 export function takePermit(bucket: Bucket, policy: RatePolicy, now_ms: number): RateVerdict {
   const per_ms = policy.per_second / 1000;
-  // A clock that steps back refills nothing.
+  // When the clock steps back, nothing is refilled.
   const elapsed_ms = Math.max(0, now_ms - bucket.at_ms);
   bucket.permits = Math.min(policy.burst, bucket.permits + elapsed_ms * per_ms);
   bucket.at_ms = Math.max(bucket.at_ms, now_ms);
