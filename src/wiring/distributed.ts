@@ -18,9 +18,9 @@ import type { Platform } from './platform.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 
 /**
- * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer,
- * with ConfigError or LogMisconfigured where its settings are the reason; `stopping`
- * ends it half-way, with nothing open.
+ * Connects to Kafka, ClickHouse, Postgres and Redis. Rejects when one of the first three does not answer, with
+ * ConfigError or LogMisconfigured when the settings are the cause. When `stopping` is aborted, it closes what is open
+ * and rejects.
  */
 export async function openDistributedPlatform(
   config: Config,
@@ -73,10 +73,10 @@ export async function openDistributedPlatform(
   }
 }
 
-/** Those that take permits: callers of the APIs have limits, and so have messaging providers. */
+/** The roles that use the rate limiter: callers of the APIs have limits, and messaging providers have limits. */
 const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
 
-/** The other roles do without the client of Redis, which takes 12 MB of memory. */
+/** Only the limiting roles load the Redis client, which takes 12 MB of memory. */
 async function openRateLimiter(
   roles: ReadonlySet<Role>,
   options: RedisRateLimiterOptions,
@@ -93,7 +93,7 @@ async function openRateLimiter(
   };
 }
 
-/** Brings every schema up to date; of processes that start together, one works and the others wait. */
+/** Brings every schema up to date. When several processes start together, one migrates and the others wait. */
 async function migrate(
   { postgres_url, clickhouse_url }: Servers,
   clickhouse: ClickHouse,

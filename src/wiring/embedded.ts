@@ -18,12 +18,12 @@ import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from './platform.ts';
 
-/** A Postgres on the folder `dir`, or anywhere else; `stop` is called when nothing uses it any more. */
+/** Starts a Postgres on the folder `dir`, or returns another one; `stop` is called when nothing uses it any more. */
 export type StartPostgres = (options: { dir: string }) => Promise<{ url: string; stop(): Promise<void> }>;
 
 /**
- * Opens every engine inside this process, on `config.data_dir`; `stopping` ends it half-way, with nothing open. Without
- * `startPostgres` the Postgres is a server of its own.
+ * Opens the embedded engines on `config.data_dir`. When `stopping` is aborted, it closes what is open and rejects.
+ * By default Postgres is a server that it starts on that folder; `startPostgres` replaces it.
  */
 export async function openEmbeddedPlatform(
   config: Config,
@@ -36,7 +36,7 @@ export async function openEmbeddedPlatform(
   const data_dir = resolve(config.data_dir);
   await mkdir(data_dir, { recursive: true });
   await makeTraversable(data_dir);
-  // Others may pass through the data folder then, but not in here.
+  // `makeTraversable` lets other users pass through the data folder; this folder stays closed to them.
   await mkdir(join(data_dir, 'clickhouse'), { recursive: true, mode: 0o700 });
   try {
     const server = await startPostgres({ dir: join(data_dir, 'postgres') });

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { ConfigError, type KafkaTlsFiles } from '../config.ts';
 import type { KafkaConnection } from '../platform/event-log/kafka-client.ts';
 
-/** Reads the PEM files. Rejects with ConfigError, which names the variable, when one cannot be read or is of no use. */
+/** Reads the PEM files. Rejects with ConfigError, which names the variable, when a file is unreadable or invalid. */
 export async function readKafkaTls(files: KafkaTlsFiles | undefined): Promise<KafkaConnection['tls']> {
   if (files === undefined) return undefined;
   const { ca_file, client } = files;
@@ -30,6 +30,7 @@ async function readPem(variable: string, path: string): Promise<string> {
   }
 }
 
+/** Runs `parse`; throws ConfigError with the message `problem` when it throws. */
 function use(problem: string, parse: () => unknown): void {
   try {
     parse();

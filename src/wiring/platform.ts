@@ -7,7 +7,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 
-/** Everything the roles run on. `embedded.ts` and `distributed.ts` each build one. */
+/** The engines and services that every role uses. `embedded.ts` and `distributed.ts` each build one. */
 export interface Platform {
   clock: Clock;
   logger: Logger;
