@@ -8,9 +8,10 @@ import type { RatePolicy } from '../platform/rate-limit/port.ts';
 import { bearerToken } from './bearer.ts';
 import { findKeyByPublicId, type StoredKey } from './queries.ts';
 
-/** NOTIFY channel; the payload is the public id of a key that was revoked or made. */
+/** NOTIFY channel; the payload is the public id of a key that was revoked or created. */
 export const API_KEYS_CHANNEL = 'api_keys_changed';
 
+/** The environments of keys and deployments; a key works only in a deployment of its own environment. */
 export const API_KEY_ENVIRONMENTS = ['dev', 'stag', 'prod'] as const;
 export type ApiKeyEnvironment = (typeof API_KEY_ENVIRONMENTS)[number];
 
@@ -19,7 +20,7 @@ const PUBLIC_ID_LENGTH = 8;
 const SECRET_BYTES = 33;
 const MAX_CACHED_KEYS = 50_000;
 const MAX_CACHED_REFUSALS = 10_000;
-/** A safety net only: revocation does not wait for it. */
+/** Only a safety net: a revocation is announced by NOTIFY and takes effect at once. */
 const KEY_TTL_MS = 60_000;
 const REFUSAL_TTL_MS = 5_000;
 
@@ -30,7 +31,7 @@ export interface ParsedApiKey {
   secret: string;
 }
 
-/** A new key: `key` is shown once, `prefix` is public, `secret_hash` is what is kept. */
+/** A new key: `key` is shown once, `prefix` is public, and only `secret_hash` of the secret is stored. */
 export interface GeneratedApiKey {
   key: string;
   prefix: string;
@@ -38,7 +39,7 @@ export interface GeneratedApiKey {
   secret_hash: Buffer;
 }
 
-/** Who calls with an API key. `ingest_policy` is this key's own ingestion rate; undefined: the default. */
+/** The caller of a request with an API key. `ingest_policy` is the key's own ingestion rate; undefined: the default. */
 export interface ApiKeyPrincipal {
   tenant_id: string;
   project_id: string;
@@ -47,7 +48,7 @@ export interface ApiKeyPrincipal {
   ingest_policy: RatePolicy | undefined;
 }
 
-/** Makes a key from fresh randomness: 33 bytes are 44 base64url characters. */
+/** Creates a random key. Its secret has 33 random bytes, which are 44 base64url characters. */
 export function generateApiKey(environment: ApiKeyEnvironment): GeneratedApiKey {
   let public_id = '';
   while (public_id.length < PUBLIC_ID_LENGTH) {
@@ -63,7 +64,7 @@ export function apiKeyPrefix(environment: string, public_id: string): string {
   return `svc_pk_${environment}_${public_id}`;
 }
 
-/** Takes a key apart by position (its secret may contain `_` and `-`); undefined when it is not one. */
+/** Splits a key by position, because its secret may contain `_` and `-`; undefined when `text` is not an API key. */
 export function parseApiKey(text: string): ParsedApiKey | undefined {
   const match = /^svc_pk_(dev|stag|prod)_([a-z0-9]{8})_([A-Za-z0-9_-]{44})$/.exec(text);
   if (match === null) return undefined;
@@ -90,23 +91,23 @@ interface ApiKeyAuthenticatorOptions {
   sql: Db;
 }
 
-/** Checks API keys against Postgres, through a cache that revocation empties at once. */
+/** Checks API keys against Postgres through a cache. A revocation removes the key from the cache at once. */
 export class ApiKeyAuthenticator {
   #options: ApiKeyAuthenticatorOptions;
   #keys = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
-  /** Headers that passed: the same header again costs a look-up and no hash. Emptied with every eviction. */
+  /** Authorization headers that were accepted: a repeated header needs no hash. Every eviction clears all of them. */
   #headers = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
-  /** Public ids that name no key, with the time until which that is believed. */
+  /** Public ids that name no key, each with the time until which it is refused without a query. */
   #refusals = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
   #lookups = new Map<string, Promise<CachedKey | undefined>>();
-  /** Grows with every eviction: a look-up that began before one must not fill the cache after it. */
+  /** Grows with every eviction: a look-up that began before an eviction must not fill the cache after it. */
   #epoch = 0;
 
   constructor(options: ApiKeyAuthenticatorOptions) {
     this.#options = options;
   }
 
-  /** Starts to hear of revocations in other processes. */
+  /** Starts to listen for keys that any process revokes or creates. */
   async follow(notifications: Notifications): Promise<void> {
     await notifications.on(
       API_KEYS_CHANNEL,
@@ -116,8 +117,8 @@ export class ApiKeyAuthenticator {
   }
 
   /**
-   * Who holds the key of an Authorization header: at once when cached. Throws or rejects with UNAUTHORIZED
-   * when it is missing, malformed, unknown, revoked or of another environment.
+   * Returns the caller that an Authorization header identifies, without a promise when it is cached. Throws or rejects
+   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked or of another environment.
    */
   authenticate(header: string | undefined): ApiKeyPrincipal | Promise<ApiKeyPrincipal> {
     const now_ms = this.#options.clock.now_ms();
@@ -135,7 +136,7 @@ export class ApiKeyAuthenticator {
     return this.#lookUp(parsed.public_id).then((found) => checkSecret(found, parsed));
   }
 
-  /** Forgets what is known of one key: to be called once its change is committed. */
+  /** Removes one key from the caches; must be called after its change has been committed. */
   evict(public_id: string): void {
     this.#epoch++;
     this.#headers.clear();
@@ -167,7 +168,7 @@ export class ApiKeyAuthenticator {
     return parsed;
   }
 
-  /** Requests that miss the cache together share one query. */
+  /** Concurrent requests that miss the cache for one key share one query. */
   #lookUp(public_id: string): Promise<CachedKey | undefined> {
     const running = this.#lookups.get(public_id);
     if (running !== undefined) return running;

@@ -9,12 +9,12 @@ import { ProjectResolver } from './project.ts';
 import { SessionAuthenticator } from './session.ts';
 import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
 
-/** What the API host checks its callers with. `dev_issuer` is absent once an identity provider is configured. */
+/** The checks of the API host's callers. `dev_issuer` is undefined when an identity provider is configured. */
 export interface Authenticators {
   api_keys: ApiKeyAuthenticator;
   sessions: SessionAuthenticator;
   projects: ProjectResolver;
-  /** What this installation's own commands call with. */
+  /** The secret that this installation's own commands send. */
   internal_secret: string;
   checkInternalSecret: CheckInternalSecret;
   dev_issuer: DevIssuer | undefined;
@@ -31,7 +31,7 @@ interface OpenOptions {
   internal_secret: string;
 }
 
-/** The API-key side alone: all that the intake needs. */
+/** Opens only the check of API keys: the intake needs no other. */
 export async function openApiKeys(
   options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'>,
 ): Promise<ApiKeyAuthenticator> {
@@ -41,7 +41,10 @@ export async function openApiKeys(
   return api_keys;
 }
 
-/** Opens every check of the API host. Rejects with {@link ConfigError} when nobody could sign in safely. */
+/**
+ * Opens every check of the API host. Rejects with {@link ConfigError} when no identity provider is configured and the
+ * host is not a loopback address.
+ */
 export async function openAuthenticators(options: OpenOptions): Promise<Authenticators> {
   const { config, clock, sql, notifications, api_keys, internal_secret } = options;
   const { identity_provider } = config;

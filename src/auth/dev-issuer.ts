@@ -11,20 +11,20 @@ const AUDIENCE = 'engagement';
 const ALGORITHM = 'ES256';
 const SESSION_S = 30 * 24 * 3600;
 
-/** Signs sessions for a service that no identity provider was configured for. */
+/** Signs session tokens for a service without an identity provider. */
 export interface DevIssuer {
-  /** What makes its tokens verifiable. */
+  /** Issuer, audience and key for the verification of its tokens. */
   trusted: TrustedIssuer;
-  /** A session token of the user that lasts 30 days. */
+  /** Returns a session token of the user, valid for 30 days. */
   issueSession(user_id: string): Promise<string>;
 }
 
-/** Only a service that nobody else can reach may sign its own sessions. */
+/** Whether the service may sign its own sessions: only without an identity provider and on a loopback address. */
 export function mayIssueSessions(config: Config): boolean {
   return config.identity_provider === undefined && isLoopback(config.host);
 }
 
-/** Opens the development issuer; its key is made on first use and kept in DATA_DIR. */
+/** Opens the development issuer. Its key is created on first use and kept in DATA_DIR. */
 export async function openDevIssuer(data_dir: string, clock: Clock): Promise<DevIssuer> {
   const jwk = JSON.parse(await readOrCreateSecret(join(data_dir, FILE), makeKey)) as JWK;
   const key = await importJWK(jwk, ALGORITHM);

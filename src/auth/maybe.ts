@@ -1,7 +1,7 @@
-/** A value that is there now, or will be: what caches answer, so that a hit costs no promise. */
+/** A value, or a promise of one. Caches return it, so that a cache hit allocates no promise. */
 export type Maybe<T> = T | Promise<T>;
 
-/** `use(value)`, at once if the value is there now. */
+/** Returns `use(value)`: synchronously if `value` is not a promise. */
 export function andThen<T, U>(value: Maybe<T>, use: (value: T) => Maybe<U>): Maybe<U> {
   return value instanceof Promise ? value.then(use) : use(value);
 }

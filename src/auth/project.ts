@@ -7,7 +7,7 @@ import { findOldestProject, projectExists } from './queries.ts';
 
 const MAX_CACHED = 50_000;
 
-/** Finds the project of an admin call. Projects are never deleted, so what was found stays true. */
+/** Finds the project of an admin call. Projects are never deleted, so cached results stay valid. */
 export class ProjectResolver {
   #sql: Db;
   /** `<tenant_id>/<project_id>` → project_id; `<tenant_id>` → its oldest project. */
@@ -19,8 +19,8 @@ export class ProjectResolver {
   }
 
   /**
-   * The project named by the X-Project-Id header, else the tenant's oldest: at once when cached. Throws or
-   * rejects with VALIDATION_ERROR (not a UUID) or PROJECT_NOT_FOUND (not of this tenant).
+   * Returns the project that the X-Project-Id header names, else the tenant's oldest, without a promise when cached.
+   * Throws or rejects with VALIDATION_ERROR (not a UUID) or PROJECT_NOT_FOUND (not of this tenant).
    */
   resolve(tenant_id: string, header: string | undefined): Maybe<string> {
     if (header === undefined) return this.#known.get(tenant_id) ?? this.#findOldest(tenant_id);
@@ -28,7 +28,7 @@ export class ProjectResolver {
     return this.ofTenant(tenant_id, header);
   }
 
-  /** `project_id` once it is known to belong to the tenant; rejects with PROJECT_NOT_FOUND. */
+  /** Returns `project_id` in lower case if it belongs to the tenant; else rejects with PROJECT_NOT_FOUND. */
   ofTenant(tenant_id: string, project_id: string): Maybe<string> {
     const canonical = project_id.toLowerCase();
     return this.#known.get(`${tenant_id}/${canonical}`) ?? this.#find(tenant_id, canonical);

@@ -1,7 +1,7 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Role } from './roles.ts';
 
-/** A stored API key as needed to check one. Rates are null where the deployment's default holds. */
+/** The columns of an API key that a check needs. Rates are null when the deployment's default applies. */
 export interface StoredKey {
   tenant_id: string;
   project_id: string;
@@ -12,12 +12,13 @@ export interface StoredKey {
   ingest_burst: number | null;
 }
 
+/** A user's role in one tenant. */
 export interface Membership {
   tenant_id: string;
   role: Role;
 }
 
-/** The live key with this public id, of whichever tenant: the key is what names the tenant. */
+/** The key with this public id that is not revoked. It is searched in all tenants, because the key names the tenant. */
 export async function findKeyByPublicId(sql: Tx, public_id: string): Promise<StoredKey | undefined> {
   const rows = await sql<StoredKey[]>`
     select tenant_id, project_id, key_id, environment, secret_hash, ingest_per_minute, ingest_burst
@@ -26,7 +27,7 @@ export async function findKeyByPublicId(sql: Tx, public_id: string): Promise<Sto
   return rows[0];
 }
 
-/** Every tenant the user belongs to: the membership is what names the tenant. */
+/** The user's memberships in all tenants, oldest first: the membership names the tenant. */
 export async function findMemberships(sql: Tx, user_id: string): Promise<Membership[]> {
   return sql<Membership[]>`
     select tenant_id, role

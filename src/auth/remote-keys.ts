@@ -2,23 +2,23 @@ import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../platform/clock.ts';
 
 const FETCH_TIMEOUT_MS = 5_000;
-/** At most one fetch in this time for keys we do not know; short, so that a new key works at once. */
+/** Unknown keys cause at most one fetch in this time. It is short, so that a new key works at once. */
 const UNKNOWN_KEY_COOLDOWN_MS = 1_000;
-/** From this age on, keys are fetched again while requests go on with the ones we have. */
+/** When the keys are this old, they are fetched again in the background; requests use the old keys meanwhile. */
 const REFRESH_AGE_MS = 30_000;
-/** From this age on, keys have to be fetched before one is trusted: a withdrawn key ends within this time. */
+/** When the keys are this old, a request waits for new ones: a withdrawn key is refused after at most this time. */
 const MAX_KEY_AGE_MS = 60_000;
-/** While the provider does not answer, the last keys are used for so long: an outage must not sign everybody out. */
+/** While the provider does not answer, the last keys are used for this long: an outage must not sign all users out. */
 const MAX_OUTAGE_MS = 15 * 60_000;
-/** After a fetch that failed, the next one begins this much later, and nobody waits for it. */
+/** After a failed fetch, while the last keys may be used, the next fetch begins this much later in the background. */
 const RETRY_AFTER_FAILURE_MS = 5_000;
 
-/** The public keys of an identity provider, fetched from its JWKS address when they are needed and too old. */
+/** The public keys of an identity provider. They are fetched from its JWKS address when needed and too old. */
 export class RemoteKeys {
-  /** Fetches when it is asked to (`reload`); how old its keys may be is decided here, by our clock. */
+  /** Fetches only when `reload` is called; this class decides by its own clock how old the keys may be. */
   #set: ReturnType<typeof createRemoteJWKSet>;
   #clock: Clock;
-  /** When the last fetch that succeeded began: a key withdrawn before that is not in the set. */
+  /** When the last successful fetch began: a key withdrawn before that time is not in the set. */
   #fetched_at_ms = -Infinity;
   #failed_at_ms = -Infinity;
   #failure: unknown;
@@ -34,8 +34,9 @@ export class RemoteKeys {
   }
 
   /**
-   * The key that a token names, for `jwtVerify`. Rejects with JWKSNoMatchingKey where the provider does not publish it,
-   * with another error where the provider does not answer and what it said last is too old.
+   * Returns the key that a token names, for `jwtVerify`. Rejects with JWKSNoMatchingKey when the provider does not
+   * publish that key, and with another error when the provider does not answer and the last keys are too old or do not
+   * contain it.
    */
   get: JWTVerifyGetKey = async (header, token) => {
     await this.#keepFresh();
@@ -50,7 +51,7 @@ export class RemoteKeys {
     }
   };
 
-  /** Until when a token that was just checked need not be checked again, in milliseconds since the epoch. */
+  /** The time at which a token that was just checked must be checked again, in milliseconds since the epoch. */
   recheck_at_ms(): number {
     const fresh_until_ms = this.#fetched_at_ms + MAX_KEY_AGE_MS;
     const now_ms = this.#clock.now_ms();
@@ -63,7 +64,7 @@ export class RemoteKeys {
     const isUsable = this.#isWithin(this.#fetched_at_ms, MAX_OUTAGE_MS);
     const isOutage = this.#isWithin(this.#failed_at_ms, MAX_KEY_AGE_MS);
     if (isFresh || (isUsable && isOutage)) {
-      // What this rejects with is noted as the last failure.
+      // Not awaited. `#reload` has stored the error as the last failure.
       if (!this.#isWithin(this.#failed_at_ms, RETRY_AFTER_FAILURE_MS)) this.#fetch().catch(() => undefined);
       return;
     }
@@ -74,7 +75,7 @@ export class RemoteKeys {
     }
   }
 
-  /** Requests that need a fetch at the same time share one. */
+  /** Concurrent requests share one fetch. */
   #fetch(): Promise<void> {
     this.#fetching ??= this.#reload().finally(() => {
       this.#fetching = undefined;
@@ -94,7 +95,7 @@ export class RemoteKeys {
     }
   }
 
-  /** False also where the clock was set back: then nothing is known of the time that has passed. */
+  /** Whether `since_ms` is less than `span_ms` ago. False when the clock was set back: the elapsed time is unknown. */
   #isWithin(since_ms: number, span_ms: number): boolean {
     const age_ms = this.#clock.now_ms() - since_ms;
     return age_ms >= 0 && age_ms < span_ms;

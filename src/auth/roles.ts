@@ -3,7 +3,7 @@ export const ROLES_ASCENDING = ['viewer', 'editor', 'admin', 'owner'] as const;
 
 export type Role = (typeof ROLES_ASCENDING)[number];
 
-/** Whether a member with `role` may do what needs `needed`. */
+/** Whether `role` is `needed` or a more powerful role. */
 export function roleAllows(role: Role, needed: Role): boolean {
   return ROLES_ASCENDING.indexOf(role) >= ROLES_ASCENDING.indexOf(needed);
 }

@@ -1,7 +1,7 @@
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The text of a file only its owner may read; `make` gives it on first use. */
+/** Returns the text of a file that only its owner may read. On first use `make` creates the text. */
 export async function readOrCreateSecret(
   path: string,
   make: () => string | Promise<string>,
@@ -9,7 +9,8 @@ export async function readOrCreateSecret(
   const kept = await readIfThere(path);
   if (kept !== undefined) return kept;
   await mkdir(dirname(path), { recursive: true });
-  // Put in place whole and only where there is none: a process killed while writing must not leave an empty secret.
+  // Written to a temporary file and linked, which fails if the file exists: a process killed while writing must not
+  // leave an empty secret, and of two processes one secret wins.
   const unfinished = `${path}.${process.pid}.new`;
   await writeFile(unfinished, await make(), { mode: 0o600 });
   try {

@@ -18,7 +18,7 @@ const TOKEN_TTL_MS = 60_000;
 const MAX_CACHED_USERS = 10_000;
 const MEMBERSHIPS_TTL_MS = 5_000;
 
-/** Who calls with an admin session (spec part 5, rule 1). */
+/** The caller of a request with an admin session (spec part 5, rule 1). */
 export interface SessionPrincipal {
   user_id: string;
   tenant_id: string;
@@ -37,20 +37,20 @@ interface SessionAuthenticatorOptions {
   sql: Db;
 }
 
-/** Resolves session tokens to members of tenants; a repeated token costs no cryptography and no query. */
+/** Resolves session tokens to members of tenants. A cached token needs no cryptography, cached memberships no query. */
 export class SessionAuthenticator {
   #options: SessionAuthenticatorOptions;
-  /** Each until it expires, or has to be checked again because its key may have been withdrawn. */
+  /** Each token stays until it expires, or must be checked again because its signing key may have been withdrawn. */
   #tokens = new LRUCache<string, VerifiedToken>({ max: MAX_CACHED_TOKENS });
   #memberships = new LRUCache<string, CachedMemberships>({ max: MAX_CACHED_USERS });
-  /** Grows with every eviction: a look-up that began before one must not fill the cache after it. */
+  /** Grows with every eviction: a look-up that began before an eviction must not fill the cache after it. */
   #epoch = 0;
 
   constructor(options: SessionAuthenticatorOptions) {
     this.#options = options;
   }
 
-  /** Starts to hear of memberships changed by other processes. */
+  /** Starts to listen for memberships that any process changes. */
   async follow(notifications: Notifications): Promise<void> {
     await notifications.on(
       MEMBERSHIPS_CHANNEL,
@@ -60,9 +60,9 @@ export class SessionAuthenticator {
   }
 
   /**
-   * Who calls: at once when cached. `tenant_header` is X-Tenant-Id, which chooses among several tenants.
-   * Throws or rejects with UNAUTHORIZED (no valid session), FORBIDDEN (no such membership) or
-   * VALIDATION_ERROR (no choice made, or not a UUID).
+   * Returns the caller, without a promise when it is cached. `tenant_header` is X-Tenant-Id, which chooses among
+   * several tenants. Throws or rejects with UNAUTHORIZED (no valid session), FORBIDDEN (no such membership) or
+   * VALIDATION_ERROR (several tenants and no header, or not a UUID).
    */
   authenticate(
     authorization: string | undefined,
@@ -73,7 +73,7 @@ export class SessionAuthenticator {
     );
   }
 
-  /** Forgets a user's memberships: to be called once their change is committed. */
+  /** Removes a user's memberships from the cache; must be called after their change has been committed. */
   evict(user_id: string): void {
     this.#epoch++;
     this.#memberships.delete(user_id);

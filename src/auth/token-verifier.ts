@@ -4,29 +4,30 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { RemoteKeys } from './remote-keys.ts';
 
-/** Asymmetric only: with a shared-secret algorithm allowed, a public key could be used to sign. */
+/** Only asymmetric algorithms: if a shared-secret algorithm were allowed, a token could be signed with a public key. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const CLOCK_TOLERANCE_S = 5;
 const MAX_TOKEN_LENGTH = 8_192;
 const MAX_SUBJECT_LENGTH = 255;
 
-/** Whose tokens are accepted. */
+/** The issuer whose tokens are accepted. */
 export interface TrustedIssuer {
   issuer: string;
   audience: string;
   keys: JWTVerifyGetKey;
-  /** When what was checked with these keys has to be checked again; absent: the keys never change. */
+  /** The time at which a token checked with these keys must be checked again, in ms; absent: the keys never change. */
   recheck_at_ms?: () => number;
 }
 
-/** What a good token says. */
+/** The content of a valid token; times are in milliseconds since the epoch. */
 export interface VerifiedToken {
   user_id: string;
   expires_at_ms: number;
-  /** When the token has to be checked again; absent: not before it expires. */
+  /** When the token must be checked again; absent: not before it expires. */
   recheck_at_ms?: number;
 }
 
+/** Checks one session token; see {@link createTokenVerifier}. */
 export type VerifyToken = (token: string) => Promise<VerifiedToken>;
 
 /** The issuer behind AUTH_JWKS_URL. */
@@ -44,8 +45,8 @@ export function remoteIssuer(
 }
 
 /**
- * Checks session tokens: signature, issuer, audience, expiry, subject. Rejects with UNAUTHORIZED, or
- * with SERVICE_UNAVAILABLE while the provider's keys cannot be had.
+ * Creates the check of session tokens: signature, issuer, audience, expiry, subject. It rejects with UNAUTHORIZED, or
+ * with SERVICE_UNAVAILABLE while the provider's keys cannot be fetched.
  */
 export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): VerifyToken {
   const { issuer, audience } = trusted;
@@ -60,7 +61,7 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
         clockTolerance: CLOCK_TOLERANCE_S,
       });
       const expires_at_ms = (payload.exp ?? 0) * 1000;
-      // The tolerance is for `nbf` of a provider whose clock is ahead, not to stretch a session.
+      // The tolerance is for `nbf` from a provider whose clock is ahead; it must not extend a session.
       if (expires_at_ms <= currentDate.getTime()) throw refused('the session has expired');
       const { sub } = payload;
       if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0')) {
@@ -76,7 +77,10 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
   };
 }
 
-/** Tells "this key does not exist" (the token is bad) from "the keys cannot be fetched" (we cannot say). */
+/**
+ * Distinguishes "the key does not exist" (the token is invalid) from "the keys cannot be fetched" (the service cannot
+ * decide): the latter rejects with SERVICE_UNAVAILABLE.
+ */
 function keysOrUnavailable(keys: JWTVerifyGetKey): JWTVerifyGetKey {
   return async (header, token) => {
     try {
