@@ -1,7 +1,7 @@
 import type { Role } from '../auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 
-/** What changes are recorded of, one name per kind of resource. */
+/** The kinds of resources whose changes are recorded in the audit log. */
 export const AUDITED_RESOURCES = [
   'tenant',
   'project',
@@ -17,7 +17,7 @@ export const AUDITED_RESOURCES = [
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
 
-/** What is done to them. `revoke` ends an API key; `send_test` lets a message out and changes nothing. */
+/** The recorded actions. `revoke` ends an API key; `send_test` sends a message and changes no resource. */
 export const AUDITED_ACTIONS = [
   'create',
   'update',
@@ -30,25 +30,28 @@ export const AUDITED_ACTIONS = [
 export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
 
 /**
- * What a call of an endpoint is recorded as in the audit log; `none` says why it is not. Every endpoint that a session or
- * the internal secret may change something with declares one of the two.
+ * How the calls of an endpoint are recorded in the audit log: the resource and the action, or in `none` the reason why
+ * they are not recorded. Every endpoint with which a session or the internal secret may change something declares one.
  */
 export type AuditDeclaration = { resource: AuditedResource; action: AuditedAction } | { none: string };
 
 /**
- * One change. `before` and `after` are the resource as the API shows it, which holds no secrets; null where there was or
- * is none.
+ * One change. `before` and `after` are the resource as the API returns it, without secrets; `before` is null when the
+ * resource did not exist, `after` is null when it exists no more.
  */
 export interface RecordedChange {
   tenant_id: string;
-  /** Null: the resource is the tenant's. */
+  /** Null: the resource belongs to the tenant, not to a project. */
   project_id: string | null;
   resource_id: string;
   before: object | null;
   after: object | null;
 }
 
-/** Writes a change to the audit log, in the transaction that makes it; nothing where `before` and `after` are equal. */
+/**
+ * Writes a change to the audit log, in the transaction that makes the change. Writes nothing when `before` and `after`
+ * are equal.
+ */
 export type RecordChange = (tx: Tx, change: RecordedChange) => Promise<void>;
 
 /** What a change function needs to record its change. */
@@ -56,14 +59,14 @@ export interface Recording {
   record: RecordChange;
 }
 
-/** Where no session and no internal secret asks for a change: what the service makes by itself, tests and benchmarks. */
+/** For changes that no session and no internal secret requested: the service's own changes, tests and benchmarks. */
 export const recordNothing: RecordChange = () => Promise.resolve();
 
-/** Who called what: the part of an audit row that is the same whatever the call changes. */
+/** The caller and the declaration of one call: the part of an audit row that does not depend on the change. */
 export interface AuditedCall {
   resource: AuditedResource;
   action: AuditedAction;
-  /** Null: the internal secret. */
+  /** Null: the caller used the internal secret. */
   session: { user_id: string; role: Role } | null;
   request_id: string;
 }
@@ -71,7 +74,7 @@ export interface AuditedCall {
 /** Writes a row of the audit log. */
 export type WriteAuditRow = (tx: Tx, call: AuditedCall, change: RecordedChange) => Promise<void>;
 
-/** The {@link RecordChange} of one request. */
+/** Creates the {@link RecordChange} of one request. It rejects with TypeError if the endpoint declares no resource. */
 export function createRecorder(
   write: WriteAuditRow,
   audit: AuditDeclaration | undefined,
@@ -79,7 +82,7 @@ export function createRecorder(
 ): RecordChange {
   return async (tx, change) => {
     if (audit === undefined || 'none' in audit) {
-      throw new TypeError('an endpoint that records changes has to declare of which resource');
+      throw new TypeError('an endpoint that records changes must declare their resource');
     }
     await write(tx, { ...audit, ...caller }, change);
   };

@@ -4,14 +4,14 @@ import { validationError } from '../errors.ts';
 const MAX_LENGTH = 512;
 const BINDING_LENGTH = 16;
 
-/** What a cursor may be used for: one kind of list, in one project, with the same filters. */
+/** The list that a cursor is bound to: one kind of list, in one project, with the same filters. */
 export interface CursorScope {
   kind: string;
   project_id: string;
   filters: Readonly<Record<string, string | undefined>>;
 }
 
-/** What each text of a position has to be. */
+/** One check per text of a position. */
 export type PositionShape<Position extends readonly string[]> = {
   readonly [part in keyof Position]: (text: string) => boolean;
 };
@@ -22,8 +22,9 @@ export function encodeCursor(scope: CursorScope, position: readonly string[]): s
 }
 
 /**
- * The position in a cursor, one text per check of `shape`. A cursor that is malformed or was made for another
- * list, project or filter throws VALIDATION_ERROR. It is no secret: positions only order rows that the caller may see.
+ * Returns the position in a cursor, one text per check of `shape`. Throws VALIDATION_ERROR when the cursor is malformed
+ * or was made for another list, project or filter. Cursors are not secret or signed: a position only selects among rows
+ * that the caller may see.
  */
 export function decodeCursor<Position extends readonly string[]>(
   scope: CursorScope,
@@ -55,6 +56,7 @@ function parse(text: string): string[] | undefined {
   }
 }
 
+/** A hash of the scope, by which a cursor is recognised as one of this list. */
 function binding({ kind, project_id, filters }: CursorScope): string {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined);
   const text = JSON.stringify([kind, project_id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);

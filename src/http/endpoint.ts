@@ -10,7 +10,7 @@ import type { AuditDeclaration, RecordChange } from './audit.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
- * handler checks the signature over the request as it came, and refuses a bad one with `signatureRefused`.
+ * handler checks the signature over the request as received, and refuses a bad one with `signatureRefused`.
  */
 export type Access =
   | { mode: 'public' }
@@ -24,15 +24,15 @@ export interface ProjectSession extends SessionPrincipal {
   project_id: string;
 }
 
-/** A webhook as it came; what it says is to be believed once its signature is checked. */
+/** A webhook request as received. Its content must not be trusted before its signature has been checked. */
 export interface SignedRequest {
-  /** Path and query, with every character as it was sent. */
+  /** Path and query, exactly as sent. */
   url: string;
   headers: IncomingHttpHeaders;
   body: Buffer;
 }
 
-/** What a handler knows of its caller. */
+/** The caller that a handler receives for each kind of access. */
 export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'project' }
   ? ProjectSession
   : A extends { mode: 'session' }
@@ -43,28 +43,29 @@ export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'pr
         ? SignedRequest
         : undefined;
 
-/** One request, authorised and checked. `params` are the path's. */
+/** One request, authorised and validated. `params` are the path parameters. */
 export interface Call<Caller, Query, Body> {
   caller: Caller;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
-  /** Writes what the call changes to the audit log, as the endpoint's `audit` declares. */
+  /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
   record: RecordChange;
 }
 
 declare const stored: unique symbol;
 
-/** A response body that was stored together with its effect: only {@link Once} makes one. */
+/** A response body that was stored together with its effect; only {@link Once} returns one. */
 export type StoredBody = string & { readonly [stored]: true };
 
 /**
- * Runs `work` like `postgres.asTenant`, once per Idempotency-Key: in one transaction, `work` writes its effect and
+ * Runs `work` like `postgres.asTenant`, once per Idempotency-Key. In one transaction, `work` writes its effect and
  * returns the whole response body as text, which is stored under the request's key. A later request with the same key
- * gets that text, and `work` does not run. What rejects rolls back and leaves no record, so that it may be tried
- * again. Without a key it is `asTenant`. Effects beyond Postgres must be such that repeating them does no harm.
+ * receives that text, and `work` does not run. When `work` rejects, the transaction is rolled back and no record is
+ * stored, so that the request can be retried. Without a key it is the same as `asTenant`. Effects outside Postgres must
+ * be idempotent.
  *
- * Rejects with IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. It may be called again only after it rejected.
+ * Rejects with IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. It may be called again only after it has rejected.
  */
 export type Once = (tenant_id: string, work: (tx: Tx) => Promise<string>) => Promise<StoredBody>;
 
@@ -73,45 +74,48 @@ export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query,
   once: Once;
 }
 
-/** One endpoint: what is served, to whom, with which inputs; the OpenAPI document is made from the same. */
+/** The declaration of one endpoint: access, inputs, response and handler. The OpenAPI document is made from it too. */
 export interface Endpoint<A extends Access, Query, Body, Idempotent extends boolean> {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** With `:name` for parameters. */
+  /** The path, with `:name` for parameters. */
   path: string;
   summary: string;
   access: A;
-  /** Absent: a query string is ignored. */
+  /** The schema of the query string. Absent: it is ignored. */
   query?: z.ZodType<Query>;
-  /** Absent: a body is ignored. */
+  /** The schema of the body. Absent: it is ignored. */
   body?: z.ZodType<Body>;
-  /** Media types of a body that is not parsed: left to the handler of a webhook, else ignored. Absent: JSON, parsed. */
+  /**
+   * Media types of bodies that are not parsed. The handler of a webhook receives the body; otherwise it is ignored.
+   * Absent: the endpoint accepts JSON, which is parsed.
+   */
   raw_types?: readonly string[];
-  /** Runs on the body before its schema, to refuse something with a code of its own. */
+  /** Runs on the body before the schema; it throws to refuse a body with a more specific error code. */
   refuse?: (body: unknown) => void;
-  /** Of success. */
+  /** The status of a success. */
   status: 200 | 201;
   /** The shape of `data`, for the documentation. */
   response: z.ZodType;
-  /** `list` carries `meta.next_cursor`; `raw` stands outside the envelope. */
+  /** `list` has `meta.next_cursor`; `raw` is not in the envelope. Absent: `data` only. */
   shape?: 'list' | 'raw';
-  /** Absent: JSON. */
+  /** The Content-Type of a success. Absent: JSON. */
   content_type?: string;
-  /** The errors of its own, beside those that its access, query and body imply. */
+  /** The endpoint's own errors, in addition to those that its access, query and body imply. */
   errors: readonly ErrorCode[];
-  /** Required unless it is a GET, for sessions and the internal secret. */
+  /** The audit rows of its changes. Required for sessions and the internal secret unless the method is GET. */
   audit?: AuditDeclaration;
-  /** True: it takes an Idempotency-Key header (spec part 1), and runs its effect in `call.once`. */
+  /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
-  /** Returns the whole response body as text: of an idempotent endpoint, what `call.once` resolved with. */
+  /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`. */
   handle(
     call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
   ): Idempotent extends true ? Promise<StoredBody> : Maybe<string>;
 }
 
-/** An endpoint whose caller and inputs are known only to its own handler. */
+/** An endpoint of any access and inputs; only its own handler knows their types. */
 export type AnyEndpoint = Endpoint<Access, unknown, unknown, boolean>;
 
-/** Declares an endpoint: the handler's caller, query and body follow from `access`, `query` and `body`. */
+/** Declares an endpoint: the types of the handler's caller, query and body follow from `access`, `query` and `body`. */
 export function endpoint<
   const A extends Access,
   Query = undefined,
@@ -122,7 +126,7 @@ export function endpoint<
   return declared;
 }
 
-/** An endpoint as far as the documentation is concerned. */
+/** The fields of an endpoint from which the documentation is made. */
 export interface DocumentedEndpoint extends Pick<
   AnyEndpoint,
   'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent'
@@ -133,6 +137,6 @@ export interface DocumentedEndpoint extends Pick<
   raw_types?: readonly string[];
   shape?: 'list' | 'raw';
   content_type?: string;
-  /** Absent: the API host. */
+  /** The host that serves the endpoint. Absent: the API host. */
   server?: 'ingestion';
 }

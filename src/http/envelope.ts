@@ -9,7 +9,7 @@ export function envelope(data: unknown, meta?: Meta): string {
   return envelopeOfText(JSON.stringify(data), meta);
 }
 
-/** The success envelope around data that is JSON text already, for writers that know their shape. */
+/** The success envelope around data that is already JSON text. */
 export function envelopeOfText(data_json: string, meta?: Meta): string {
   return meta === undefined
     ? `{"data":${data_json}}`

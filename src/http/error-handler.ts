@@ -9,7 +9,7 @@ import { isUnavailable } from './unavailable.ts';
 
 const RETRY_AFTER_S = 1;
 
-/** Fastify's own errors that callers cause; others with status 400 are malformed bodies too. */
+/** Errors of fastify itself that callers cause. All others with status 400 are reported as malformed bodies. */
 const FASTIFY_CODES: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json'],
   FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', 'the body is over the size limit'],
@@ -26,7 +26,7 @@ export function installErrorHandling(app: FastifyInstance, logger: Logger): void
   const notFound = (request: FastifyRequest, reply: FastifyReply): ApiError => {
     const path = request.url.split('?', 1)[0] ?? '';
     const matching = routes.filter((route) => route.pattern.test(path));
-    // A path with a name of its own is not one of those with an id in its place.
+    // When a route is exactly this path, routes that only match it with a parameter do not count.
     const literal = matching.filter((route) => route.url === path);
     const allowed = (literal.length > 0 ? literal : matching).flatMap((route) => route.methods);
     if (allowed.length === 0) {
@@ -35,7 +35,7 @@ export function installErrorHandling(app: FastifyInstance, logger: Logger): void
     void reply.header('allow', [...new Set(allowed)].sort().join(', '));
     return new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here`);
   };
-  // Before the body is looked at: a path that does not exist has no opinion on it.
+  // An unknown path is refused before the body is read, so that errors in the body do not hide it.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.is404) done(notFound(request, reply));
     else done();
@@ -45,8 +45,8 @@ export function installErrorHandling(app: FastifyInstance, logger: Logger): void
 }
 
 /**
- * The part of error handling that fastify takes at construction: requests that never reach a route
- * (`fastify({...errorOptions(logger), …})`).
+ * The part of error handling that is passed to fastify's constructor (`fastify({...errorOptions(logger), …})`): it
+ * answers requests that never reach a route.
  */
 export function errorOptions(logger: Logger) {
   return {
@@ -71,7 +71,7 @@ export function errorOptions(logger: Logger) {
   };
 }
 
-/** The error that `thrown` is for the caller; what nobody foresaw is INTERNAL_ERROR. */
+/** Converts a thrown value to the error that the caller receives; unexpected errors become INTERNAL_ERROR. */
 export function toApiError(thrown: unknown, request_id: string): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof ZodError) return validationError(issuesOf(thrown));
@@ -91,7 +91,7 @@ export function toApiError(thrown: unknown, request_id: string): ApiError {
   return new ApiError('INTERNAL_ERROR', message, { cause: thrown });
 }
 
-/** The issues of a failed zod parse; an unknown key is named by its own path. */
+/** The issues of a failed zod parse, one per unknown key with the path of that key. */
 export function issuesOf(error: ZodError): { path: string; message: string }[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map(String);

@@ -8,7 +8,7 @@ const PING_TIMEOUT_MS = 3_000;
 
 /**
  * `/healthz` (the process runs), `/readyz` (it has started and its engines answer) and `/metrics` (Prometheus).
- * `isStarted` turns true once everything else of this process is in place.
+ * `isStarted` must return true once all other parts of this process have started.
  */
 export function healthEndpoints(platform: Platform, isStarted: () => boolean): AnyEndpoint[] {
   const access = { mode: 'public' } as const;
@@ -51,7 +51,7 @@ export function healthEndpoints(platform: Platform, isStarted: () => boolean): A
   ];
 }
 
-/** Rejects with SERVICE_UNAVAILABLE whose details say of each engine whether it answered. */
+/** Pings every engine. Rejects with SERVICE_UNAVAILABLE; its details say for each engine whether it answered. */
 async function pingEngines(platform: Platform): Promise<Record<string, 'ok'>> {
   const pings = {
     postgres: () => platform.postgres.ping(),

@@ -4,7 +4,7 @@ import { removeExpiredRecords } from './idempotency.ts';
 
 export const CLEAN_UP_TASK = 'idempotency-clean-up';
 
-/** Tenants that go on making records remove their old ones on the way; this is for those that stopped. */
+/** Each new record removes old ones of its tenant; this daily job (03:30 UTC) cleans up tenants without new records. */
 export const CLEAN_UP_CRONTAB: readonly CronEntry[] = [
   {
     identifier: 'idempotency clean-up',
@@ -14,7 +14,7 @@ export const CLEAN_UP_CRONTAB: readonly CronEntry[] = [
   },
 ];
 
-/** The task: removes what is kept no longer (7 days). */
+/** The task: removes records older than 7 days. */
 export async function runCleanUp(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>): Promise<void> {
   const removed = await removeExpiredRecords(platform);
   platform.logger.info({ removed }, 'removed expired idempotency records');

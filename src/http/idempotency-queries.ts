@@ -1,13 +1,13 @@
 import type { Tx } from '../platform/postgres/port.ts';
 
-/** Which record: `route` is the method and declared path of an endpoint, `key` a UUID. */
+/** The key of an idempotency record: `route` is the method and declared path of an endpoint, `key` is a UUID. */
 export interface RecordRef {
   tenant_id: string;
   route: string;
   key: string;
 }
 
-/** What was asked and answered under a key. */
+/** The hash of the request, and the response, that are stored under a key. */
 export interface IdempotencyRecord {
   request_hash: Buffer;
   status: number;
@@ -15,8 +15,8 @@ export interface IdempotencyRecord {
 }
 
 /**
- * Claims the key until the transaction ends; false when another transaction has it, at once. Two keys share a lock
- * once in 2^64 pairs, and then one of them is merely told to come back.
+ * Takes an advisory lock on the key until the transaction ends. Returns false at once when another transaction holds
+ * it. Two keys share a lock with a probability of 1 in 2^64; one of the two requests then only has to be repeated.
  */
 export async function tryClaimKey(tx: Tx, { tenant_id, route, key }: RecordRef): Promise<boolean> {
   const name = `idempotency ${tenant_id} ${route} ${key}`;
@@ -25,7 +25,7 @@ export async function tryClaimKey(tx: Tx, { tenant_id, route, key }: RecordRef):
   return rows[0]?.claimed === true;
 }
 
-/** The record of the key, unless it was made at `expired_at` or before. */
+/** The record of the key, unless it was created at `expired_at` or before. */
 export async function findRecord(
   tx: Tx,
   { tenant_id, route, key }: RecordRef,
@@ -39,7 +39,7 @@ export async function findRecord(
   return rows[0];
 }
 
-/** Writes the record, in place of an expired one if there is one. */
+/** Writes the record; replaces an expired one. */
 export async function storeRecord(
   tx: Tx,
   { tenant_id, route, key }: RecordRef,
@@ -58,8 +58,8 @@ export async function storeRecord(
 }
 
 /**
- * Removes up to `limit` records made at `expired_at` or before, of one tenant or of all, and waits for nobody: what
- * others are working on is left to the next time. Returns how many were removed.
+ * Removes up to `limit` records created at `expired_at` or before, of one tenant or of all. It skips rows that other
+ * transactions have locked; a later call removes them. Returns how many records were removed.
  */
 export async function removeRecords(
   tx: Tx,

@@ -14,37 +14,38 @@ import {
 
 const RETENTION_MS = 7 * 86_400_000;
 const RETRY_AFTER_S = 1;
-/** Expired records of the tenant that every new record takes with it: more go than come. */
-const REMOVED_BESIDE = 10;
-const REMOVED_AT_ONCE = 1_000;
+/** Expired records of the tenant that each new record removes: more than one, so that the backlog shrinks. */
+const REMOVED_PER_RECORD = 10;
+/** Expired records that one statement of the clean-up job removes. */
+const REMOVED_PER_BATCH = 1_000;
 
-/** What remembering answers takes. */
+/** Where idempotency records are kept, and the clock by which they expire. */
 export interface IdempotencyDeps {
   postgres: Postgres;
   clock: Clock;
 }
 
-/** A request as far as it tells one from another. */
+/** The parts of a request that are compared with an earlier request under the same key. */
 export interface KeyedRequest {
-  /** Method and declared path: keys of different endpoints have nothing to do with each other. */
+  /** Method and declared path: the same key on another endpoint is another record. */
   route: string;
   /** The Idempotency-Key header. */
   key: string | undefined;
   project_id: string | undefined;
   params: unknown;
   query: unknown;
-  /** The body as it came; undefined: none. */
+  /** The body as received; undefined: none. */
   body: Buffer | undefined;
-  /** The status that success is answered with. */
+  /** The status of a success, which is stored with the response. */
   status: number;
 }
 
 /**
- * The `once` of one request (see {@link Once}). `onReplay` is told the status of an answer that was given before.
- * Throws VALIDATION_ERROR when the key is not a UUID.
+ * Creates the `once` of one request (see {@link Once}). `onReplay` is called with the stored status when a stored
+ * response is returned. Throws VALIDATION_ERROR when the key is not a UUID.
  *
- * The claim is an advisory lock that is had at once or not at all. Waiting instead (for the row another transaction
- * has inserted) would let a client that repeats itself fill the connection pool with requests that do nothing.
+ * A key is claimed with an advisory lock, without waiting for it. If requests waited instead (for the row that another
+ * transaction has inserted), a client that repeats a request could fill the connection pool with waiting requests.
  */
 export function createOnce(
   { postgres, clock }: IdempotencyDeps,
@@ -69,27 +70,27 @@ export function createOnce(
       const response = await work(tx);
       await Promise.all([
         storeRecord(tx, ref, { request_hash, status, response }, new Date(now_ms)),
-        removeRecords(tx, expiredAt(now_ms), REMOVED_BESIDE, tenant_id),
+        removeRecords(tx, expiredAt(now_ms), REMOVED_PER_RECORD, tenant_id),
       ]);
       return response as StoredBody;
     });
   };
 }
 
-/** Removes the expired records of every tenant, batch by batch; returns how many there were. */
+/** Removes the expired records of every tenant in batches; returns how many it removed. */
 export async function removeExpiredRecords({ postgres, clock }: IdempotencyDeps): Promise<number> {
   const expired_at = expiredAt(clock.now_ms());
   let removed = 0;
   for (;;) {
-    const count = await removeRecords(postgres.service, expired_at, REMOVED_AT_ONCE);
+    const count = await removeRecords(postgres.service, expired_at, REMOVED_PER_BATCH);
     removed += count;
-    if (count < REMOVED_AT_ONCE) return removed;
+    if (count < REMOVED_PER_BATCH) return removed;
   }
 }
 
 /**
- * What was answered under this key, or undefined when it is now claimed for the running transaction. Rejects with
- * IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
+ * Returns the stored response of this key, or undefined when the running transaction has now claimed the key. Rejects
+ * with IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
  */
 async function claim(
   tx: Tx,
@@ -97,8 +98,8 @@ async function claim(
   request_hash: Buffer,
   now_ms: number,
 ): Promise<{ status: number; response: string } | undefined> {
-  // Together, yet in this order: the second statement sees all that was committed before the lock was had, so
-  // whoever has the lock and finds no record is the only one.
+  // Both statements are sent together but run in this order. The second one sees everything that was committed before
+  // the lock was taken. So a transaction that holds the lock and finds no record is the only one for this key.
   const [claimed, record] = await Promise.all([tryClaimKey(tx, ref), findRecord(tx, ref, expiredAt(now_ms))]);
   if (record !== undefined) {
     if (record.request_hash.equals(request_hash)) return record;
@@ -115,10 +116,10 @@ function checkedKey(header: string | undefined): string | undefined {
   throw validationError([{ path: 'Idempotency-Key', message: 'must be a UUID' }]);
 }
 
-/** The route is part of the record's key. */
+/** The hash by which a request is compared. The route is not in it, because the record's key contains the route. */
 function hashOf({ project_id, params, query, body }: KeyedRequest): Buffer {
   const asked = JSON.stringify([project_id ?? null, params, query ?? null]);
-  // No JSON text has a NUL.
+  // NUL separates the two parts, because JSON text contains none.
   const hash = createHash('sha256').update(`${asked}\0`);
   return (body === undefined ? hash : hash.update(body)).digest();
 }

@@ -4,25 +4,25 @@ import { ApiError, validationError, type Issue } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it came; undefined when there is none. */
+    /** The body as received; undefined when there is none. */
     rawBody: Buffer | undefined;
   }
   interface FastifyContextConfig {
-    /** Media types whose bodies this route leaves as they are; undefined: it takes JSON. */
+    /** Media types of bodies that this route does not parse; undefined: the route accepts JSON. */
     raw_types?: readonly string[] | undefined;
   }
 }
 
-/** What forms are sent as, by people and by webhooks. */
+/** Media types of forms, which browsers and webhooks send. */
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
 const MAX_DEPTH = 64;
 const MAX_ISSUES = 20;
 
 /**
- * Accepts application/json bodies only, UTF-8, without `__proto__` or `constructor.prototype` keys. An empty body is
- * no body (undefined): clients often send the header with a DELETE. Routes with `raw_types` accept those instead, and
- * nothing of the body is looked at here.
+ * Makes fastify accept only application/json bodies in UTF-8, without `__proto__` or `constructor.prototype` keys. An
+ * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Routes
+ * with `raw_types` accept those media types instead, and their bodies are not parsed.
  */
 export function installJsonBody(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error') as (
@@ -56,8 +56,8 @@ function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | n
 }
 
 /**
- * Refuses what no store can hold: nesting over 64 levels (BODY_MALFORMED), and NUL, lone surrogates or numbers
- * beyond the range of a double anywhere in `value` (VALIDATION_ERROR).
+ * Refuses values that the storage engines cannot hold. Throws BODY_MALFORMED for nesting over 64 levels, and
+ * VALIDATION_ERROR for NUL, lone surrogates or numbers beyond the range of a double anywhere in `value`.
  */
 export function refuseUnstorable(value: unknown): void {
   const issues: Issue[] = [];

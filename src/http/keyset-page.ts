@@ -9,28 +9,28 @@ export const PAGE_QUERY = {
 };
 export type PageQuery = z.infer<z.ZodObject<typeof PAGE_QUERY>>;
 
-/** A list that is read in pages: a page goes on after the position of the last row of the one before it. */
+/** A list that is read in pages: each page begins after the position of the last row of the previous page. */
 export interface KeysetList<Row, Position extends readonly string[]> {
   scope: CursorScope;
   shape: PositionShape<Position>;
   positionOf: (row: Row) => Position;
-  /** At most `limit` rows after the position, in the order of the list. */
+  /** Selects at most `limit` rows after the position, in the order of the list. */
   select: (after: Position | undefined, limit: number) => PromiseLike<readonly Row[]>;
 }
 
-/** A time in microseconds since the epoch, then a uuid (see platform/postgres/keyset.ts). */
+/** The shape of a position that is a time in microseconds since the epoch and a UUID (platform/postgres/keyset.ts). */
 export const TIME_AND_ID = [(text: string) => /^-?\d{1,17}$/.test(text), isUuid] as const;
 
 /**
- * The rows of one page, and the cursor of the next; null when this is the last (spec part 1). A cursor that is not of
- * this list throws VALIDATION_ERROR.
+ * Reads the rows of one page and the cursor of the next page, which is null on the last page (spec part 1). Rejects
+ * with VALIDATION_ERROR when the cursor was not made for this list.
  */
 export async function readPage<Row, Position extends readonly string[]>(
   { scope, shape, positionOf, select }: KeysetList<Row, Position>,
   { cursor, limit }: PageQuery,
 ): Promise<{ rows: Row[]; next_cursor: string | null }> {
   const after = cursor === undefined ? undefined : decodeCursor(scope, cursor, shape);
-  // One more than asked for tells whether there is a next page.
+  // One row more than the limit is selected: if it exists, there is a next page.
   const found = await select(after, limit + 1);
   const rows = found.slice(0, limit);
   const last = found.length > limit ? rows.at(-1) : undefined;

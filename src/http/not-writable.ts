@@ -1,8 +1,9 @@
 import { ApiError } from '../errors.ts';
 
 /**
- * For an endpoint's `refuse`: throws FIELD_NOT_WRITABLE naming each of these fields that the body sets, because a
- * caller who sends back what it read is not a caller who misspelt something.
+ * Returns a function for an endpoint's `refuse`. It throws FIELD_NOT_WRITABLE, which names each of these fields that
+ * the body sets. This has a code of its own, because such a caller sends back a record that it has read; a misspelt
+ * field is VALIDATION_ERROR.
  */
 export function refuseUnwritable(fields: ReadonlySet<string>): (body: unknown) => void {
   return (body) => {

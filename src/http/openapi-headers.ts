@@ -32,13 +32,13 @@ const retryAfter = (required: boolean): Json => ({
 
 const OF_STATUS: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { required: true, schema: { type: 'string', const: 'Bearer' } } },
-  // Only one kind of conflict passes by itself.
+  // Not required: of the conflicts, only IDEMPOTENCY_IN_PROGRESS ends by itself.
   409: retryAfter(false),
   429: retryAfter(true),
   503: retryAfter(true),
 };
 
-/** The headers of a success. The ingestion host gives accepted events no request id: ingestion_id names them. */
+/** The headers of a success. The ingestion host sends no request id with accepted events: ingestion_id names them. */
 export function successHeaders({ server, idempotent }: DocumentedEndpoint): Json {
   return {
     ...(server === 'ingestion' ? RATE_LIMIT : REQUEST_ID),
@@ -46,7 +46,7 @@ export function successHeaders({ server, idempotent }: DocumentedEndpoint): Json
   };
 }
 
-/** The headers of an error. A request whose headers are too large has not become one that has an id. */
+/** The headers of an error. A request whose headers are too large is refused before it gets a request id. */
 export function errorHeaders(status: number, { server }: DocumentedEndpoint): Json {
   if (status === 431) return {};
   return {

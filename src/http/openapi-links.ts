@@ -1,9 +1,9 @@
 type Json = Record<string, unknown>;
 
-/** An operation as far as links between operations are concerned. */
+/** The fields of an operation from which links between operations are made. */
 export interface LinkedOperation {
   operation_id: string;
-  /** With `:name` for parameters. */
+  /** The path, with `:name` for parameters. */
   path: string;
   access: string;
   parameters: readonly { name: string; in: string }[];
@@ -16,9 +16,10 @@ export interface LinkedOperation {
 const CURSORS = ['cursor', 'after'];
 
 /**
- * The OpenAPI links of an operation's success: to the next page of a list, and to every operation whose path
- * parameters can be taken from the answer (`id` of the resource that the path names, or `<resource>_id`) and from
- * the path that was asked for. Internal operations are linked only with each other: what they make is for others.
+ * The OpenAPI links of an operation's success response. One leads to the next page of a list. The others lead to every
+ * operation whose path parameters can be taken from the response (`id` of the resource that the path names, or
+ * `<resource>_id`) and from the path of the request. Internal operations are linked only with each other, because what
+ * they create is used by other callers.
  */
 export function linksOf(source: LinkedOperation, all: readonly LinkedOperation[]): Json {
   const links: Json = {};
@@ -33,7 +34,7 @@ export function linksOf(source: LinkedOperation, all: readonly LinkedOperation[]
   return links;
 }
 
-/** The same request with the cursor: filters, project and path stay. */
+/** A link to the same request with the next cursor; filters, project and path stay the same. */
 function nextPage({ operation_id, parameters }: LinkedOperation): Json {
   const expressions = parameters.map(({ name, in: location }) => [
     name,
@@ -42,7 +43,7 @@ function nextPage({ operation_id, parameters }: LinkedOperation): Json {
   return { operationId: operation_id, parameters: Object.fromEntries(expressions) as Json };
 }
 
-/** Undefined when a path parameter is missing, or none comes from the answer. */
+/** The link's path parameters; undefined when one of them is unknown, or none comes from the response. */
 function parametersFor(source: LinkedOperation, target: LinkedOperation): Json | undefined {
   const found: Json = {};
   let fromAnswer = false;
@@ -62,7 +63,7 @@ function parametersFor(source: LinkedOperation, target: LinkedOperation): Json |
   return fromAnswer ? found : undefined;
 }
 
-/** The field of the answer that holds the id of a resource of `collection`, such as `/v1/players`. */
+/** The field of the response that contains the id of a resource of `collection`, such as `/v1/players`. */
 function fieldOf({ path, data }: LinkedOperation, collection: string, parameter: string): string | undefined {
   const { items = data } = data as { items?: Json };
   const fields = Object.keys(items['properties'] ?? {});

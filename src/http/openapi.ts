@@ -8,7 +8,7 @@ type Json = Record<string, unknown>;
 
 const SECURITY: Record<Access['mode'], Json[]> = {
   public: [],
-  // Its headers are the provider's own, and OpenAPI has no word for them.
+  // Each provider has its own signature headers, which OpenAPI cannot describe.
   webhook: [],
   internal: [{ internal_secret: [] }],
   api_key: [{ api_key: [] }],
@@ -16,8 +16,8 @@ const SECURITY: Record<Access['mode'], Json[]> = {
 };
 
 /**
- * The OpenAPI 3.1 document of the endpoints, made from the schemas that check requests. `ingest_url` is where the
- * ingestion host is unless the reader knows better.
+ * The OpenAPI 3.1 document of the endpoints, made from the schemas that validate requests. `ingest_url` is the default
+ * URL of the ingestion host; a client may replace it.
  */
 export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest_url: string): Json {
   const paths: Record<string, Json> = {};
@@ -60,7 +60,7 @@ export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest
   };
 }
 
-/** The codes an endpoint may answer with: its own, and those that its access and method imply. */
+/** The error codes that an endpoint may return: its own, and those that its access, inputs and method imply. */
 export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   const { access, method, errors } = endpoint;
   const codes = new Set<ErrorCode>([...errors, 'HEADERS_TOO_LARGE', 'INTERNAL_ERROR']);
@@ -137,7 +137,7 @@ function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Js
     name,
     in: 'path',
     required: true,
-    // Ids are named so, and are ours.
+    // Parameters with such a name are ids of this service, which are UUIDs.
     schema: /^id$|Id$/.test(name ?? '') ? { type: 'string', format: 'uuid' } : { type: 'string' },
   }));
   if (query !== undefined) {
@@ -217,7 +217,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
     io,
     unrepresentable: 'any',
     override: ({ jsonSchema }) => {
-      // zod's integers end at 2^53 - 1; ours go out with all their digits.
+      // zod limits integers to 2^53 - 1; responses contain larger integers with all their digits.
       if (io === 'input' || jsonSchema.type !== 'integer') return;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

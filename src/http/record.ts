@@ -2,7 +2,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { isUuid } from '../platform/ids.ts';
 
-/** Whose records they are. */
+/** Whether records belong to a tenant or to a project. */
 export type Scope = 'tenant' | 'project';
 
 /** The ids of an owner. */
@@ -10,31 +10,31 @@ export type OwnerOf<S extends Scope> = S extends 'project'
   ? { tenant_id: string; project_id: string }
   : { tenant_id: string };
 
-/** One kind of record: whose they are, what they are called, and how a missing one is reported. */
+/** One kind of record: its scope, its names, and the error for a missing record. */
 export interface RecordKind<S extends Scope, Id extends string> {
   scope: S;
-  /** In sentences, in the singular: `messaging provider`. */
+  /** The name in messages, in the singular: `messaging provider`. */
   noun: string;
-  /** The field of refs and rows that has its id: `provider_id`. */
+  /** The field of refs and rows that contains the id: `provider_id`. */
   id: Id;
   not_found: ErrorCode;
 }
 
-/** Which record of which owner: the owner's ids and its own. */
+/** The key of a record: the ids of its owner and its own id. */
 export type RecordRef<S extends Scope, Id extends string> = OwnerOf<S> & Record<Id, string>;
 
-/** The owner that a caller works for, without what else is known of the caller. */
+/** The owner that a caller works for: only the ids, without the other fields of the caller. */
 export function ownerOf<S extends Scope>(
   scope: S,
   { tenant_id, project_id }: SessionPrincipal & { project_id?: string },
 ): OwnerOf<S> {
-  // `register` resolves the project where the access has that scope.
+  // `register` has resolved the project when the access has that scope.
   return (scope === 'project' ? { tenant_id, project_id } : { tenant_id }) as OwnerOf<S>;
 }
 
 /**
- * The record that an id in a path names; the id in lower case, as Postgres writes it. Throws the kind's NOT_FOUND for
- * what is no UUID: the queries behind it need not ask again.
+ * The key of the record that an id in a path names. The id is in lower case, as Postgres writes it. Throws the kind's
+ * NOT_FOUND when the id is not a UUID, so that queries need not check it again.
  */
 export function refOf<S extends Scope, Id extends string>(
   kind: RecordKind<S, Id>,
@@ -42,11 +42,11 @@ export function refOf<S extends Scope, Id extends string>(
   id = '',
 ): RecordRef<S, Id> {
   if (!isUuid(id)) throw notFound(kind, id);
-  // TypeScript does not follow which key a computed one is.
+  // TypeScript does not infer the type of a computed key.
   return { ...ownerOf(kind.scope, caller), [kind.id]: id.toLowerCase() } as RecordRef<S, Id>;
 }
 
-/** The row that was looked up. Throws the kind's NOT_FOUND when there is none. */
+/** Returns the row that was looked up. Throws the kind's NOT_FOUND when there is none. */
 export function requireRow<Id extends string, Row>(
   kind: RecordKind<Scope, Id>,
   ref: Record<Id, string>,
@@ -56,7 +56,7 @@ export function requireRow<Id extends string, Row>(
   return row;
 }
 
-/** The row that was looked up. Throws the kind's NOT_FOUND when there is none, or when it is deleted. */
+/** Returns the row that was looked up. Throws the kind's NOT_FOUND when there is none, or when it is deleted. */
 export function requireLiveRow<Id extends string, Row extends { deleted_at: Date | null }>(
   kind: RecordKind<Scope, Id>,
   ref: Record<Id, string>,

@@ -21,7 +21,7 @@ declare module 'fastify' {
   }
 }
 
-/** What endpoints are guarded with, against strangers, floods and repetition. */
+/** The parts that check each request before its handler: authentication, rate limits and idempotency. */
 export interface Guards {
   auth: Authenticators;
   rate_limiter: RateLimiter;
@@ -30,7 +30,7 @@ export interface Guards {
   writeAuditRow: WriteAuditRow;
 }
 
-/** Registers the endpoints; the caller is known, allowed and within its rate before the body is read. */
+/** Registers the endpoints. The caller is authenticated, authorised and rate-limited before the body is read. */
 export function registerEndpoints(
   app: FastifyInstance,
   endpoints: readonly AnyEndpoint[],
@@ -66,19 +66,19 @@ export function registerEndpoints(
   }
 }
 
-/** Registers endpoints that are open to everybody, where there is nothing to guard others with. */
+/** Registers public endpoints on a host without guards. Throws TypeError when an endpoint is not public. */
 export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonly AnyEndpoint[]): void {
   for (const endpoint of endpoints) {
     const { access, method, path } = endpoint;
-    if (access.mode !== 'public') throw new TypeError(`${method} ${path} is not for everybody`);
+    if (access.mode !== 'public') throw new TypeError(`${method} ${path} is not public`);
     app.route({ method, url: path, handler: handlerOf(endpoint) });
   }
 }
 
-/** An endpoint that changes something says how that is recorded, or why not: it cannot be forgotten. */
+/** Throws TypeError when an endpoint that may change something does not declare how its changes are recorded. */
 function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): void {
   const changes = method !== 'GET' && (access.mode === 'session' || access.mode === 'internal');
-  if (changes && audit === undefined) throw new TypeError(`${method} ${path} has to declare its audit rows`);
+  if (changes && audit === undefined) throw new TypeError(`${method} ${path} must declare its audit rows`);
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
@@ -96,7 +96,8 @@ function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
 
 function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | undefined): Handler {
   const { method, path, status } = endpoint;
-  if (guards === undefined) throw new TypeError(`${method} ${path} has nowhere to remember answers`);
+  if (guards === undefined)
+    throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
   return async (request, reply) => {
     const call = readCall(endpoint, request, guards);
     const { project_id } = (request.caller ?? {}) as { project_id?: string };
@@ -133,7 +134,7 @@ function readCall(
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {
-    // Each handler is passed the caller that its own access makes.
+    // The type of the caller follows from the endpoint's access, which the handler was declared with.
     caller: (endpoint.access.mode === 'webhook' ? signedRequest(request) : request.caller) as undefined,
     params: request.params as Record<string, string>,
     query: query === undefined ? undefined : checked(query, request.query),
@@ -147,7 +148,9 @@ function recorderOf(
   { caller, id }: FastifyRequest,
   guards: HandlerGuards | undefined,
 ): RecordChange {
-  if (guards === undefined) return () => Promise.reject(new TypeError('nobody is known here'));
+  if (guards === undefined)
+    return () =>
+      Promise.reject(new TypeError('this host has no authentication, so it cannot record changes'));
   const { user_id, role } = (access.mode === 'session' ? caller : {}) as Partial<SessionPrincipal>;
   const session = user_id === undefined || role === undefined ? null : { user_id, role };
   return createRecorder(guards.writeAuditRow, audit, { session, request_id: id });
@@ -219,7 +222,7 @@ function rateLimited({ retry_after_ms }: RateVerdict): ApiError {
   });
 }
 
-/** Repeated headers of a name we read once are joined, and then fail their own check. */
+/** Joins a header that was sent several times; the joined text then fails the check of that header. */
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(',') : header;
 }

@@ -17,7 +17,7 @@ interface Deps {
   clock: Clock;
 }
 
-/** The five endpoints of a resource. */
+/** The five endpoints of a resource: list, get, create, change, delete. */
 export function resourceEndpoints<
   D extends Deps,
   const S extends Scope,
@@ -107,10 +107,10 @@ function listEndpoint<
     errors: [],
     handle: async ({ caller, query }) => {
       const owner = ownerOf(kind.scope, caller);
-      // In a tenant's list the tenant stands where others have their project.
+      // The cursor of a list of the tenant's records is bound to the tenant instead of a project.
       const { tenant_id, project_id = tenant_id }: { tenant_id: string; project_id?: string } = owner;
       const { cursor, limit, ...rest } = query as PageQuery;
-      // What is not the page's is the filters', by the schema above.
+      // By the schema above, all other query parameters are filters.
       const filters = rest as Filters;
       const { rows, next_cursor } = await readPage<Listed<Row>, TimePosition>(
         {

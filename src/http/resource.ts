@@ -8,29 +8,29 @@ import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 
 interface Operation<Run> {
   summary: string;
-  /** Beside the kind's NOT_FOUND and, where there is a body, FIELD_NOT_WRITABLE. */
+  /** Errors in addition to the kind's NOT_FOUND and, for operations with a body, FIELD_NOT_WRITABLE. */
   errors: readonly ErrorCode[];
-  /** Works in a transaction of its own, in which it records what it changes; rejects with the errors above. */
+  /** Runs in a transaction of its own, in which it records the change; rejects with the errors above. */
   run: Run;
 }
 
 interface OperationWithBody<Body, Run> extends Operation<Run> {
   body: z.ZodType<Body>;
-  /** Fields that the body may not set: FIELD_NOT_WRITABLE. */
+  /** Fields that the body must not set; a body that sets one is refused with FIELD_NOT_WRITABLE. */
   read_only: ReadonlySet<string>;
 }
 
-/** What the list of a resource is made of. */
+/** The declaration of a resource's list. */
 export interface Listing<S extends Scope, Id extends string, Row, Filters> {
-  /** In the path: `/v1/<collection>`. */
+  /** The name in the path: `/v1/<collection>`. */
   collection: string;
   kind: RecordKind<S, Id>;
-  /** The resource as JSON. */
+  /** The schema of one record in a response. */
   response: z.ZodType;
   toJson: (row: Row, owner: OwnerOf<S>, now_ms: number) => unknown;
-  /** Query parameters beside `cursor` and `limit`. */
+  /** Query parameters in addition to `cursor` and `limit`. */
   filters: { readonly [name in keyof Filters]: z.ZodType<Filters[name]> };
-  /** At most `limit` rows that are not deleted, by created_at and id, the newest first. */
+  /** Selects at most `limit` rows that are not deleted, sorted by created_at and id, newest first. */
   list: (
     tx: Tx,
     owner: OwnerOf<S>,
@@ -41,8 +41,8 @@ export interface Listing<S extends Scope, Id extends string, Row, Filters> {
 }
 
 /**
- * Records under `/v1/<collection>` that are listed, read, created, changed and soft-deleted (spec parts 1 and 4). Other
- * operations on them are ordinary endpoints beside these.
+ * The declaration of records under `/v1/<collection>` that are listed, read, created, changed and soft-deleted (spec
+ * parts 1 and 4). Other operations on these records are declared as ordinary endpoints.
  */
 export interface Resource<
   Deps,
@@ -53,11 +53,11 @@ export interface Resource<
   Create,
   Change,
 > extends Listing<S, Id, Row, Filters> {
-  /** What changes of it are recorded as. */
+  /** The resource that audit rows of its changes name. */
   audited: AuditedResource;
-  /** The least role that may create, change and delete; viewers read. */
+  /** The lowest role that may create, change and delete; viewers may read. */
   writer: Role;
-  /** Deleted or not. */
+  /** Returns the record, whether deleted or not. */
   find: (deps: Deps, ref: RecordRef<S, Id>) => Promise<Row>;
   create: OperationWithBody<
     Create,

@@ -5,7 +5,7 @@ import { errorOptions } from './error-handler.ts';
 const BODY_LIMIT_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** How every host of the service listens: limits, request ids, errors in the envelope. */
+/** The fastify options of every host of the service: limits, request ids, errors in the envelope. */
 export function serverOptions(logger: Logger) {
   return {
     ...errorOptions(logger),
@@ -13,7 +13,8 @@ export function serverOptions(logger: Logger) {
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
     genReqId: () => randomUUID(),
-    // A second Authorization header makes the first one unusable: which of them counts must not depend on who reads.
+    // Duplicate headers are joined, so that a request with two Authorization headers is refused. Otherwise a proxy and
+    // this service could each use a different one of them.
     http: { joinDuplicateHeaders: true },
     forceCloseConnections: 'idle',
   } as const;

@@ -1,4 +1,4 @@
-/** Codes of a connection that failed or was cut: of the system, of postgres.js, and of Postgres itself. */
+/** Error codes of failed or lost connections: of the operating system, of postgres.js, and of Postgres. */
 const CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -19,10 +19,10 @@ const CODES = new Set([
   '25006',
 ]);
 
-/** ClickHouse's own errors that pass: timeout, too many queries, out of memory, too many parts. */
+/** ClickHouse's codes for temporary errors: timeout, too many queries, out of memory, too many parts. */
 const CLICKHOUSE_CODES = new Set(['159', '202', '241', '252']);
 
-/** Whether the error says that a storage engine cannot be reached or takes no work now. */
+/** Whether the error means that a storage engine is unreachable or currently refuses work. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
