@@ -8,7 +8,10 @@ import type { LetterResource, ListLettersQuery } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres'>;
 
-/** A page ends early at these, with a cursor to go on from: a letter may have 2 MB, and a filter may match few. */
+/**
+ * Limits of one page beside the caller's `limit`: a letter may have 2 MB, and a filter may match few letters. A page
+ * that reaches one of them ends early, with a cursor that continues after it.
+ */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 const MAX_SCANNED = 20_000;
 
@@ -18,7 +21,10 @@ export interface LetterPage {
   next_cursor: string | null;
 }
 
-/** A page of dead letters, the oldest first, each once. */
+/**
+ * A page of dead letters, the oldest first, each once. Rejects with VALIDATION_ERROR when `after` is not a cursor of
+ * this list.
+ */
 export async function listLetters(
   { eventLog, postgres }: Engines,
   { limit, after, reason }: ListLettersQuery,

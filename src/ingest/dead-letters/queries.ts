@@ -13,7 +13,7 @@ interface ReplayRow {
   finished: boolean;
 }
 
-/** What became of the letters at these positions, by {@link positionKey}; those never replayed are absent. */
+/** The replay state of the letters at these positions, by {@link positionKey}; a letter never replayed is absent. */
 export async function readReplays(
   tx: Tx,
   positions: readonly LetterPosition[],
@@ -32,8 +32,9 @@ export async function readReplays(
 }
 
 /**
- * Marks that these letters are about to be replayed; returns those that are now ours to replay. Without `force`
- * a letter that was ever marked is left alone, so two replays at once send it once.
+ * Marks that these letters are about to be replayed; returns the {@link positionKey}s of the letters that this call
+ * marked: the caller replays those alone. Without `force` a letter that was marked before is not marked again, so
+ * two concurrent replays send it once.
  */
 export async function startReplays(
   tx: Tx,

@@ -14,9 +14,9 @@ const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
 const RETRY_AFTER_S = 1;
 
 /**
- * Appends the original records of dead letters to `events` again. Letters that come in while it runs are left out,
- * so what fails again does not go round for ever. Rejects with SERVICE_UNAVAILABLE when the log did not confirm:
- * the letters under way then have an unknown outcome.
+ * Appends the original records of dead letters to `events` again. Letters written after the start are left out, so a
+ * record that fails again does not loop for ever. Rejects with SERVICE_UNAVAILABLE when the log did not confirm
+ * an append: the letters of that block then have an unknown outcome.
  */
 export async function replayLetters(engines: Engines, body: ReplayBody): Promise<ReplayReport> {
   const { eventLog } = engines;
@@ -58,7 +58,10 @@ function isWanted(letter: DeadLetter, body: ReplayBody, offsets: Set<bigint> | u
   );
 }
 
-/** The marks before and after make a crash in between visible: a record may be on the log, or not. */
+/**
+ * Replays one block. It is marked before and after the append: after a crash in between, the first mark without the
+ * second shows that the record may be on the log or not.
+ */
 async function replayBlock(
   { eventLog, postgres, clock }: Engines,
   letters: readonly DeadLetter[],

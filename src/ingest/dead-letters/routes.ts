@@ -6,7 +6,7 @@ import { listLetters } from './list.ts';
 import { replayLetters } from './replay.ts';
 import { letterResource, listLettersQuery, replayBody, replayReport } from './schema.ts';
 
-/** What the fold could not take, and the way to send it through again; `npm run dlq` asks for it. */
+/** Lists the events that the fold rejected and replays them; `npm run dlq` calls these endpoints. */
 export function deadLetterEndpoints(platform: Platform): AnyEndpoint[] {
   const access = { mode: 'internal' } as const;
   return [

@@ -5,9 +5,9 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 const READ_BATCH = 200;
 
 /**
- * How far a reader of the dead letters has come. A fold that died emits the letters of its last batch again, in
- * the order of their source offsets, so a letter at or below the highest source offset that was seen in the same
- * partition is a repetition: one number per partition is all that has to be remembered.
+ * The position of a reader of the dead letters. After a crash the fold emits the letters of its last batch again, in
+ * the order of their source offsets. So a letter at or below the highest source offset seen in the same partition is
+ * a duplicate, and one number per partition is enough to recognise it.
  */
 export interface ScanState {
   /** Partition of `dead-letters` → the next offset to read. */
@@ -21,8 +21,8 @@ export function newScan(): ScanState {
 }
 
 /**
- * The letters after `state`, each once, up to `ends` (partition → end offset). Moves `state` with every record it
- * has read, so that stopping in the middle and going on later misses and repeats nothing.
+ * The letters after `state`, each once, up to `ends` (partition → end offset); `undefined` stands for a duplicate.
+ * Every record read advances `state`, so a scan that is stopped and continued later misses and repeats nothing.
  */
 export async function* scanLetters(
   eventLog: EventLog,
@@ -39,7 +39,7 @@ export async function* scanLetters(
         const offset = BigInt(letter.offset);
         const isRepeated = offset <= (state.highest.get(stream) ?? -1n);
         if (!isRepeated) state.highest.set(stream, offset);
-        // A repetition is yielded as nothing, so that a reader who counts what it scans sees it too.
+        // Yielded as undefined, so that a reader that limits the number of scanned records counts duplicates too.
         yield isRepeated ? undefined : letter;
       }
     }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { DEAD_LETTER_REASONS } from '../events/envelope.ts';
 
+/** Offsets that one replay request may name. */
 export const MAX_OFFSETS = 1_000;
-/** Letters listed one by one in an answer; the counts say how many there are. */
+/** Letters that a replay report lists one by one; its counts have no such limit. */
 export const MAX_LISTED = 1_000;
 
 const reason = z.enum(DEAD_LETTER_REASONS);
@@ -17,11 +18,11 @@ export const listLettersQuery = z.strictObject({
 });
 export type ListLettersQuery = z.infer<typeof listLettersQuery>;
 
-/** What became of a letter since: `unknown` when the process died between start and end of its replay. */
+/** The replay state of a letter: `unknown` when its replay began and no end was recorded, as after a crash. */
 export const replayState = z.enum(['none', 'replayed', 'unknown']);
 export type ReplayState = z.infer<typeof replayState>;
 
-/** A dead letter; partition and offset are the record's position on `events`, and its name. */
+/** A dead letter; partition and offset are the record's position on `events` and identify the letter. */
 export const letterResource = z.object({
   partition: z.int(),
   offset: z.string(),

@@ -1,5 +1,5 @@
 /**
- * The event catalogue (spec part 6): every canonical name with the schema of its properties, stated once.
+ * The event catalogue (spec part 6): every canonical name with the schema of its properties.
  * Validation, types and the OpenAPI document are derived from it.
  */
 
@@ -13,14 +13,14 @@ export interface EventDefinition {
   properties: Readonly<Record<string, PropertySchema>>;
 }
 
-/** Of ids that callers make: anonymous_id, external_id, transaction_id, bet_id. */
+/** The longest id that a caller may make up, in UTF-16 units: anonymous_id, external_id, transaction_id, bet_id. */
 export const MAX_ID_LENGTH = 256;
-/** Of one request (spec part 8). */
+/** Events in one batch request (spec part 8). */
 export const MAX_BATCH_EVENTS = 100;
 
 const id: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
-/** Smallest unit. Beyond 2^53 − 1 a JSON number is not exact in every client: digit strings serve there. */
+/** In the smallest unit. Many clients read a JSON number above 2^53 − 1 inexactly: a larger amount is a digit string. */
 const money: PropertySchema = {
   anyOf: [
     { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
@@ -40,7 +40,7 @@ const transaction = { amount: money, currency, transaction_id: id };
 const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };
 const sportOutcome = { bet_id: id, payout: money, currency };
 
-/** All listed properties are required, those of `optional` are checked when present. */
+/** The properties of `required` must be present; those of `optional` are checked when present. */
 function define(
   group: string,
   required: Record<string, PropertySchema> = {},

@@ -1,9 +1,9 @@
 import type { EventBody } from './validate.ts';
 
-/** What intake puts on the topic `events`: one message per event. */
+/** A record that intake appends to the topic `events`: one per event. */
 export interface AcceptedEvent {
   ingestion_id: string;
-  /** Index in the batch; 0 for a single event. With ingestion_id it names the event everywhere downstream. */
+  /** Index in the batch; 0 for a single event. ingestion_id and index identify the event in every later stage. */
   index: number;
   tenant_id: string;
   project_id: string;
@@ -12,12 +12,12 @@ export interface AcceptedEvent {
   event: EventBody;
 }
 
-/** The stamp every event of one request shares. */
+/** The fields that all events of one request share. */
 export type Stamp = Omit<AcceptedEvent, 'index' | 'event'>;
 
 /**
- * Writes an accepted event around the JSON text of its body. The text was parsed and validated before; using
- * it as it came saves writing it again. Ids are UUIDs and enum values: they need no escapes.
+ * Writes an accepted event around the JSON text of its body. Intake has parsed and validated the text; reusing it
+ * saves serializing it again. The stamp's values are UUIDs, numbers and enum values: they need no escapes.
  */
 export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): string {
   return (
@@ -27,14 +27,15 @@ export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): s
   );
 }
 
-/** The log key of an event: order holds per project and identity. */
+/** The log key of an event: the log keeps the order of events with the same project and identity. */
 export function identityKey(project_id: string, event: EventBody): string {
   return `${project_id}:${event.player_id?.toLowerCase() ?? event.anonymous_id ?? ''}`;
 }
 
 /**
- * What the fold puts on the topic `player-events`, keyed by {@link playerKey}: exactly a row of the ClickHouse
- * table `events`, so that the sink passes lines through. Times are milliseconds, `properties` is an object.
+ * A record that the fold appends to the topic `player-events`, keyed by {@link playerKey}. It is exactly a row of the
+ * ClickHouse table `events`, so the sink inserts the lines unchanged. Times are in milliseconds, amounts in the base
+ * currency's smallest unit; `properties` is an object.
  */
 export interface PlayerEvent {
   tenant_id: string;
@@ -50,7 +51,7 @@ export interface PlayerEvent {
   properties: Record<string, unknown>;
 }
 
-/** What a resolved event is and whose: the fields that its line begins with, see {@link headOf}. */
+/** The fields at the start of a resolved event's line: its name and its player. See {@link headOf}. */
 export type EventHead = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'event' | 'player_id'>;
 
 const UUID_LENGTH = 36;
@@ -77,14 +78,15 @@ export function encodePlayerEvent(row: PlayerEvent): string {
 }
 
 /**
- * The head of a line of {@link encodePlayerEvent}; undefined for any other text. Most readers of the topic need no
- * more of most events: parsing whole lines takes twice as long, and ten times where properties are long.
+ * Reads the head of a line of {@link encodePlayerEvent}; undefined for any other text. Most readers of the topic need
+ * only the head of most events. Parsing whole lines takes twice as long, and ten times as long where properties are
+ * long.
  */
 export function headOf(line: string): EventHead | undefined {
   const tenant_at = BEFORE_TENANT.length;
   const project_at = tenant_at + UUID_LENGTH + BEFORE_PROJECT.length;
   const event_at = project_at + UUID_LENGTH + BEFORE_EVENT.length;
-  // Within a JSON string no quote follows a comma: it would be escaped.
+  // Inside a JSON string a quote is escaped, so the name cannot contain this text.
   const event_end = line.indexOf(BEFORE_PLAYER, event_at);
   const isLine =
     line.startsWith(BEFORE_TENANT) &&
@@ -112,19 +114,20 @@ function parseText(json: string): string | undefined {
 }
 
 /**
- * When the service received the event of a record of either topic; undefined where the record is none of ours. The
- * stamp stands before everything a caller wrote, so the first match is it.
+ * When intake received the event of a record of either topic, in milliseconds; undefined for a record of another
+ * form. The service writes its own fields before the fields of the caller, so the first match is the service's.
  */
 export function receivedAtOf(value: string): number | undefined {
   const found = /"received_at(?:_ms)?":(\d{1,15})\b/.exec(value)?.[1];
   return found === undefined ? undefined : Number(found);
 }
 
+/** The key of a player's records on `player-events`. */
 export function playerKey(project_id: string, player_id: string): string {
   return `${project_id}:${player_id}`;
 }
 
-/** Why the fold could not take an event. */
+/** Why the fold rejected an event. */
 export const DEAD_LETTER_REASONS = [
   'MALFORMED_RECORD',
   'UNKNOWN_PLAYER',
@@ -134,15 +137,15 @@ export const DEAD_LETTER_REASONS = [
 ] as const;
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
 
-/** What the fold puts on the topic `dead-letters`. */
+/** A record that the fold appends to the topic `dead-letters`. */
 export interface DeadLetter {
   reason: DeadLetterReason;
   message: string;
-  /** Where the record stands on `events`. */
+  /** The position of the rejected record on `events`. */
   partition: number;
   offset: string;
   key: string;
-  /** The record's value, as it was. */
+  /** The rejected record's value, unchanged. */
   value: string;
   at_ms: number;
 }

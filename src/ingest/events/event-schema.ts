@@ -30,7 +30,10 @@ const EXAMPLE = {
   properties: { amount: 5_000, currency: 'EUR', transaction_id: 'deposit-42', payment_method: 'card' },
 };
 
-/** JSON Schema of one event in a request (spec part 6), made from the catalogue: an alternative per shape of properties. */
+/**
+ * JSON Schema of one event in a request (spec part 6), derived from the catalogue. It has one alternative per shape of
+ * `properties`.
+ */
 export function eventSchema(): JsonSchema {
   const shapes = new Map<string, { definition: EventDefinition; names: string[] }>();
   for (const [name, definition] of Object.entries<EventDefinition>(EVENTS)) {

@@ -2,9 +2,9 @@ const MAX_DEPTH = 32;
 const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * Why a JSON value cannot be kept, with the path to the value, or undefined: nested deeper than 32, a key that
- * poisons prototypes, text with NUL or a lone surrogate (no database stores those), or a number beyond a
- * double's range. Bounded recursion.
+ * Why a JSON value cannot be stored, with the path to the value; undefined when it can. A value is refused when it is
+ * nested deeper than 32, has a key that pollutes prototypes, has text with NUL or a lone surrogate (no database
+ * stores those), or has a number beyond the range of a double. The depth limit also bounds the recursion.
  */
 export function findUnsafe(value: unknown, path: string, depth = 0): string | undefined {
   if (typeof value === 'string')
@@ -19,7 +19,7 @@ export function findUnsafe(value: unknown, path: string, depth = 0): string | un
     }
     return undefined;
   }
-  // JSON objects have own keys only. Paths are built when there is something to say, not on the way.
+  // `for … in` suffices: parsed JSON has own keys only. A path is built only for values that may be unsafe: it costs.
   for (const key in value) {
     if (UNSAFE_KEYS.has(key)) return `${path} has the key ${key}, which is not allowed`;
     if (unsafeText(key)) return `a key of ${path} contains NUL or a lone surrogate`;
@@ -32,7 +32,7 @@ export function findUnsafe(value: unknown, path: string, depth = 0): string | un
   return undefined;
 }
 
-/** A cheap first look: true for everything that has to be looked at with its path. */
+/** A cheap first check: true for values that {@link findUnsafe} must examine with their path. */
 function mayBeUnsafe(value: unknown): boolean {
   if (typeof value === 'string') return unsafeText(value);
   if (typeof value === 'number') return !Number.isFinite(value);

@@ -3,22 +3,22 @@ const ISO_8601 =
 
 const DAY_MS = 86_400_000;
 
-/** ClickHouse's DateTime64 begins and ends here. */
+/** The range of ClickHouse's DateTime64. */
 export const EARLIEST_MS = Date.UTC(1900, 0, 1);
 export const LATEST_MS = Date.UTC(2299, 11, 31);
-/** Clocks of callers may be ahead, but not by more than this. */
+/** How far the clock of a caller may be ahead. */
 export const MAX_AHEAD_MS = DAY_MS;
 
 /**
- * What nearly every caller sends, for the engine's own parser, which is several times faster. Days after the
- * 28th are left out: it would let 30 February pass as 2 March.
+ * The form that nearly every caller sends. It goes to the JavaScript engine's own parser, which is several times
+ * faster. Days after the 28th are left out, because the engine reads 30 February as 2 March.
  */
 const USUAL =
   /^[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 
 /**
- * Milliseconds since the epoch of an ISO-8601 date and time with an offset (`Z` for UTC), or undefined for
- * anything else, dates that do not exist included. Digits below the millisecond are cut off.
+ * Milliseconds since the epoch of an ISO-8601 date and time with an offset (`Z` for UTC). Undefined for any other
+ * text and for dates that do not exist. Digits below the millisecond are cut off.
  */
 export function parseTimestamp(text: string): number | undefined {
   return USUAL.test(text) ? Date.parse(text) : parseCarefully(text);

@@ -29,7 +29,7 @@ export interface EventProblem {
   message: string;
 }
 
-/** What validation needs to know of the moment and the tenant. */
+/** The current time and the tenant's currencies, which validation depends on. */
 export interface ValidationContext {
   now_ms: number;
   /** Whether the currency is active in the tenant's catalogue. */
@@ -49,7 +49,7 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     return { code: 'BODY_MALFORMED', path: '', message: 'an event is a JSON object' };
   }
-  // JSON objects have own keys only.
+  // `for … in` suffices: parsed JSON has own keys only.
   for (const key in input) {
     if (!TOP_LEVEL.has(key)) {
       const message = `unknown field "${key.slice(0, 64)}"; an event has ${[...TOP_LEVEL].join(', ')}`;
@@ -82,7 +82,7 @@ function findIdentityProblem(event: Record<string, unknown>): EventProblem | und
   return undefined;
 }
 
-/** Whether it can be an id that callers make. */
+/** Whether the value can be an id that a caller made up. */
 export function isIdText(value: unknown): value is string {
   return (
     typeof value === 'string' && value.length >= 1 && value.length <= MAX_ID_LENGTH && !unsafeText(value)
@@ -117,7 +117,7 @@ function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem 
   return undefined;
 }
 
-/** Whether it is a canonical event name, or a custom one. */
+/** Whether the value is a canonical event name or a custom one. */
 export function isEventName(name: unknown): name is string {
   if (typeof name !== 'string') return false;
   if (validators.has(name)) return true;

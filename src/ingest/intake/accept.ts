@@ -7,7 +7,7 @@ import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
 import type { JsonBody } from './body.ts';
 
-/** What a batch answers (spec part 6). */
+/** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
 export interface BatchResult {
   ingestion_id: string;
   accepted: number;
@@ -33,7 +33,10 @@ export function acceptEvent(body: JsonBody, stamp: Stamp, context: ValidationCon
   };
 }
 
-/** The log records of a batch's valid events, and what was wrong with the others. Throws for a bad batch. */
+/**
+ * The log records of a batch's valid events, and the answer, which names the problems of the others. Throws
+ * BODY_MALFORMED or VALIDATION_ERROR when the batch itself is not of the right shape or size.
+ */
 export function acceptBatch(
   body: JsonBody,
   stamp: Stamp,

@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Joins the records of concurrent requests into one append to the log. While an append is under way the next
- * one gathers, so the batch grows with the load and an idle service waits for nothing.
+ * Joins the records of concurrent requests into one append to the log. While an append is under way, new records
+ * gather for the next one. So the batch grows with the load, and an idle service appends without delay.
  */
 export class AppendBatcher {
   #log: EventLog;
@@ -35,8 +35,9 @@ export class AppendBatcher {
   }
 
   /**
-   * Resolves when the records are durable; rejects with LogUnavailable, at once when too much waits already, and with
-   * RecordTooLarge before they are joined with those of others, who must not fail with them.
+   * Resolves when the records are durable. Rejects with LogUnavailable when the log does not confirm, and at once when
+   * too many records wait already. Rejects with RecordTooLarge before the records join those of other requests, so
+   * that the other requests do not fail with them.
    */
   append(records: NewRecord[]): Promise<void> {
     const refusal = findTooLarge(records);
@@ -57,13 +58,13 @@ export class AppendBatcher {
     });
   }
 
-  /** Waits until nothing is under way. */
+  /** Waits until no append is under way and no record waits. */
   async drain(): Promise<void> {
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Lets the other requests of this turn of the event loop join.
+    // The other requests of this turn of the event loop join the batch.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
@@ -75,7 +76,7 @@ export class AppendBatcher {
         for (const entry of group) entry.resolve();
       } catch (error) {
         for (const entry of group) entry.reject(error);
-        // Nor would those that wait get through: group after group they would wait as long as this one did.
+        // The waiting groups would fail too, each after a time-out of its own: they are refused now.
         if (error instanceof LogUnavailable) for (const entry of this.#takeAll()) entry.reject(error);
       }
       this.#metrics.appendSize.observe(records.length);

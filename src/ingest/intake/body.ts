@@ -7,7 +7,7 @@ export interface JsonBody {
   value: unknown;
 }
 
-/** Parses the raw bytes of a body; rejects with BODY_MALFORMED (spec part 7). */
+/** Parses the raw bytes of a body; throws BODY_MALFORMED (spec part 7). */
 export function parseJsonBody(raw: Buffer): JsonBody {
   if (!isUtf8(raw)) throw new ApiError('BODY_MALFORMED', 'the body is not UTF-8');
   const text = raw.toString('utf8');

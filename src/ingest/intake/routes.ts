@@ -17,7 +17,7 @@ export interface IntakeDeps {
   apiKeys: ApiKeyAuthenticator;
   capabilities: TenantCapabilityCache;
   rateLimiter: RateLimiter;
-  /** For keys without a rate of their own. */
+  /** The rate policy of API keys that have none. */
   defaultPolicy: RatePolicy;
   batcher: AppendBatcher;
   clock: Clock;
@@ -28,8 +28,8 @@ const RETRY_AFTER_S = 1;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * The ingestion endpoints (spec part 4). Nothing on the way of a request makes a promise until the append:
- * key, rate and currencies are known locally as a rule, and the handlers take what is there at once.
+ * The ingestion endpoints (spec part 4). As a rule API key, rate and currencies are in local memory. Then a request
+ * creates no promise before its append, which saves time per request.
  */
 export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
   const { clock, metrics, batcher } = deps;
@@ -69,7 +69,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
   });
 }
 
-/** Counts an event that is refused. */
+/** Runs `accept` and counts the event when it is refused. */
 function counted<T>(metrics: Metrics, accept: () => T): T {
   try {
     return accept();
@@ -79,7 +79,7 @@ function counted<T>(metrics: Metrics, accept: () => T): T {
   }
 }
 
-/** The parsed body. A request without body and content type comes past the parser. */
+/** The parsed body. Fastify calls no parser for a request that has neither body nor content type. */
 function bodyOf(request: FastifyRequest): JsonBody {
   if (request.body === undefined) {
     throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
@@ -87,7 +87,7 @@ function bodyOf(request: FastifyRequest): JsonBody {
   return request.body as JsonBody;
 }
 
-/** Knows the caller and takes one permit of its key; sets the X-RateLimit-* headers. */
+/** Authenticates the caller and takes one permit of its API key; sets the X-RateLimit-* headers. */
 function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
   return andThen(deps.apiKeys.authenticate(request.headers.authorization), (key) => {
     request.apiKey = key;
@@ -111,7 +111,7 @@ function applyVerdict(verdict: RateVerdict, policy: RatePolicy, reply: FastifyRe
   });
 }
 
-/** Runs `accept` with the tenant's currencies, at once when they are known; failures go to the error handler. */
+/** Runs `accept` with the tenant's currencies, synchronously when they are cached; errors go to the error handler. */
 function withContext(
   deps: IntakeDeps,
   key: ApiKeyPrincipal,
@@ -147,7 +147,7 @@ function append(
   });
 }
 
-/** What the caller is told when the log did not take the records. */
+/** The error that the caller receives when the log did not take the records. */
 function refusalOf(cause: unknown): unknown {
   if (cause instanceof LogUnavailable) return unavailable(cause);
   if (!(cause instanceof RecordTooLarge)) return cause;
