@@ -20,7 +20,9 @@ export const MAX_BATCH_EVENTS = 100;
 
 const id: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
-/** In the smallest unit. Many clients read a JSON number above 2^53 − 1 inexactly: a larger amount is a digit string. */
+/**
+ * In the smallest unit. Not every client reads a JSON number above 2^53 − 1 exactly: such an amount is a digit string.
+ */
 const money: PropertySchema = {
   anyOf: [
     { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },

@@ -12,7 +12,7 @@ import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject }
 import { conversionKey, type Snapshot } from './snapshot.ts';
 
 export interface DecideOptions {
-  /** Ids for players that the batch makes known. */
+  /** Makes the id of a player that the batch creates. */
   newId: () => string;
   partition: number;
 }
@@ -23,7 +23,7 @@ interface TouchedBet {
   kind: BetKind;
   bet_id: string;
   rows: LedgerRow[];
-  /** How many of the rows were there before this batch. */
+  /** How many of the rows were in the ledger before this batch. */
   rows_before: number;
 }
 
@@ -33,8 +33,9 @@ interface Seen {
 }
 
 /**
- * Decides a batch: pure, so that what happens to money can be read and tested without a database. Events are
- * taken in log order; every decision sees the decisions before it.
+ * Decides what a batch does. The function is pure: the rules for money can be read and tested without a database.
+ * Events are taken in log order; each decision sees the decisions before it. `snapshot.ledger` is changed: it gets the
+ * new rows.
  */
 export function decide(events: readonly FoldEvent[], snapshot: Snapshot, options: DecideOptions): Decision {
   return new Decider(snapshot, options).decide(events);
@@ -47,7 +48,7 @@ class Decider {
   #ledgerRows: LedgerRow[] = [];
   #touchedBets = new Map<string, TouchedBet>();
   #totals = new TotalsAccumulator();
-  /** Totals and statuses are collected per player of this map. */
+  /** player_id → first and last event times; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
   #statuses = new Map<string, StatusChange>();
   #emitted: PlayerEvent[] = [];
@@ -102,7 +103,7 @@ class Decider {
     this.#emitted.push(toPlayerEvent(event, player_id, row));
   }
 
-  /** Claims the event's id: the new ledger row, or 'dropped' for a duplicate or a rejection. */
+  /** Claims the event's reference: returns the new ledger row, or 'dropped' for a duplicate or a rejection. */
   #claim(
     event: FoldEvent,
     claim: FoldClaim,
@@ -116,7 +117,8 @@ class Decider {
     }
     const { tenant_id, project_id, ingestion_id, index } = event.accepted;
     if (verdict === 'conflict') {
-      // Whoever it may be a conflict with must still be who they were: a merge in between makes the batch start over.
+      // The verdict depends on which players hold the rows and the event. Touching them makes the write fail, and the
+      // batch start again, when one of them is merged in the meantime.
       for (const row of this.#rowsOf(claim.reference_key)) this.#touch(row, row.player_id);
       if (this.#isKnown(event)) this.#touch(event.accepted, player_id);
       this.#rejections.push(conflictingDuplicate(event, claim));
@@ -163,7 +165,7 @@ class Decider {
     return rows;
   }
 
-  /** Enters a new row: bets are settled at the end of the batch, transactions count at once. */
+  /** Adds a new ledger row. A transaction changes the totals at once, a bet at the end of the batch. */
   #book({ reference_key, bet: betOfClaim }: FoldClaim, row: LedgerRow): void {
     this.#ledgerRows.push(row);
     const rows = this.#rowsOf(reference_key);
@@ -184,7 +186,7 @@ class Decider {
     rows.push(row);
   }
 
-  /** Adds what each touched bet contributes now and takes back what it contributed before. */
+  /** For each touched bet, adds what it contributes now and subtracts what it contributed before the batch. */
   #settleBets(): { bets: Decision['effects']['bets']; stake_mismatches: number } {
     let stake_mismatches = 0;
     const bets: Decision['effects']['bets'] = [];
@@ -209,13 +211,15 @@ class Decider {
     return { bets, stake_mismatches };
   }
 
-  /** A bet can move money of a player whom no event of this batch names. */
+  /**
+   * Adds a bet's delta and touches its player: a bet can change totals of a player that no event of this batch names.
+   */
   #addFor(bet: TouchedBet, delta: TotalsDelta, sign: 1n | -1n): void {
     this.#totals.add(delta, sign);
     this.#touch(bet, delta.player_id);
   }
 
-  /** The player's totals are written, at least looked at: somebody merged in between is noticed. */
+  /** Has the player's totals row updated, even by nothing: the update finds no row when the player was merged away. */
   #touch({ tenant_id, project_id }: ProjectRef, player_id: string): void {
     if (this.#seen.has(player_id)) return;
     this.#seen.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
@@ -272,12 +276,12 @@ class Decider {
   }
 }
 
-/** When the event shows the player alive: never later than it was received, whatever the caller's clock says. */
+/** The time at which the event shows activity of the player: the event time, but never after it was received. */
 function seenAt(event: FoldEvent): number {
   return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
 }
 
-/** The resolved event as the rest of the system sees it. */
+/** The resolved event, as the fold emits it to `player-events`. */
 export function toPlayerEvent(event: FoldEvent, player_id: string, row: LedgerRow | undefined): PlayerEvent {
   const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
   return {

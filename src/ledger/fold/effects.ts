@@ -5,12 +5,12 @@ import type { Sum } from '../money/totals.ts';
 import type { StatusChange } from './status-events.ts';
 import type { Rejection } from './fold-event.ts';
 
-/** A player's key with what a batch adds to it. */
+/** What a batch adds to the totals row of one player. */
 export interface PlayerEffect {
   tenant_id: string;
   project_id: string;
   player_id: string;
-  /** Null for a player whom no event of the batch names: a bet moved money, or a verdict relies on the player. */
+  /** Null when no event of the batch is the player's: a bet changed the totals, or a verdict depends on the player. */
   first_seen_at_ms: number | null;
   last_seen_at_ms: number | null;
   sums: Record<Sum, bigint>;
@@ -50,7 +50,7 @@ export interface Effects {
   statuses: PlayerStatusChange[];
 }
 
-/** What a batch tells the world after its transaction. */
+/** What the fold appends to the log after the transaction of a batch. */
 export interface Emission {
   events: PlayerEvent[];
   rejections: Rejection[];

@@ -20,9 +20,9 @@ export interface FoldContext {
   logger: Logger;
   metrics: Metrics;
   newId: () => string;
-  /** The position each partition is believed to be at; compare-and-set in Postgres decides. */
+  /** Partition → the next offset to apply, as last read; the compare-and-set in Postgres decides. */
   positions: Map<number, bigint>;
-  /** tenant_id → base currency, of the tenants met so far: it saves looking up rates that are not needed. */
+  /** tenant_id → base currency of the tenants seen so far: saves look-ups of rates that are not needed. */
   baseCurrencies: Map<string, string>;
 }
 
@@ -30,9 +30,10 @@ const MAX_ATTEMPTS = 12;
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were
- * applied before a crash: they are only replayed. Rejects when Postgres stays out of reach; nothing of the
- * batch is applied then, or all of it up to some record, and calling again continues there.
+ * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were applied
+ * before a crash: they are only replayed. A write conflict is retried, 12 attempts in all. Rejects with the last write
+ * conflict and with every other error of Postgres. Then nothing of the batch is applied, or all of it up to some
+ * record; another call continues there.
  */
 export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<Emission> {
   for (let attempt = 1; ; attempt++) {
@@ -50,7 +51,7 @@ export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<
     } catch (error) {
       context.positions.delete(batch.partition);
       if (!isWriteConflict(error) || attempt === MAX_ATTEMPTS) throw error;
-      context.logger.debug({ err: error, attempt }, 'fold transaction overtaken');
+      context.logger.debug({ err: error, attempt }, 'write conflict in the fold');
       await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
   }
@@ -71,9 +72,9 @@ async function replayRecords(
 ): Promise<Emission> {
   const work = async (part: readonly LogRecord[]) => {
     const { events, rejections } = parseAll(part);
-    // One moment for all of it: an id and its ledger rows must name the same player.
+    // One database snapshot for all reads: an identity and its ledger rows must name the same player.
     const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
-      // What was converted is in the ledger.
+      // A replay needs no rates: the ledger has the converted amounts.
       readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [] }),
     );
     const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
@@ -96,7 +97,10 @@ async function applyRecords(
   );
 }
 
-/** Runs `work`; a record that cannot be decided or whose data Postgres refuses is found by halving and goes to `refused` alone. */
+/**
+ * Runs `work` on the records. Where a record cannot be decided, or Postgres refuses its data, halving isolates that
+ * record, and `refused` gets it.
+ */
 async function isolating(
   records: readonly LogRecord[],
   work: (records: readonly LogRecord[]) => Promise<Emission>,
@@ -159,7 +163,7 @@ function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejecti
   return { events, rejections };
 }
 
-/** A pure decision threw: the data is to blame, and no second try would end otherwise. */
+/** A pure decision threw an error: the cause is in the data, so a retry would fail in the same way. */
 class Undecidable extends Error {
   override readonly name = 'Undecidable';
 }

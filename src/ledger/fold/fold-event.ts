@@ -6,34 +6,34 @@ import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 
-/** An accepted event with its position on the log, and what it names: derived once, looked up by many. */
+/** An accepted event with its record on the log, and with the identity and claim derived from it. */
 export interface FoldEvent {
   record: LogRecord;
   accepted: AcceptedEvent;
-  /** When it happened, or when it was received if the caller did not say. */
+  /** The event time; the time of receipt where the caller sent none. */
   occurred_at_ms: number;
   properties: Record<string, unknown>;
   identity: Identity;
-  /** Absent for events without money or id. */
+  /** Undefined for events without money or without transaction_id or bet_id. */
   claim: FoldClaim | undefined;
 }
 
-/** Whom an event names: player_id decides where both ids are given. */
+/** The id by which an event names its player; player_id takes precedence where both ids are given. */
 export interface Identity {
   kind: 'player' | 'anonymous';
   id: string;
-  /** Unique over all projects and both kinds. */
+  /** Unique across all projects and both kinds. */
   key: string;
 }
 
-/** A claim with the keys its rows are found by. */
+/** A claim with the keys under which the snapshot has its rows. */
 export interface FoldClaim extends Claim {
   reference_key: string;
-  /** Absent for deposits and withdrawals. */
+  /** Undefined for deposits and withdrawals. */
   bet: { kind: BetKind; key: string } | undefined;
 }
 
-/** A record the fold cannot take, with the reason. */
+/** A record that the fold rejects, with the reason. */
 export interface Rejection {
   record: LogRecord;
   reason: DeadLetterReason;
@@ -42,7 +42,10 @@ export interface Rejection {
 
 export type ParsedRecord = { event: FoldEvent } | { rejection: Rejection };
 
-/** Reads a record of the topic `events`. Intake validated it, but the log is open to others: never throws. */
+/**
+ * Reads a record of the topic `events`. Intake has validated its own records, but other producers can write to the
+ * topic too: a record that is not an accepted event becomes a rejection. Never throws.
+ */
 export function parseRecord(record: LogRecord): ParsedRecord {
   try {
     return parse(record);

@@ -7,15 +7,15 @@ import { anonymousIdentityKey, betKey, playerIdentityKey, referenceKey } from '.
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 
 /**
- * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`: key by key through
- * the index. As a plain join the planner may turn it round and compare the whole table with every key.
+ * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`, which reads key by key
+ * through the index. For a plain join the planner may choose to scan the whole table.
  *
- * Each statement sees what was committed when it began, so bets' revisions are read before their ledger rows:
- * whoever commits in between has moved a revision that was read, and the write will notice. The other way round
- * a new revision could come with old rows, and a bet would count twice.
+ * Each statement sees what was committed when it began. So the revisions of bets are read before their ledger rows: a
+ * transaction that commits in between raises a revision that was read, and the write detects that. In the opposite
+ * order a new revision could be read with old rows, and a bet would count twice.
  *
- * Rates are read once the transaction has its id: fx-restater, which comes after every new rate, waits for all
- * transactions that may have read without it.
+ * Rates are read after the transaction has its id. fx-restater handles every new rate, and before that it waits for
+ * all transactions that may have read rates without it; it finds them by their ids.
  */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
@@ -30,7 +30,7 @@ export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Sn
   return { players, ledger, betRevisions, projects, conversions };
 }
 
-/** How each currency became its tenant's base currency at each moment; without a known rate there is no entry. */
+/** The conversion of each wanted currency to its tenant's base currency at the wanted time; no entry without a rate. */
 async function readConversions(
   tx: Tx,
   wanted: SnapshotRequest['conversions'],
@@ -111,7 +111,7 @@ async function readPlayers(
     into.set(playerIdentityKey(project_id, named_id), player_id);
 }
 
-/** All rows of the given transaction_ids and bet_ids, of whoever holds them now. */
+/** All rows of the given transaction_ids and bet_ids, by reference key. Rows of a merged player name the survivor. */
 export async function readLedger(
   tx: Tx,
   references: SnapshotRequest['references'],

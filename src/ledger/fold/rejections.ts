@@ -2,7 +2,7 @@ import type { Claim } from '../money/ledger.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { FoldEvent, Rejection } from './fold-event.ts';
 
-// The fold's rejections, worded once: a replay says what was said the first time.
+// The fold's rejections. `decide` and `replay` share them, so a replay emits the same reason and message again.
 
 export function unknownProject({ record }: FoldEvent): Rejection {
   return { record, reason: 'MALFORMED_RECORD', message: 'its tenant has no such project' };
@@ -23,7 +23,7 @@ export function amountOutOfRange({ record }: FoldEvent): Rejection {
   return { record, reason: 'AMOUNT_OUT_OF_RANGE', message };
 }
 
-/** `cause` is what was wrong; it is not known any more when the record is replayed. */
+/** `cause` is the error of the attempt to apply the record; a replay does not know it any more. */
 export function poisonRecord(record: LogRecord, cause?: Error): Rejection {
   const message = `it could not be applied${cause === undefined ? '' : `: ${cause.message}`}`;
   return { record, reason: 'POISON_RECORD', message };

@@ -13,8 +13,8 @@ import {
 import type { Snapshot } from './snapshot.ts';
 
 /**
- * Says again what was said of events that were applied before a crash, without applying anything: the claims
- * remember which log position made them, so each event gets the verdict it got then.
+ * Emits again what events applied before a crash emitted, without applying anything. Each ledger row has the log
+ * position of the event that claimed it, so each event gets the same verdict as the first time.
  */
 export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Emission {
   const emission: Emission = { events: [], rejections: [] };
@@ -38,7 +38,7 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
           : refusedAmount(event, claim, owner.base_currency),
       );
     } else if (player_id === undefined) {
-      // Every event without a claim makes its player, unless Postgres would not have it.
+      // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
       emission.rejections.push(poisonRecord(record));
     } else {
       emission.events.push(toPlayerEvent(event, player_id, own));
@@ -47,7 +47,7 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
   return emission;
 }
 
-/** A new claim that left no row: too large by itself, or too large for the total. */
+/** The rejection of a new claim that has no ledger row: its amount is too large, or the player's total would be. */
 function refusedAmount(event: FoldEvent, claim: FoldClaim, base_currency: string): Rejection {
   return exceeds64Bits(claim, base_currency) ? amountOutOfRange(event) : poisonRecord(event.record);
 }

@@ -2,7 +2,7 @@ import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import type { FoldEvent } from './fold-event.ts';
 
-/** What Postgres knew of a batch's players, claims and bets when the transaction read it. */
+/** The players, ledger rows, bets, projects and rates of a batch, as the transaction read them from Postgres. */
 export interface Snapshot {
   /** identity key → player_id, for the identities that exist. */
   players: Map<string, string>;
@@ -10,9 +10,9 @@ export interface Snapshot {
   ledger: Map<string, LedgerRow[]>;
   /** bet key → revision, for the bets that exist. */
   betRevisions: Map<string, number>;
-  /** project_id → whose it is, for the projects that exist. */
+  /** project_id → its tenant and base currency, for the projects that exist. */
   projects: Map<string, ProjectOwner>;
-  /** conversion key → how that currency became base currency then, where a rate is known. */
+  /** conversion key → the conversion to the base currency at that time, where a rate is known. */
   conversions: Map<string, Conversion>;
 }
 
@@ -21,7 +21,7 @@ export interface ProjectOwner {
   base_currency: string;
 }
 
-/** What has to be read to decide a batch, each thing once. */
+/** The keys to read from Postgres to decide a batch, each once. */
 export interface SnapshotRequest {
   anonymous: { tenant_id: string; project_id: string; id: string }[];
   players: { tenant_id: string; project_id: string; id: string }[];
@@ -31,12 +31,13 @@ export interface SnapshotRequest {
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
 }
 
-/** tenant_id → base currency, which never changes. A tenant that is missing costs a look-up, nothing else. */
+/** tenant_id → base currency, which never changes. A missing tenant costs unneeded look-ups of rates, nothing else. */
 export type BaseCurrencies = ReadonlyMap<string, string>;
 
-/** Lists what a batch needs, each thing once. */
+/** Lists the keys that a batch needs, each once. */
 export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCurrencies): SnapshotRequest {
-  // Apart for each tenant: a record that names a wrong one must not speak for the others of its project.
+  // Kept per tenant. A record with a wrong tenant_id must not take the entry of its project's other records: their keys
+  // would then be read under the wrong tenant.
   const seenByTenant = new Map<string, { keys: Set<string>; references: Set<string> }>();
   const request: SnapshotRequest = {
     anonymous: [],

@@ -4,8 +4,8 @@ import { parseStoredTime } from '../../ingest/events/timestamp.ts';
 const COOLDOWN_MS = 24 * 3_600_000;
 
 /**
- * What responsible-gaming and KYC events say of one player; the latest by event time holds, but of pauses the one that
- * ends last.
+ * Changes that responsible-gaming and KYC events make to one player. The latest event by event time wins; among pauses
+ * the one that ends last wins.
  */
 export interface StatusChange {
   self_excluded?: { value: boolean; at_ms: number };
@@ -15,7 +15,7 @@ export interface StatusChange {
   cooldown_until_ms?: number;
 }
 
-/** The values of kyc_status; the database checks the same. */
+/** The values of kyc_status; a check constraint of the table `players` has the same ones. */
 export const KYC_STATUSES = ['none', 'pending', 'approved', 'rejected', 'expired'] as const;
 
 const KYC_STATUS: Partial<Record<EventName, (typeof KYC_STATUSES)[number]>> = {
@@ -52,8 +52,8 @@ function isKycLevel(value: unknown): value is number {
 }
 
 /**
- * Joins two changes of one player, `later` having come later. At equal times the later one holds, but an
- * exclusion is never lifted by an event of the same millisecond. A pause is never shortened.
+ * Joins two changes of one player; `later` follows `earlier` on the log. At equal event times `later` wins, but an
+ * event of the same millisecond never lifts an exclusion. A pause is never shortened.
  */
 export function joinChanges(earlier: StatusChange, later: StatusChange): StatusChange {
   const joined: StatusChange = { ...earlier };

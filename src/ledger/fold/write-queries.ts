@@ -8,15 +8,15 @@ import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } f
 interface Position {
   topic: string;
   partition: number;
-  /** The position this batch was decided at; undefined for a partition's first. */
+  /** The position at which this batch was decided; undefined for a partition's first batch. */
   read: bigint | undefined;
   next: bigint;
 }
 
 /**
- * Writes a batch's effects; the statements travel together. Rejects with {@link WriteConflict} when the position
- * or a row that was read has moved; the caller's transaction must then roll back. Locks are taken in the order of
- * everyone who writes players or money, but merges: identities, players, player_totals, bets, ledger.
+ * Writes a batch's effects; the statements are sent in one round trip. Rejects with {@link WriteConflict} when another
+ * transaction changed the position or a row that was read; the caller's transaction must then roll back. Every writer
+ * of players or money except merges takes its locks in this order: identities, players, player_totals, bets, ledger.
  */
 export async function writeEffects(
   tx: Tx,
@@ -45,7 +45,7 @@ async function movePosition(tx: Tx, { topic, partition, read, next }: Position):
     throw new WriteConflict(`another process moved the position of ${topic}/${partition}`);
 }
 
-/** The identity decides who makes a player: a writer that comes second violates its key and starts over. */
+/** Two writers may create a player for one identity: the second violates the identity's key and starts again. */
 async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
   if (players.length === 0) return;
   const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
@@ -70,10 +70,10 @@ async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Prom
   ]);
 }
 
-/** The primary key is the claim: a writer that comes second violates it and starts over. */
+/** The primary key is the claim: the second writer of a key violates it and starts again. */
 async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): Promise<void> {
   if (rows.length === 0) return;
-  // Every column costs by the row, and most installations see few foreign currencies.
+  // Every column costs time per row, and most installations have few amounts in foreign currencies.
   const rates = rows.some((r) => r.rate !== null) ? rateColumns(tx, rows) : undefined;
   await tx`
     insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
@@ -96,7 +96,7 @@ async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): P
       amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})`;
 }
 
-/** New bets are inserted (the key decides), known ones updated if still at the revision that was read. */
+/** Inserts new bets, and updates known bets that still have the revision that was read; else a write conflict. */
 async function writeBets(tx: Tx, bets: BetWrite[]): Promise<void> {
   // Sorted, so that two writers of the same bets wait for each other in the same order.
   const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
@@ -129,8 +129,9 @@ function rateColumns(tx: Tx, rows: LedgerRow[]) {
 }
 
 /**
- * Known players are updated, all of them or none: one without totals was merged into another since it was read.
- * Sorted for the same reason as bets; `changed_xid` tells player-mirror.
+ * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
+ * into another since it was read: that is a write conflict. Sorted for the same reason as bets. player-mirror finds the
+ * changed rows by `changed_xid`.
  */
 async function addToTotals(
   tx: Tx,
@@ -195,8 +196,8 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
 }
 
 /**
- * Each fact only moves forward in event time, and a pause only gets longer. A ban or a deletion hides an exclusion, it
- * never ends by one.
+ * A status changes only by an event that is not older than the one that set it, and a pause only gets longer. A ban or
+ * a deletion hides an exclusion in `status`, but does not end it: `self_excluded` keeps its value.
  */
 async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
   if (changes.length === 0) return;

@@ -16,13 +16,13 @@ export const COINGECKO = 'coingecko';
 const UPDATED_AT = 'last_updated_at';
 const HOUR_MS = 3_600_000;
 
-/** A coin's prices; null where it has none. */
+/** Coin id → currency → price; null where the coin has no price. */
 const answerSchema = z.record(z.string(), z.record(z.string(), z.instanceof(LosslessNumber).nullable()));
 
 /**
- * The latest prices from CoinGecko: each of the crypto currencies `codes` → each of `quotes` but itself, as of the hour
- * in which the price was last updated. Rejects with {@link ProviderFailed}: an answer of which anything makes no sense
- * is worth nothing.
+ * The latest prices from CoinGecko: from each crypto currency of `codes` to each of `quotes` except itself. The time of
+ * a rate is the start of the hour in which the price was last updated. Rejects with {@link ProviderFailed}, also when
+ * only a part of the answer is invalid.
  */
 export async function fetchCryptoRates(
   provider_url: string,
@@ -44,9 +44,9 @@ export async function fetchCryptoRates(
   if (!parsed.success) throw malformed(`the answer is malformed: ${z.prettifyError(parsed.error)}`);
   const known = new Set([...quotes.map((quote) => quote.toLowerCase()), UPDATED_AT]);
   for (const [id, prices] of Object.entries(parsed.data)) {
-    if (!ids.includes(id)) throw malformed(`nobody asked for ${id}`);
+    if (!ids.includes(id)) throw malformed(`the answer has ${id}, which was not requested`);
     const unknown = Object.keys(prices).find((name) => !known.has(name));
-    if (unknown !== undefined) throw malformed(`nobody asked for ${id} in ${unknown}`);
+    if (unknown !== undefined) throw malformed(`the answer has ${id} in ${unknown}, which was not requested`);
   }
   const published: Published = { rates: [], missing: [] };
   for (const code of codes) {
@@ -67,7 +67,7 @@ export async function fetchCryptoRates(
   return published;
 }
 
-/** The hour of a time in whole seconds since the epoch; undefined for nonsense, and for the future. */
+/** The start of the hour of a time in whole seconds since the epoch; undefined for an invalid or a future time. */
 function hourOf(seconds: LosslessNumber | null | undefined, { clock }: ProviderDeps): Date | undefined {
   if (!/^[1-9]\d{0,11}$/.test(seconds?.value ?? '')) return undefined;
   const ms = Number(seconds?.value) * 1000;

@@ -1,14 +1,14 @@
 import { divideHalfEven, type Fraction } from '../money/conversion.ts';
 
-/** Digits before and after the point that a published rate may have. */
+/** A published rate may have this many digits before the point, and as many after it. */
 const MAX_DIGITS = 40;
 const NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 /** Significant digits of a computed rate: more than any published rate has. */
 const PRECISION = 20;
 
 /**
- * The plain decimal digits of a JSON number, all of them and no others. Undefined for one that no rate can be:
- * negative, zero, or of more than 40 digits on either side of the point.
+ * A JSON number as plain decimal digits, exact. Undefined for a number that cannot be a rate: negative, zero, or with
+ * more than 40 digits on either side of the point.
  */
 export function positiveDecimal(json_number: string): string | undefined {
   const [, whole = '', decimals = '', exponent = '0'] = NUMBER.exec(json_number) ?? [];
@@ -19,10 +19,10 @@ export function positiveDecimal(json_number: string): string | undefined {
   return integer.length > MAX_DIGITS || fraction.length > MAX_DIGITS ? undefined : text;
 }
 
-/** A positive fraction as decimal digits, rounded half to even to 20 significant ones. */
+/** A positive fraction as decimal digits, rounded half to even to 20 significant digits. */
 export function roundedDecimal({ numerator, denominator }: Fraction): string {
   const places = PRECISION - (numberOfDigits(numerator) - numberOfDigits(denominator));
-  // The first guess has the 20 digits, or one more.
+  // The first guess has 20 or 21 digits.
   const guess = scaledQuotient(numerator, denominator, places);
   const fits = guess < 10n ** BigInt(PRECISION);
   return trimmed(
@@ -31,7 +31,7 @@ export function roundedDecimal({ numerator, denominator }: Fraction): string {
   );
 }
 
-/** A positive fraction whose denominator is a power of ten, with all its digits. */
+/** A positive fraction as decimal digits, exact; its denominator must be a power of ten. */
 export function exactDecimal({ numerator, denominator }: Fraction): string {
   return trimmed(numerator, numberOfDigits(denominator) - 1);
 }
@@ -43,13 +43,13 @@ function scaledQuotient(numerator: bigint, denominator: bigint, places: number):
     : divideHalfEven(numerator, denominator * 10n ** BigInt(-places));
 }
 
-/** `value` ÷ 10^places, without zeros that say nothing. */
+/** `value` ÷ 10^places, without trailing zeros after the point. */
 function trimmed(value: bigint, places: number): string {
   const text = withPoint(String(value), places);
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
 
-/** The digits with a point so many places from the right (negative: zeros behind), and no zeros in front. */
+/** The digits with a point `places` from the right (negative: zeros are appended), without leading zeros. */
 function withPoint(digits: string, places: number): string {
   if (places <= 0) return stripped(digits + '0'.repeat(-places));
   const padded = digits.padStart(places + 1, '0');

@@ -6,18 +6,19 @@ import { fetchRequest, RATE_KINDS, type FetchReport, type FetchRequest } from '.
 
 export const FETCH_TASK = 'fx-fetch';
 
-/** For half an hour. */
+/** With the back-off of the job queue, 8 attempts last for half an hour. */
 const MAX_ATTEMPTS = 8;
-/** Providers are asked by one job at a time. */
+/** One queue, so that only one job at a time calls the providers. */
 const QUEUE = 'fx-fetch';
 const HOUR_MS = 3_600_000;
-/** Whatever patience a provider asks for. */
+/** Bounds of the pause before a postponed fetch, whatever Retry-After a provider sends. */
 const SHORTEST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 24 * HOUR_MS;
 
 /**
- * Fiat rates at the turn of the day, and once more when central banks have published those of the day. Crypto prices every
- * hour, some minutes into it: by then they have been updated within it, and an hour's price is what its update says.
+ * When rates are fetched, in UTC. Fiat: at midnight, and at 15:30, when central banks have published the rates of the
+ * day. Crypto: every hour at minute 2. By then the provider has updated the prices within that hour, and the time of an
+ * update decides to which hour a price belongs.
  */
 export const FETCH_CRONTAB: readonly CronEntry[] = [
   {
@@ -40,7 +41,7 @@ export const FETCH_CRONTAB: readonly CronEntry[] = [
   },
 ];
 
-/** Has every rate of a new tenant fetched, by a job of the transaction that creates it. */
+/** Adds a job that fetches all rates of a new tenant, in the transaction that creates the tenant. */
 export function fetchRatesOfNewTenant(jobs: Pick<Jobs, 'add'>): OnTenantCreated {
   return (tx, tenant_id) => jobs.add(tx, fetchJob(tenant_id, { kinds: [...RATE_KINDS], tenant_id }));
 }
@@ -49,12 +50,12 @@ function fetchJob(name: string, payload: FetchRequest): NewJob {
   return { task: FETCH_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key: `fx-fetch ${name}`, queue: QUEUE };
 }
 
-/** How often the fetch was put off because a provider asked for patience, besides what to fetch. */
+/** What to fetch, and how often the fetch was postponed because a provider sent Retry-After. */
 const jobPayload = fetchRequest.extend({ postponed: z.int().min(0).default(0) });
 
 /**
- * The same fetch, when the provider is willing to answer again. Each time has one attempt less, so that a provider that
- * never is ends the chain; a run of the crontab in the meantime takes its place.
+ * The same fetch as a job for a later time. Each postponed job has one attempt less, so the chain ends even when the
+ * provider never answers. It has the job key of the crontab's job: a run of the crontab in the meantime replaces it.
  */
 function postponedFetch({ postponed, ...request }: z.infer<typeof jobPayload>, run_at: Date): NewJob {
   const name = request.tenant_id ?? request.kinds.join('+');
@@ -66,7 +67,7 @@ function postponedFetch({ postponed, ...request }: z.infer<typeof jobPayload>, r
   };
 }
 
-/** Some provider failed; what others gave is stored. */
+/** At least one provider failed; the rates of the others are stored. */
 class FetchIncomplete extends Error {
   override readonly name = 'FetchIncomplete';
   readonly code = 'FX_PROVIDER_FAILED';
@@ -81,8 +82,8 @@ interface JobDeps extends FetchDeps {
 }
 
 /**
- * The task: rejects when a provider failed, so that it is asked again; where it said when to ask again, the fetch is
- * added for then instead.
+ * The task. Rejects when a provider failed, so that the job queue retries it. When a failed provider sent Retry-After,
+ * a postponed fetch is added instead, and the task resolves.
  */
 export async function runFetchJob(deps: JobDeps, payload: unknown, stop: AbortSignal): Promise<void> {
   const request = jobPayload.parse(payload);
@@ -94,5 +95,5 @@ export async function runFetchJob(deps: JobDeps, payload: unknown, stop: AbortSi
   const pause_ms = Math.min(Math.max(retry_after_ms, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
   const run_at = new Date(deps.clock.now_ms() + pause_ms);
   await deps.jobs.add(deps.postgres.service, postponedFetch(request, run_at));
-  deps.logger.warn({ run_at }, 'a provider of rates asked for patience; it is asked again then');
+  deps.logger.warn({ run_at }, 'a provider of rates sent Retry-After: the fetch is postponed');
 }

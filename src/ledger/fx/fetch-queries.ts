@@ -2,7 +2,7 @@ import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PublishedRate } from './rate-provider.ts';
 
-/** What a tenant needs rates of: its base currency and the codes of its active currencies. */
+/** The currencies for which a tenant needs rates: its base currency and the codes of its active currencies. */
 export interface TenantCurrencies {
   tenant_id: string;
   base_currency: string;
@@ -10,7 +10,7 @@ export interface TenantCurrencies {
   crypto: string[];
 }
 
-/** A page of tenants in the order of their ids; or the one tenant. */
+/** A page of tenants in the order of their ids, after the id `after`; with `only`, just that tenant. */
 export async function readTenantCurrencies(
   sql: Tx,
   only: string | undefined,
@@ -30,13 +30,13 @@ export async function readTenantCurrencies(
     limit ${limit}`;
 }
 
-/** Stores rates of one tenant, new ones and known ones alike, in one transaction. Returns how many. */
+/** Inserts or updates rates of one tenant in one statement. Returns how many. */
 export async function upsertRates(
   sql: Tx,
   tenant_id: string,
   rates: readonly PublishedRate[],
 ): Promise<number> {
-  // Everyone takes them in this order, so that two fetches at once do not wait for each other in a circle.
+  // Every fetch locks the rows in this order, so that two concurrent fetches do not deadlock.
   const sorted = rates.toSorted((a, b) => (a.base + a.quote < b.base + b.quote ? -1 : 1));
   const stored = await sql`
     insert into fx_rates (tenant_id, base, quote, ts, rate, source)

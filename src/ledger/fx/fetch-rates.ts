@@ -13,7 +13,7 @@ export interface FetchDeps extends ProviderDeps {
   urls: FxUrls;
 }
 
-/** What a fetch did, and how long the providers that failed asked to be left alone (0: none did). */
+/** The result of a fetch, and the longest Retry-After of the providers that failed (0: none sent one). */
 export interface Fetched {
   report: FetchReport;
   retry_after_ms: number;
@@ -22,8 +22,8 @@ export interface Fetched {
 const TENANTS_PER_PAGE = 500;
 
 /**
- * Asks the providers for what the tenants need and stores it. A provider that fails is in the report, with what it
- * failed at; everything else is stored all the same. Rejects when Postgres fails, and with the reason of `stop`.
+ * Requests the rates that the tenants need from the providers and stores them. The report lists the failures of
+ * providers; all other rates are stored nevertheless. Rejects when Postgres fails, and with the reason of `stop`.
  */
 export async function fetchRates(
   deps: FetchDeps,
@@ -57,19 +57,19 @@ async function* tenantsOf({ service }: Postgres, only: string | undefined): Asyn
   }
 }
 
-/** What has to be asked for all tenants together. */
+/** The rates that all tenants together need. */
 class Needs {
-  /** Per fiat base currency. */
+  /** Base currency → the fiat currencies to which it needs rates. */
   readonly fiat = new Map<string, Set<string>>();
   readonly crypto = new Set<string>();
-  /** What crypto currencies are priced in. */
+  /** The currencies in which the prices of crypto currencies are needed. */
   readonly prices = new Set<string>();
 
   add({ base_currency, fiat, crypto }: TenantCurrencies): void {
     for (const code of crypto) this.crypto.add(code);
     if (crypto.length > 0) this.prices.add(base_currency);
     if (crypto.includes(base_currency)) {
-      // No central bank has rates from a crypto currency: fiat is converted by its price turned round.
+      // No central bank publishes rates of a crypto currency: fiat is converted by the inverse of the crypto price.
       for (const code of fiat) this.prices.add(code);
       return;
     }
@@ -82,11 +82,11 @@ class Needs {
 interface Answers {
   rates: PublishedRate[];
   failures: FetchReport['failures'];
-  /** The longest that a failure asked for. */
+  /** The longest Retry-After of the failures; 0: none. */
   retry_after_ms: number;
 }
 
-/** Asks the provider of one kind, request by request. */
+/** Sends the requests for one kind of rates, one after the other; stops early when the provider is down. */
 async function askFor(
   kind: RateKind,
   needs: Needs,
@@ -129,7 +129,7 @@ function requestsFor(
   );
 }
 
-/** Each rate under both of its currencies. */
+/** Currency → the rates that have it as base or as quote. */
 function groupByCurrency(rates: readonly PublishedRate[]): ReadonlyMap<string, PublishedRate[]> {
   const groups = new Map<string, PublishedRate[]>();
   for (const rate of rates) {
@@ -142,7 +142,7 @@ function groupByCurrency(rates: readonly PublishedRate[]): ReadonlyMap<string, P
   return groups;
 }
 
-/** Of the rates of a tenant's base currency, those from it to fiat, and those from crypto to it. */
+/** The rates that the tenant needs: from its base currency to its fiat currencies, and from its crypto to the base. */
 function ratesOf(
   { base_currency, fiat, crypto }: TenantCurrencies,
   rates: readonly PublishedRate[],

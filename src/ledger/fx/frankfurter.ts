@@ -20,9 +20,9 @@ const answerSchema = z.object({
 });
 
 /**
- * The latest rates of central banks from Frankfurter: `base` → each of `quotes`, as of the answer's date at 00:00 UTC.
- * A base that the provider does not know has none of them: its answer to that is a refusal. Rejects with
- * {@link ProviderFailed}: an answer of which anything makes no sense is worth nothing.
+ * The latest rates of central banks from Frankfurter: from `base` to each of `quotes`, as of the answer's date at 00:00
+ * UTC. The provider refuses a request for a base that it does not know; then all pairs are in `missing`. Rejects with
+ * {@link ProviderFailed}, also when only a part of the answer is invalid.
  */
 export async function fetchFiatRates(
   provider_url: string,
@@ -47,7 +47,7 @@ export async function fetchFiatRates(
   if (ts.getTime() > deps.clock.now_ms() + MAX_AHEAD_MS)
     throw malformed(`the answer is from the future: ${data.date}`);
   const rates = Object.entries(data.rates).map(([quote, number]): PublishedRate => {
-    if (!quotes.includes(quote)) throw malformed(`nobody asked for ${quote}`);
+    if (!quotes.includes(quote)) throw malformed(`the answer has ${quote}, which was not requested`);
     const rate = positiveDecimal(number.value);
     if (rate === undefined) throw malformed(`${number.value} is no rate for ${quote}`);
     return { base, quote, rate, ts, source: FRANKFURTER };

@@ -6,19 +6,19 @@ import { exactDecimal, roundedDecimal } from './decimal.ts';
 import { selectKnownCodes, selectRateLegs, type RateLeg } from './queries.ts';
 import type { LatestRateQuery } from './schema.ts';
 
-/** A rate between two currencies. */
+/** A rate between two currencies (spec part 2). */
 export interface LatestRate {
   /** Plain decimal digits. */
   rate: string;
-  /** ISO 8601 with offset; of a cross the older one. */
+  /** ISO 8601 with offset; for a cross rate the time of its older leg. */
   ts: string;
   source: string;
 }
 
 /**
- * The latest rate by now, whatever its source: of the pair, else of the pair turned round, else a cross through the
- * tenant's base currency. Rejects with VALIDATION_ERROR for a code that the catalogue does not have, and with
- * FX_RATE_NOT_FOUND.
+ * The latest rate that is not in the future, of any source: the rate of the pair, else the inverse of the opposite
+ * pair's rate, else a cross rate through the tenant's base currency. Rejects with VALIDATION_ERROR for a code that the
+ * catalogue does not have, and with FX_RATE_NOT_FOUND.
  */
 export async function findLatestRate(
   { postgres, clock }: { postgres: Postgres; clock: Clock },
@@ -49,7 +49,7 @@ function requireKnown(pair: LatestRateQuery, known: ReadonlySet<string>): void {
   );
 }
 
-/** The rate that the legs give, the oldest of which comes first. */
+/** The rate that results from the legs; the oldest leg must come first. Undefined when a leg is missing. */
 function rateOf(legs: readonly RateLeg[]): LatestRate | undefined {
   const pair = legs.find(({ leg }) => leg === 'pair');
   if (pair !== undefined) {
@@ -62,7 +62,7 @@ function rateOf(legs: readonly RateLeg[]): LatestRate | undefined {
   if (to_base === undefined || from_base === undefined || older === undefined) return undefined;
   const [a, b] = [fractionOfLeg(to_base), fractionOfLeg(from_base)];
   const cross = { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator };
-  // Without a division there is nothing to round.
+  // Without a division the product is exact.
   const isProduct = !to_base.is_inverse && !from_base.is_inverse;
   return {
     rate: isProduct ? exactDecimal(cross) : roundedDecimal(cross),

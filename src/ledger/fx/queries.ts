@@ -12,7 +12,7 @@ export interface CurrencyRow {
   is_base: boolean;
 }
 
-/** The whole catalogue: the base currency, then the others by code. */
+/** The tenant's whole catalogue: the base currency, then the others by code. */
 export function selectCurrencies(tx: Tx, tenant_id: string): PendingQuery<CurrencyRow[]> {
   return tx<CurrencyRow[]>`
     select c.code, c.kind, c.scale, c.symbol, c.display_name, c.is_active, c.code = t.base_currency as is_base
@@ -21,7 +21,7 @@ export function selectCurrencies(tx: Tx, tenant_id: string): PendingQuery<Curren
     order by is_base desc, c.code collate "C"`;
 }
 
-/** Those of the codes that the catalogue has. */
+/** The codes of the pair that are in the tenant's catalogue. */
 export function selectKnownCodes(
   tx: Tx,
   tenant_id: string,
@@ -31,19 +31,19 @@ export function selectKnownCodes(
     select code from currencies where tenant_id = ${tenant_id} and code in (${base}, ${quote})`;
 }
 
-/** A stored rate on the way between two currencies: the pair itself, or one half of the way through the base currency. */
+/** A stored rate between two currencies: of the pair itself, or of one half of a cross through the base currency. */
 export interface RateLeg {
   leg: 'pair' | 'to_base' | 'from_base';
   /** Plain decimal digits. */
   rate: string;
-  /** Since the epoch; a rate may be older than the driver reads times. */
+  /** Milliseconds since the epoch. A number, because a rate may be older than the times that the driver can read. */
   ts_ms: bigint;
-  /** The rate is of the leg turned round: divide by it. */
+  /** The rate is that of the opposite pair: divide by it. */
   is_inverse: boolean;
   source: string;
 }
 
-/** The legs for which a rate is known that is not later than `now`, the oldest rate first. */
+/** The legs that have a rate not later than `now`, the oldest rate first. */
 export function selectRateLegs(
   tx: Tx,
   tenant_id: string,

@@ -13,7 +13,7 @@ export interface PublishedRate {
   source: string;
 }
 
-/** What a provider said, and which of the pairs it was asked for it left out (`EUR/SEK`). */
+/** The answer of a provider: its rates, and the requested pairs (`EUR/SEK`) that it does not have. */
 export interface Published {
   rates: PublishedRate[];
   missing: string[];
@@ -21,7 +21,7 @@ export interface Published {
 
 export interface ProviderDeps {
   clock: Clock;
-  /** Of one attempt, with its body. */
+  /** Time-out of one attempt, until the whole body is read. */
   timeout_ms: number;
   pause: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
 }
@@ -31,25 +31,25 @@ export const PROVIDER_DEFAULTS: Omit<ProviderDeps, 'clock'> = {
   pause: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }),
 };
 
-/** Before the second and the third attempt. */
+/** The pauses before the second and the third attempt. */
 const PAUSES_MS = [500, 2_000] as const;
-/** A provider that asks for more patience is left alone: whoever fetches has to come again later. */
+/** A provider that sends a longer Retry-After is not tried again: the caller has to fetch later. */
 const MAX_RETRY_AFTER_MS = 30_000;
-/** What one asks for is refused so; 401 and 403 refuse who asks. */
+/** These refuse the content of a request; 401 and 403, which refuse the caller, are not among them. */
 const UNKNOWN_STATUSES = new Set([400, 404, 410, 422]);
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS = { accept: 'application/json', 'user-agent': 'player-engagement-service' };
 
-/** A provider gave no usable answer; `message` names the provider, the URL and what happened. */
+/** A provider gave no usable answer; `message` names the provider, the URL and the failure. */
 export class ProviderFailed extends Error {
   override readonly name = 'ProviderFailed';
   readonly code = 'FX_PROVIDER_FAILED';
   readonly provider: string;
-  /** It did not answer, or said that it is overloaded: asking it for something else would be no better. */
+  /** The provider did not answer, or answered 429 or 5xx: other requests to it would fail too. */
   readonly is_down: boolean;
-  /** How long it asked to be left alone; 0 where it did not say. */
+  /** Its Retry-After; 0 when it sent none. */
   readonly retry_after_ms: number;
-  /** It understood the question, and has nothing of what was asked for. */
+  /** The provider answered, and does not have what was requested. */
   readonly is_unknown: boolean;
 
   constructor(
@@ -65,7 +65,7 @@ export class ProviderFailed extends Error {
   }
 }
 
-/** An attempt that failed; undefined `retry_after_ms` where the provider did not say. */
+/** An attempt that failed. `is_passing`: a retry may succeed. `retry_after_ms` is undefined without Retry-After. */
 class AttemptFailed extends Error {
   readonly is_passing: boolean;
   readonly retry_after_ms: number | undefined;
@@ -83,7 +83,7 @@ class AttemptFailed extends Error {
   }
 }
 
-/** The address of `path` below a provider's address. Each parameter is a list. */
+/** The URL of `path` below a provider's URL. Each parameter is a list. */
 export function addressBelow(
   provider_url: string,
   path: string,
@@ -91,7 +91,7 @@ export function addressBelow(
 ): string {
   const url = new URL(provider_url);
   url.pathname = url.pathname.replace(/\/+$/, '') + path;
-  // Commas as they are: they separate.
+  // The commas between values are not percent-encoded: providers read them as separators.
   const query = Object.entries(parameters).map(
     ([name, values]) => `${name}=${values.map(encodeURIComponent).join(',')}`,
   );
@@ -100,8 +100,9 @@ export function addressBelow(
 }
 
 /**
- * Gets JSON in which every number is a `LosslessNumber`: its digits are those that were sent. Tries three times where
- * that may help; redirects are not followed. Rejects with {@link ProviderFailed}, or with the reason of `stop`.
+ * Gets JSON in which every number is a `LosslessNumber`, which keeps the digits as sent. Makes up to three attempts
+ * when a retry may succeed; does not follow redirects. Rejects with {@link ProviderFailed}, or with the reason of
+ * `stop`.
  */
 export async function askProvider(
   provider: string,
@@ -167,7 +168,7 @@ async function readBody(response: Response): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    // Leaving the loop closes the connection.
+    // Leaving the loop cancels the body, which closes the connection.
     if (bytes > MAX_BODY_BYTES)
       throw new AttemptFailed(`was answered with over ${MAX_BODY_BYTES} bytes`, false);
     chunks.push(chunk);

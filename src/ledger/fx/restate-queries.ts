@@ -6,17 +6,17 @@ import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 
-/** A rate that came, changed or went: pair and moment. */
+/** A rate that was inserted, updated or deleted: its pair and its time. */
 export interface RateChange {
   tenant_id: string;
   change_id: bigint;
   base: string;
   quote: string;
-  /** As Postgres writes it: a rate may be as old as a `timestamptz` can be. */
+  /** As Postgres writes it: a rate may be as old as a `timestamptz` allows, which no `Date` can hold. */
   ts: string;
 }
 
-/** Changes to work on, oldest first, and an id above that of every transaction that may have read rates without them. */
+/** The oldest changes, and a transaction id above that of every transaction that may have read rates without them. */
 export async function readRateChanges(
   sql: Tx,
   limit: number,
@@ -24,12 +24,15 @@ export async function readRateChanges(
   const changes = await sql<RateChange[]>`
     select tenant_id, change_id, base, quote, ts::text from fx_rate_changes order by change_id limit ${limit}`;
   if (changes.length === 0) return { changes, until_xid: '0' };
-  // Only now, and as an id of its own: a snapshot's xmax follows the last transaction that ended, and so it may be
-  // below one that runs.
+  // Taken after the changes were read, and as a new id. The xmax of a snapshot would not do: it follows the last
+  // transaction that ended, so it may be below the id of a running one.
   return { changes, until_xid: await takeTransactionId(sql) };
 }
 
-/** Gives the transaction its id, above all ids given before: whoever changes rates after this has it waited for. */
+/**
+ * Assigns an id to the transaction, above all ids assigned before. fx-restater applies a rate change that is committed
+ * later only after this transaction has ended.
+ */
 export async function takeTransactionId(tx: Tx): Promise<string> {
   const [row] = await tx<{ xid: string }[]>`select pg_current_xact_id()::text as xid`;
   if (row === undefined) throw new Error('Postgres gave no transaction id');
@@ -43,12 +46,12 @@ export async function isPast(sql: Tx, until_xid: string): Promise<boolean> {
   return row?.past ?? false;
 }
 
-/** The change has been worked through. */
+/** Removes a change that was applied. */
 export async function deleteRateChange(sql: Tx, { tenant_id, change_id }: RateChange): Promise<void> {
   await sql`delete from fx_rate_changes where tenant_id = ${tenant_id} and change_id = ${change_id}`;
 }
 
-/** Ledger rows in one currency with times in `[from_ts, until_ts)`; null is open. */
+/** Ledger rows in one currency with times in `[from_ts, until_ts)`; null: no end. */
 export interface RestateRange {
   tenant_id: string;
   currency: string;
@@ -58,8 +61,8 @@ export interface RestateRange {
 }
 
 /**
- * What a change can concern: rows in the other currency of its pair, from its time until the pair's next rate.
- * Undefined for a pair without the base currency: no amount is converted by it.
+ * The rows that a change can affect: those in the other currency of its pair, from its time until the pair's next rate.
+ * Undefined for a pair without the base currency, which converts no amount.
  */
 export async function readRange(tx: Tx, change: RateChange): Promise<RestateRange | undefined> {
   const { tenant_id, base, quote, ts } = change;
@@ -80,13 +83,13 @@ export type StalePosition = Pick<
   'project_id' | 'reference' | 'event' | 'occurrence' | 'occurred_at_ms'
 >;
 
-/** A row with the conversion it should have; undefined where no rate is known (any more). */
+/** A row with the conversion that it should have; undefined when no rate is known, or none any more. */
 export interface StaleRow {
   row: LedgerRow;
   conversion: Conversion | undefined;
 }
 
-/** Rows of the range whose rate is not the one that holds now, in order, beyond `after`. */
+/** Rows of the range that were not converted by the rate valid now, in order, after the position `after`. */
 export async function readStaleRows(
   tx: Tx,
   range: RestateRange,
@@ -140,7 +143,7 @@ interface PlayerRef {
   player_id: string;
 }
 
-/** Locks the players' totals, in the order everyone takes them. Rejects with WriteConflict when one was merged. */
+/** Locks the players' totals, in the same order as all writers. Rejects with WriteConflict when one was merged. */
 export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const locked = await tx`
@@ -162,7 +165,10 @@ export interface BetRef {
   bet_id: string;
 }
 
-/** Moves the bets' revisions: whoever read an older one reads again. Also keeps others from writing their rows. */
+/**
+ * Raises the bets' revisions: a writer that read an older one gets a write conflict. The row locks also keep other
+ * transactions from adding ledger rows to these bets.
+ */
 export async function reviseBets(tx: Tx, bets: readonly BetRef[]): Promise<void> {
   if (bets.length === 0) return;
   const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
@@ -175,13 +181,13 @@ export async function reviseBets(tx: Tx, bets: readonly BetRef[]): Promise<void>
     where b.tenant_id = r.tenant_id and b.project_id = r.project_id and b.kind = r.kind and b.bet_id = r.bet_id`;
 }
 
-/** A row as it was, and what it says from now on. */
+/** A row as it was, and its new base amounts and rate. */
 export interface Restatement {
   row: LedgerRow;
   money: BaseMoney;
 }
 
-/** Rewrites the rows' base amounts, keeps what they said as adjustments, and has ClickHouse told. */
+/** Rewrites the rows' base amounts, keeps the former ones as adjustments, and queues corrections for ClickHouse. */
 export async function writeRestatements(
   tx: Tx,
   restatements: readonly Restatement[],
@@ -226,7 +232,7 @@ export async function writeRestatements(
       and l.event = c.event and l.occurrence = c.occurrence`;
 }
 
-/** Adds to the totals of players whose rows are locked. */
+/** Adds to the totals of players whose totals rows are locked. */
 export async function addToLockedTotals(
   tx: Tx,
   players: readonly (PlayerRef & { sums: Record<Sum, bigint> })[],

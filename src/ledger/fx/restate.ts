@@ -34,15 +34,15 @@ interface Deps {
   metrics: Metrics;
 }
 
-/** Rows of one transaction: few enough that their players and bets are locked for milliseconds. */
+/** Rows per transaction: few, so that their players and bets are locked only for milliseconds. */
 const PAGE = 500;
 
 /**
- * Makes every ledger row that the change concerns say what the rates of now say: pending money is converted, money
- * converted by a lesser rate is restated, and totals follow. Page by page, each one transaction; dying in between
- * leaves the change in its queue, and rows that are right already are passed over. Every transaction that may have
- * read rates without the change must have ended before. `stop` ends it between two pages, and leaves the change in its
- * queue. Rejects when Postgres is out of reach.
+ * Converts every ledger row that the change affects by the rates valid now: pending amounts are converted, amounts
+ * converted by another rate are restated, and the totals are adjusted. Works page by page, one transaction each. A
+ * crash in between leaves the change in its queue; the next run skips rows that are right already. Every transaction
+ * that may have read rates without the change must have ended before. `stop` ends the work between two pages and also
+ * leaves the change in its queue. Rejects when Postgres is unreachable.
  */
 export async function applyRateChange(deps: Deps, change: RateChange, stop?: AbortSignal): Promise<void> {
   const range = await readRange(deps.sql, change);
@@ -59,7 +59,9 @@ export async function applyRateChange(deps: Deps, change: RateChange, stop?: Abo
   await deleteRateChange(deps.sql, change);
 }
 
-/** Restates the next rows of the range beyond `after`; `last` is where it got to, undefined at the end. */
+/**
+ * Restates the next rows of the range after `after`; `last` is the last row done, undefined at the end of the range.
+ */
 async function restatePage(
   deps: Deps,
   range: RestateRange,
@@ -69,13 +71,13 @@ async function restatePage(
   let stale: StaleRow[] = [];
   try {
     await deps.sql.begin(async (tx) => {
-      // As the fold: whoever changes rates after this has this transaction waited for.
+      // The id comes first, as in the fold: a rate change that is committed later waits for this transaction.
       [, stale] = await Promise.all([takeTransactionId(tx), readStaleRows(tx, range, after, limit)]);
       if (stale.length > 0) await restate(tx, stale, deps);
     });
   } catch (error) {
     if (!isOverflow(error)) throw error;
-    // Some total would exceed 64 bits. One row alone is found by halving; it stays as it is.
+    // A total would exceed 64 bits. Halving isolates the row, which stays as it is.
     if (stale.length > 1) return restatePage(deps, range, after, Math.ceil(stale.length / 2));
     deps.logger.error(
       { err: error, tenant_id: range.tenant_id },
@@ -89,7 +91,7 @@ async function restatePage(
 async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<void> {
   await lockTotals(tx, distinctPlayers(stale));
   await reviseBets(tx, distinctBets(stale));
-  // Everything that can move these rows is locked now: read them again, with the other rows of their bets.
+  // All writers of these rows are locked out now: the rows are read again, with the other rows of their bets.
   const ledger = await readLedger(tx, distinctReferences(stale));
   const restatements = stale.map((found): Restatement => {
     const row = ledger.get(referenceKey(found.row.project_id, found.row.reference))?.find(isSame(found.row));
@@ -104,7 +106,7 @@ async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<
   deps.metrics.rowsRestated.inc(changed.length);
 }
 
-/** What the restatements add to their players' totals. */
+/** The sums that the restatements add to their players' totals. */
 function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, LedgerRow[]>) {
   const totals = new TotalsAccumulator();
   const restated = new Map(changed.map(({ row, money }) => [row, { ...row, ...money }]));
@@ -127,7 +129,7 @@ function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, L
   const row_of_player = new Map(changed.map(({ row }) => [row.player_id, row]));
   return [...totals.byPlayer].flatMap(([player_id, sums]) => {
     const row = row_of_player.get(player_id);
-    // Another player of a bet: what the bet adds to them is the same as before.
+    // Another player of the bet, none of whose rows changed: the bet contributes the same as before.
     if (row === undefined) return [];
     return [{ tenant_id: row.tenant_id, project_id: row.project_id, player_id, sums }];
   });

@@ -17,7 +17,7 @@ import {
   type LatestRateQuery,
 } from './schema.ts';
 
-/** Currencies and exchange rates (spec part 4), and the fetch that `npm run fx-fetch` asks for. */
+/** Currencies and exchange rates (spec part 4), and the endpoint that `npm run fx-fetch` calls. */
 export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
   const read = {
     method: 'GET',
@@ -66,7 +66,7 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
   ];
 }
 
-/** The digits of the rate go out as they are: a double would not hold them. */
+/** Writes the digits of the rate unchanged: a double would lose some. */
 function rateJson({ base, quote }: LatestRateQuery, { rate, ts, source }: LatestRate): string {
   const texts = [base, quote, ts, source].map((text) => JSON.stringify(text));
   return `{"base":${texts[0]},"quote":${texts[1]},"rate":${rate},"ts":${texts[2]},"source":${texts[3]}}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A rate from further ahead than this is nonsense: clocks differ by less. */
+/** A provider's rate that is further ahead of the clock is invalid: clocks differ by less. */
 export const MAX_AHEAD_MS = 86_400_000;
 
 /** A currency of the tenant's catalogue (spec part 2). */

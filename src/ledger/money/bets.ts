@@ -3,25 +3,25 @@ import type { TotalsDelta } from './totals.ts';
 
 export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
 
-/** What one bet adds to the totals of the players it names, and how it stands. */
+/** The status of one bet, and what the bet adds to the totals of its players. */
 export interface BetEffect {
   status: BetStatus;
-  /** The stake counts for who placed it, the payout for who was paid: usually one player. */
+  /** The stake counts for the player that placed it, the payout for the player that was paid: usually the same. */
   deltas: TotalsDelta[];
 }
 
-/** At equal times a void holds before a cash-out before a settlement. */
+/** At equal times a void takes precedence over a cash-out, and a cash-out over a settlement. */
 const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
   sport_bet_settled: 0,
   sport_cashout: 1,
   sport_bet_voided: 2,
 };
-/** Several casino settlements of one bet agree on the payout; the one that says most is taken. */
+/** All casino settlements of one bet have the same payout; the one with the most fields is taken. */
 const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_won: 1, bet_settled: 2 };
 
 /**
- * The effect of a bet as a function of its ledger rows alone, in whatever order they came.
- * `rows` are all rows of one bet, at least one.
+ * The effect of a bet: a function of its ledger rows alone, whatever their order. `rows` are all rows of one bet, at
+ * least one.
  */
 export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect {
   const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
@@ -31,7 +31,7 @@ export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect 
   const deltas: TotalsDelta[] = [];
   const counted = stake ?? outcome;
   if (counted !== undefined) deltas.push({ player_id: counted.player_id, bet_count: 1n });
-  // A row without a rate is pending once, also when both its stake and its payout would count.
+  // A row without a rate is one pending conversion, even when both its stake and its payout would count.
   const pending = new Set<LedgerRow>();
   if (stake !== undefined) {
     const { player_id, base_amount } = stake;
@@ -47,7 +47,7 @@ export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect 
   return { status: statusOf(outcome), deltas };
 }
 
-/** Whether both stakes of a bet are known and differ: the placed one stands, and operators should know. */
+/** Whether the placed and the settled stake of a bet are known and differ. The placed one counts; a metric shows it. */
 export function stakesDiffer(rows: readonly LedgerRow[]): boolean {
   const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
   const settled = settledStake(rows);

@@ -1,7 +1,7 @@
 /** The greatest amount a 64-bit column holds. */
 const MAX_BASE_AMOUNT = 2n ** 63n - 1n;
 
-/** A published rate, and which way round it is used. */
+/** A published rate, and the direction in which it is used. */
 export interface Rate {
   /** Decimal digits: 1 whole unit of the pair's base = `rate` whole units of its quote. */
   rate: string;
@@ -10,19 +10,20 @@ export interface Rate {
   is_inverse: boolean;
 }
 
-/** How amounts of one currency become base currency. Scales are the decimal places of the smallest units. */
+/** The conversion of one currency to the base currency. Scales are the decimal places of the smallest units. */
 export interface Conversion extends Rate {
   from_scale: number;
   to_scale: number;
 }
 
-/** The conversion of an amount: none is needed, one is known, or none is known yet. */
+/** The conversion of an amount: `same`: none is needed; undefined: no rate is known yet. */
 export type Conversions = 'same' | Conversion | undefined;
 
 /**
- * An amount in the smallest unit of the base currency, or null while no rate is known. Exact arithmetic, rounded
- * half to even, once. Nothing is nothing in every currency, so 0 needs no rate. What does not fit 64 bits after
- * conversion stays null: whether a rate comes before or after an event must not decide what becomes of the event.
+ * An amount in the smallest unit of the base currency; null while no rate is known, and for null. The arithmetic is
+ * exact and rounds once, half to even. 0 is 0 in every currency and needs no rate. An amount that does not fit 64 bits
+ * after conversion stays null and is not rejected, so that the result does not depend on whether the rate or the event
+ * came first.
  */
 export function toBase(amount: bigint | null, conversion: Conversions): bigint | null {
   if (amount === null || amount === 0n || conversion === 'same') return amount;
@@ -38,15 +39,15 @@ interface Money {
   currency: string | null;
 }
 
-/** What a ledger row says in base currency. */
+/** The amounts of a ledger row in the smallest unit of the base currency, and the rate that converted them. */
 export interface BaseMoney {
   base_amount: bigint | null;
   base_payout: bigint | null;
-  /** The rate that was needed and used. */
+  /** Null when no rate was needed or none is known. */
   rate: Rate | null;
 }
 
-/** Both amounts of a money event in base currency, and the rate they owe it to. */
+/** Converts both amounts of a money event to the base currency. */
 export function inBase({ amount, payout }: Omit<Money, 'currency'>, conversion: Conversions): BaseMoney {
   const base_amount = toBase(amount, conversion);
   const base_payout = toBase(payout, conversion);
@@ -59,12 +60,12 @@ export function inBase({ amount, payout }: Omit<Money, 'currency'>, conversion: 
   return { base_amount, base_payout, rate: { rate, ts_ms, is_inverse } };
 }
 
-/** Whether an amount that is in base currency already is too large for the columns of base amounts. */
+/** Whether an amount sent in the base currency is too large for the columns of base amounts. */
 export function exceeds64Bits({ amount, payout, currency }: Money, base_currency: string): boolean {
   return currency === base_currency && ((amount ?? 0n) > MAX_BASE_AMOUNT || (payout ?? 0n) > MAX_BASE_AMOUNT);
 }
 
-/** Whether money needs a rate to become base currency. */
+/** Whether a rate is needed to convert the amounts to the base currency. */
 export function needsRate({ amount, payout, currency }: Money, base_currency: string | undefined): boolean {
   return currency !== null && currency !== base_currency && ((amount ?? 0n) > 0n || (payout ?? 0n) > 0n);
 }
@@ -87,7 +88,7 @@ export function fractionOf(decimal: string): Fraction {
   return { numerator: BigInt(whole + decimals), denominator: 10n ** BigInt(decimals.length) };
 }
 
-/** The quotient of two numbers that are not negative, rounded half to even. */
+/** The quotient of two non-negative numbers, rounded half to even. */
 export function divideHalfEven(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor;
   const twice = (dividend % divisor) * 2n;

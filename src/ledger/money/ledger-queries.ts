@@ -1,20 +1,20 @@
 import type { LedgerRow, MoneyEvent } from './ledger.ts';
 
 /**
- * The columns of a {@link LedgerRow}, where `l` is the ledger and {@link JOIN_SURVIVOR} is joined to it. Read
- * with `.values()` and {@link toLedgerRow}: rows come by the thousand, and objects by column name cost twice as much.
- * The time of a rate comes as a number: what is older than the year 50 the driver takes for another time.
+ * The columns of a {@link LedgerRow}, for a query in which `l` is the ledger and {@link JOIN_SURVIVOR} is joined to it.
+ * Read with `.values()` and {@link toLedgerRow}: there are thousands of rows, and objects by column name cost twice as
+ * much. The time of a rate is read as a number, because the driver misreads times before the year 50.
  */
 export const LEDGER_COLUMNS = `l.tenant_id, l.project_id, l.reference, l.event, l.occurrence,
   coalesce(m.into_player_id, l.player_id), l.occurred_at, l.currency, l.amount, l.payout, l.base_amount, l.base_payout,
   l.rate::text, epoch_ms(l.rate_ts), l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset`;
 
-/** Joins to the ledger `l` as `m` whom its player was merged into, if anybody: row by row through the index. */
+/** Joins to the ledger `l` as `m` the survivor of its player, if it was merged: row by row through the index. */
 export const JOIN_SURVIVOR = `left join lateral (
   select m.into_player_id from player_merges m where m.tenant_id = l.tenant_id and m.project_id = l.project_id
     and m.player_id = l.player_id offset 0) m on true`;
 
-/** A row of {@link LEDGER_COLUMNS} as the driver gives it. */
+/** A row of {@link LEDGER_COLUMNS} as the driver returns it. */
 export type LedgerValues = [
   string,
   string,

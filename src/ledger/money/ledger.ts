@@ -1,25 +1,27 @@
 import { definitionOf, type EventName } from '../../ingest/events/catalogue.ts';
 import type { Rate } from './conversion.ts';
 
-/** One distinct money event, as kept in the table `ledger`. Amounts are in the smallest unit. */
+/**
+ * One distinct money event: a row of the table `ledger`. `amount` and `payout` are in the smallest unit of `currency`.
+ */
 export interface LedgerRow {
   tenant_id: string;
   project_id: string;
-  /** transaction_id or bet_id, as the caller gave it. */
+  /** transaction_id or bet_id, as the caller sent it. */
   reference: string;
   event: MoneyEvent;
-  /** Event time in milliseconds for outcomes of sport bets, else 0. */
+  /** Event time in milliseconds for the outcome of a sport bet, which may be corrected; else 0. */
   occurrence: number;
-  /** Who holds it now: the survivor, where the player that claimed it was merged. */
+  /** The player that holds the row now: the survivor, if the player that claimed it was merged. */
   player_id: string;
   occurred_at_ms: number;
   currency: string | null;
   amount: bigint | null;
   payout: bigint | null;
-  /** In the base currency; null while no rate is known, or where nothing was sent. */
+  /** In the smallest unit of the base currency; null while no rate is known, or when no amount was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;
-  /** The rate that converted the row; null where none was needed or none is known. */
+  /** The rate that converted the row; null when none was needed or none is known. */
   rate: Rate | null;
   ingestion_id: string;
   event_index: number;
@@ -27,7 +29,7 @@ export interface LedgerRow {
   log_offset: bigint;
 }
 
-/** What makes a money event the same as another: key and content. */
+/** The key and the content of a money event: they decide whether it is a duplicate of another. */
 export interface Claim {
   reference: string;
   event: MoneyEvent;
@@ -65,16 +67,16 @@ const transactionEvents = new Set<string>(TRANSACTIONS);
 const casinoEvents = new Set<string>(CASINO);
 const sportEvents = new Set<string>(SPORT);
 
-/** Which kind of bet the event belongs to, if any. */
+/** The kind of bet to which the event belongs; undefined for other events. */
 export function betKindOf(event: string): BetKind | undefined {
   if (casinoEvents.has(event)) return 'casino';
   return sportEvents.has(event) ? 'sport' : undefined;
 }
 
 /**
- * The claim an event makes, or undefined for events without money or id (a failed deposit may carry none). Only
- * properties that the catalogue knows for the event are read: a caller may call anything else `amount`. Throws
- * RangeError for an amount that the catalogue's schema would not have let through.
+ * The claim of an event; undefined for events without money or without transaction_id or bet_id (a failed deposit may
+ * have none). Only properties that the catalogue defines for the event are read: on other events a caller may use the
+ * name `amount` for anything. Throws RangeError for an amount that violates the catalogue's schema.
  */
 export function claimOf(
   event: string,
@@ -95,7 +97,7 @@ export function claimOf(
     occurrence: repeatable ? occurred_at_ms : 0,
     currency: typeof currency === 'string' ? currency : null,
     amount: moneyOf(read('amount')),
-    // A lost bet pays nothing, without saying so.
+    // The event of a lost bet has no payout: it is 0.
     payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
   };
 }
@@ -112,9 +114,9 @@ function moneyOf(value: unknown): bigint | null {
 export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';
 
 /**
- * Judges a claim against the rows of the same reference, of whatever kind. The first one stands: same key and
- * content is a duplicate, same key with another content a conflict, and so is a second, different settlement of a
- * casino bet.
+ * Judges a claim against all rows of the same reference. The first row of a key counts. A claim with the same key,
+ * content and player is a duplicate; with the same key and another content or player it is a conflict. So is a
+ * settlement of a casino bet whose payout differs from an earlier settlement's.
  */
 export function judgeClaim(
   claim: Claim,
@@ -138,7 +140,7 @@ function sameContent(a: Content, b: Content): boolean {
   return a.amount === b.amount && a.payout === b.payout && a.currency === b.currency;
 }
 
-/** Nothing is nothing in every currency. */
+/** Payouts of 0 are the same in every currency. */
 function samePayout(a: Content, b: Content): boolean {
   return a.payout === b.payout && (a.payout === 0n || a.currency === b.currency);
 }

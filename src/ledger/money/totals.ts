@@ -1,4 +1,4 @@
-/** The columns of `player_totals` that are sums; GGR is total_wagered − total_won, always. */
+/** The columns of `player_totals` that are sums; GGR is always total_wagered − total_won and not stored. */
 export const SUMS = [
   'total_deposited',
   'total_withdrawn',
@@ -11,7 +11,7 @@ export const SUMS = [
 
 export type Sum = (typeof SUMS)[number];
 
-/** What is added to (or, negative, taken from) one player's sums; absent means 0. Money in base currency. */
+/** What is added to one player's sums; absent means 0. Money is in the smallest unit of the base currency. */
 export type TotalsDelta = { player_id: string } & Partial<Record<Sum, bigint>>;
 
 /** Collects deltas per player. */

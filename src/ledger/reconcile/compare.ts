@@ -13,7 +13,7 @@ const FROM_LEDGER = [
 const SESSION_START = 'session_start';
 const NOTHING: EventSums = { count: 0n, base_amount: 0n, base_payout: 0n };
 
-/** Everything known of a slice's players, read from the three places. */
+/** The data of a slice's players: totals and ledger from Postgres, events and mirrored players from ClickHouse. */
 export interface SliceFacts {
   slice: Slice;
   players: readonly PostgresPlayer[];
@@ -24,7 +24,7 @@ export interface SliceFacts {
 
 type Report = (part: Omit<Difference, 'tenant_id' | 'project_id'>) => void;
 
-/** All differences of a slice: pure, so that what counts as one can be read and tested alone. */
+/** All differences of a slice. Pure, so that the rules can be read and tested without databases. */
 export function compareSlice(facts: SliceFacts): Difference[] {
   const { tenant_id, project_id } = facts.slice;
   const found: Difference[] = [];
@@ -85,7 +85,7 @@ function compareEvents(
     compareSums(player_id, event, sums, none, report);
 }
 
-/** A wrong number of rows explains wrong sums, so those are named only where the number is right. */
+/** Reports a wrong number of rows, or else wrong sums: a wrong number explains wrong sums. */
 function compareSums(
   player_id: string,
   event: string,

@@ -10,7 +10,9 @@ export interface Project {
   project_id: string;
 }
 
-/** Players with `after < player_id <= to`, as texts; null is open. Every id falls into one slice of its project. */
+/**
+ * Players with `after < player_id <= to`, compared as text; null: no bound. Every id is in one slice of its project.
+ */
 export interface Slice extends Project {
   after: string | null;
   to: string | null;
@@ -22,14 +24,14 @@ export interface LedgerPosition {
   occurrence: bigint;
 }
 
-/** A player as Postgres has it. */
+/** A player in Postgres; `mirrored` has the columns that player-mirror copies. */
 export interface PostgresPlayer {
   player_id: string;
   pending_conversions: bigint;
   mirrored: MirroredValues;
 }
 
-/** What ClickHouse counted of one event of one player. */
+/** Count and sums of one event of one player in ClickHouse; integers as text. */
 export interface CountedEvent {
   player_id: string;
   event: string;
@@ -46,7 +48,7 @@ export async function listProjects(tx: Tx, tenant_id: string | undefined): Promi
     order by tenant_id, project_id`;
 }
 
-/** Where the slice that begins after `after` ends; null when it is the project's last. */
+/** The last player_id of the slice that begins after `after`; null when it is the project's last slice. */
 export async function endOfSlice(
   tx: Tx,
   { tenant_id, project_id }: Project,
@@ -111,8 +113,8 @@ export async function readLedgerPage(
 const SURVIVOR = survivorOf('e');
 
 /**
- * Money events and session starts per player, each event once. A failed transaction counts where it names its
- * transaction: without an id it has no ledger row.
+ * Counts the given events per player, each event once. A failed deposit or withdrawal counts only when it has a
+ * transaction_id: without one it has no ledger row.
  */
 export async function countEvents(
   clickhouse: ClickHouse,
@@ -132,7 +134,7 @@ export async function countEvents(
   );
 }
 
-/** The mirrored players of a slice by player_id: of several revisions the last. */
+/** The mirrored players of a slice by player_id, each in its last revision. */
 export async function readMirrored(
   clickhouse: ClickHouse,
   slice: Slice,
@@ -152,7 +154,7 @@ function clickHouseText(name: string, kind: ColumnKind): string {
   return `CAST(${value} AS Nullable(String))`;
 }
 
-/** As texts, because ClickHouse orders UUIDs by their second half. */
+/** Compares ids as text, because ClickHouse orders UUIDs by their second half. */
 function inSlice({ after, to }: Slice, player: string): string {
   return (
     (after === null ? '' : ` and toString(${player}) > {after:String}`) +

@@ -3,10 +3,10 @@ import { betKindOf, MONEY_EVENTS, type BetKind, type LedgerRow, type MoneyEvent 
 import { transactionEffect } from '../money/transactions.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 
-/** The events whose number in ClickHouse follows from Postgres: those with ledger rows, and session starts. */
+/** The events whose number in ClickHouse can be derived from Postgres: those with ledger rows, and session starts. */
 export const COUNTED_EVENTS: readonly string[] = [...MONEY_EVENTS, 'session_start'];
 
-/** What the ledger has of one money event of one player. Sums are in base currency; rows without a rate add nothing. */
+/** Count and sums of one money event of one player. Sums are in base currency; rows without a rate add nothing. */
 export interface EventSums {
   count: bigint;
   base_amount: bigint;
@@ -14,8 +14,8 @@ export interface EventSums {
 }
 
 /**
- * Recomputes players' totals from ledger rows that come in the order of their reference. Only deltas of players
- * that `isWanted` are kept, which bounds memory; a bet is decided from all its rows, whoever they belong to.
+ * Recomputes players' totals from ledger rows, which must come in the order of their references. Keeps only the deltas
+ * of players for which `isWanted` is true, which bounds memory. A bet is computed from all its rows, of all players.
  */
 export class LedgerRecomputation {
   readonly totals = new TotalsAccumulator();
@@ -45,7 +45,7 @@ export class LedgerRecomputation {
     sums.base_payout += row.base_payout ?? 0n;
   }
 
-  /** Adds what the rows of the last reference contribute. */
+  /** Adds the contribution of the rows of the last reference. */
   finish(): void {
     const bets: Record<BetKind, LedgerRow[]> = { casino: [], sport: [] };
     for (const row of this.#rows_of_key) {

@@ -21,17 +21,17 @@ import { MAX_LISTED, type Difference, type ReconcileBody, type ReconcileReport }
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
-/** Players compared at once: bounds memory. The ledger of a project is read once per slice. */
+/** Players per slice: bounds memory. The whole ledger of a project is read once per slice. */
 const SLICE_PLAYERS = 50_000;
 const LEDGER_PAGE = 5_000;
-/** A difference counts when it is still there after this many looks, each after catching up. */
+/** A difference is reported when this many comparisons in a row find it; the processors catch up in between. */
 const LOOKS = 3;
 const RETRY_AFTER_S = 5;
 
 /**
- * Compares, and where asked to rebuilds in ClickHouse the projects that differ there, and compares again. Totals that
- * are not what their ledger adds up to are reported and never changed: they are no copy, and the cause must be found.
- * Rejects as {@link compareAll}.
+ * Compares the stores. With `repair` it then rebuilds the projects that differ in ClickHouse and compares again. Totals
+ * that differ from their ledger rows are reported and never changed: they are not a copy, and the cause must be found.
+ * Rejects like {@link compareAll}.
  */
 export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
   const { report, differing } = await compareAll(engines, options);
@@ -43,15 +43,15 @@ export async function reconcile(engines: Engines, options: ReconcileBody): Promi
 
 interface Comparison {
   report: ReconcileReport;
-  /** Projects of which ClickHouse says something else than Postgres. */
+  /** Projects whose data in ClickHouse differs from Postgres. */
   differing: Project[];
 }
 
 /**
- * Compares what the three places say of every player: the totals with the ledger they come from, the events in
- * ClickHouse with that ledger, and the mirrored players with Postgres. Postgres is read at one moment. ClickHouse
- * follows it, so under traffic a slice that differs is looked at again, and only what differs every time is
- * reported. Rejects with SERVICE_UNAVAILABLE when the processors do not catch up within `wait_ms`.
+ * Compares the data of every player: the totals with the ledger, the events in ClickHouse with the ledger, and the
+ * mirrored players in ClickHouse with Postgres. Each slice is read from one snapshot of Postgres. ClickHouse lags
+ * behind it, so a slice that differs is compared again, and only a difference found every time is reported. Rejects
+ * with SERVICE_UNAVAILABLE when the processors do not catch up within `wait_ms`.
  */
 async function compareAll(engines: Engines, options: ReconcileBody): Promise<Comparison> {
   const started_ms = engines.clock.now_ms();

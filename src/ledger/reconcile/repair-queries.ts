@@ -4,7 +4,7 @@ import type { Project } from './queries.ts';
 
 const TABLES = ['events', 'events_by_player', 'players'] as const;
 
-/** Removes everything that ClickHouse has of a project. Rejects with StillRunning while an earlier removal still runs. */
+/** Removes a project's events and players from ClickHouse. Rejects with StillRunning while an earlier removal runs. */
 export async function clearProject(
   clickhouse: ClickHouse,
   { tenant_id, project_id }: Project,
@@ -17,7 +17,7 @@ export async function clearProject(
   }
 }
 
-/** Marks the next players of a project as changed, for player-mirror; returns the last one, or undefined at the end. */
+/** Marks the next players of a project as changed, so that player-mirror copies them; returns the last one, if any. */
 export async function touchPlayers(
   sql: Tx,
   { tenant_id, project_id }: Project,
@@ -41,8 +41,8 @@ export async function touchPlayers(
 }
 
 /**
- * Queues what happened to a project's events after they were folded: rows in other currencies get their amounts of
- * now, rows of merged players their survivors.
+ * Queues again what changed a project's events after they were folded: event-rewriter gives rows in other currencies
+ * their present base amounts, and rows of merged players the id of the survivor.
  */
 export async function queueCorrections(sql: Tx, { tenant_id, project_id }: Project): Promise<void> {
   await sql`

@@ -12,21 +12,21 @@ const PLAYERS_AT_ONCE = 5_000;
 const RECORDS_AT_ONCE = 20_000;
 
 /**
- * Rebuilds what ClickHouse knows of a project: its events from the log, its players from Postgres. While it runs, the
- * project's timelines and segments are incomplete; totals, which are Postgres', are not touched. Events that come in
- * meanwhile are taken in by the sink as ever, since a row that is written twice replaces itself. Dying in between
- * leaves ClickHouse incomplete; running it again completes it.
+ * Rebuilds a project's data in ClickHouse: its events from the log, its players from Postgres. While it runs, the
+ * project's timelines and segments are incomplete; the totals in Postgres are not changed. The sink goes on inserting
+ * new events: a row that is written twice replaces itself. A crash in between leaves ClickHouse incomplete; another run
+ * completes it.
  */
 export async function rebuildProject(engines: Engines, project: Project): Promise<void> {
   const { postgres, clickhouse, logger } = engines;
   logger.warn(project, 'rebuilding the project in ClickHouse');
-  // Rows that are rewritten meanwhile would be made from rows that are on their way out.
+  // The lock stops event-rewriter, which would otherwise derive rows from rows that are being removed.
   await postgres.service.begin(async (tx) => {
     await lockAsRewriter(tx);
     await clearProject(clickhouse, project);
     await insertFromLog(engines, project);
   });
-  // What has happened to the events since is done again; only now, because it is made from the rows.
+  // Corrections and merges are applied again. They are queued only now: event-rewriter derives them from the rows.
   await postgres.service.begin((tx) => queueCorrections(tx, project));
   for (let after: string | undefined, more = true; more;) {
     const last: string | undefined = await touchPlayers(postgres.service, project, after, PLAYERS_AT_ONCE);

@@ -4,7 +4,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { reconcile } from './reconcile.ts';
 import { reconcileBody, reconcileReport } from './schema.ts';
 
-/** Proof that the stores agree; `npm run reconcile` asks for it. */
+/** Checks that the stores agree; `npm run reconcile` calls this endpoint. */
 export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
   return [
     endpoint({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** Differences that a report lists one by one; `differences` counts all. */
 export const MAX_LISTED = 1_000;
 
 /** `POST /v1/internal/reconcile`. */
@@ -18,7 +19,7 @@ export const reconcileBody = z.strictObject({
 });
 export type ReconcileBody = z.infer<typeof reconcileBody>;
 
-/** One value of one player that two stores disagree on. */
+/** One value of one player that differs between two sources. */
 export const difference = z.object({
   check: z
     .enum(['ledger', 'events', 'mirror'])
