@@ -3,8 +3,9 @@ const DAY_MS = 86_400_000;
 /** How many days the deposit series covers, today included (spec part 4). */
 export const SERIES_DAYS = 30;
 
-/** The UTC days of the series that ends today: their names, and the time span they cover. */
+/** Consecutive UTC days and the time span that they cover. */
 export interface DaySeries {
+  /** YYYY-MM-DD, oldest first. */
   dates: string[];
   from_ms: number;
   /** Exclusive. */

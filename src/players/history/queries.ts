@@ -1,16 +1,16 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 
-/** A player of a project by every id that its events may carry. */
+/** A player of a project, with all ids that its events in ClickHouse may have. */
 interface EventOwner {
   tenant_id: string;
   project_id: string;
   event_player_ids: readonly string[];
 }
 
-/** A position in a player's timeline: milliseconds since the epoch, and which event of which batch. */
+/** The position of an event in a player's timeline. `occurred_ms` is milliseconds since the epoch. */
 export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
 
-/** `properties` is JSON text, as it was sent. */
+/** `occurred_ms` is milliseconds since the epoch as digits; `properties` is JSON text as the fold wrote it. */
 export interface TimelineRow {
   event: string;
   occurred_ms: string;
@@ -19,13 +19,13 @@ export interface TimelineRow {
   properties: string;
 }
 
-/** `day` is YYYY-MM-DD, `amount` digits in the smallest unit of the base currency. */
+/** `day` is YYYY-MM-DD; `amount` is in the smallest unit of the base currency, as digits. */
 export interface DepositDayRow {
   day: string;
   amount: string;
 }
 
-/** A player's events, the newest first; of several revisions of one event the last one. */
+/** A page of a player's events, the newest first; of each event only the last revision. */
 export async function findTimeline(
   clickhouse: ClickHouse,
   owner: EventOwner,
@@ -51,7 +51,7 @@ export async function findTimeline(
   );
 }
 
-/** Confirmed deposits per UTC day in [from, to), days without any left out; each event once. */
+/** Sums of confirmed deposits per UTC day in [from_ms, to_ms), each event once; days without deposits are absent. */
 export async function sumDepositsByDay(
   clickhouse: ClickHouse,
   owner: EventOwner,

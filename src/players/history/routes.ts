@@ -17,14 +17,14 @@ interface Deps {
   clock: Clock;
 }
 
-/** Of a TimelinePosition. */
+/** Checks the parts of a {@link TimelinePosition} in a cursor. */
 const POSITION_SHAPE = [
   (part: string) => /^-?\d{1,13}$/.test(part),
   isUuid,
   (part: string) => /^\d{1,4}$/.test(part),
 ] as const;
 
-/** What ClickHouse knows of one player (spec part 4). */
+/** A player's timeline and daily deposits, read from ClickHouse (spec part 4). */
 export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {
   const shared = {
     method: 'GET',
@@ -74,7 +74,7 @@ async function timelinePage(
   return envelopeOfText(`[${rows.map(entryJson).join(',')}]`, { next_cursor });
 }
 
-/** Properties are stored as the JSON text that came in, and go out as they are. */
+/** ClickHouse has the properties as JSON text, which is written to the answer unchanged. */
 function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
   const timestamp = new Date(Number(occurred_ms)).toISOString();
   return (
@@ -99,8 +99,8 @@ async function depositSeries(
 }
 
 /**
- * Asks both stores at once, and ClickHouse again where the player goes by other ids than the one that was given.
- * Rejects with PLAYER_NOT_FOUND when the project has no such player.
+ * Reads the player from Postgres and runs `ask` with the given id at the same time. When the player's events have other
+ * ids, it runs `ask` again with those. Rejects with PLAYER_NOT_FOUND when the project has no such player.
  */
 async function ofPlayer<T>(
   { postgres }: Deps,

@@ -1,42 +1,42 @@
-/** A player that one of the given ids names. */
+/** A player to which one of the given ids belongs. */
 export interface NamedPlayer {
   player_id: string;
   external_id: string | null;
   deleted: boolean;
 }
 
-/** Whom the given ids name; absent: the id was not given, or names nobody yet. */
+/** The players to which the given ids belong; absent: the id was not given, or belongs to no player yet. */
 export interface Named {
   by_anonymous_id?: NamedPlayer;
   by_external_id?: NamedPlayer;
   by_player_id?: NamedPlayer;
 }
 
-/** The ids of an identify call; one at least is given. */
+/** The ids of an identify call; at least one is given. */
 export interface GivenIds {
   anonymous_id?: string | undefined;
   external_id?: string | undefined;
   player_id?: string | undefined;
 }
 
-/** What identify has to do. */
+/** The changes that identify has to make. */
 export interface Decision {
-  /** The player to answer with; undefined: a new one. */
+  /** The player that identify answers with; undefined: a new one is created. */
   target: NamedPlayer | undefined;
   /** The target has no external_id yet and gets the given one. */
   set_external_id: boolean;
-  /** The anonymous_id is new and becomes the target's. */
+  /** The anonymous_id belongs to no player yet and is linked to the target. */
   link_anonymous_id: boolean;
-  /** Players without an external_id that turned out to be the target. */
+  /** Players without an external_id that are merged into the target. */
   merge: NamedPlayer[];
-  /** Another of the given ids names a player with a different external_id. */
+  /** Another of the given ids belongs to a player with a different external_id. */
   conflict: boolean;
 }
 
 /**
- * Decides whom the given ids stand for: the external_id is the strongest name, then
- * player_id, then anonymous_id. A player without external_id that another id names is merged into the target; two with
- * different external_ids never are, whoever shared a device. Deleted players are answered with, and never changed.
+ * Decides which player the given ids mean: external_id takes precedence, then player_id, then anonymous_id. A player
+ * without external_id to which another given id belongs is merged into the target. Two players with different
+ * external_ids are never merged: they may share a device. A deleted player can be the answer, but is never changed.
  */
 export function decide(given: GivenIds, named: Named): Decision {
   const target = choose(given, named);
@@ -63,7 +63,7 @@ export function decide(given: GivenIds, named: Named): Decision {
   };
 }
 
-/** player_id and anonymous_id may name the same other player. */
+/** player_id and anonymous_id may belong to the same other player. */
 function distinct(players: readonly NamedPlayer[]): NamedPlayer[] {
   return [...new Map(players.map((player) => [player.player_id, player])).values()];
 }
@@ -74,7 +74,7 @@ function choose(given: GivenIds, named: Named): NamedPlayer | undefined {
     if (by_external_id !== undefined) return by_external_id;
     return [by_player_id, by_anonymous_id].find((player) => player?.external_id === null && !player.deleted);
   }
-  // Of two players the one with an external_id stays; of two without (or with), the one named by player_id.
+  // If just one of two players has an external_id, that one stays; otherwise the one of the player_id stays.
   if (
     by_player_id?.external_id === null &&
     by_anonymous_id !== undefined &&

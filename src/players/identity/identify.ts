@@ -16,7 +16,7 @@ import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  /** Whose rows move when players are merged. */
+  /** Their rows of a player are moved when players are merged. */
   dependents: readonly PlayerDependent[];
 }
 
@@ -26,12 +26,12 @@ interface Scope {
 }
 
 /**
- * Finds or makes the player that the ids stand for, merges into it who turns out to be the same, links the ids and
- * writes the traits, in one transaction (the decisions are those of `decide`). Safe beside other identifies and the fold,
- * which makes players for unknown anonymous_ids: the key of `player_identities` decides who was first. Locks are taken in
- * the order identities, players, player_totals, but for a merge, which moves and links identities last; a deadlock that
- * comes of it is a lost race. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (races lost again and
- * again) or CONFLICT (totals that no 64-bit integer holds when they are added).
+ * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits, in one
+ * transaction; `decide` makes the decisions. Other identify calls and the fold, which creates players for unknown
+ * anonymous_ids, may run at the same time: the key of `player_identities` lets only one of them create a link. Locks
+ * are taken in the order identities, players, player_totals. A merge moves and links identities last; a deadlock that
+ * results is a write conflict and is retried. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ * (repeated write conflicts) or CONFLICT (the sum of the totals does not fit a 64-bit integer).
  */
 export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
   try {
@@ -94,7 +94,7 @@ async function write(
   if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
   for (const { player_id } of merge)
     await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now, dependents);
-  // One round trip; each statement sees what the ones before it locked.
+  // One round trip; the statements run in this order, each under the locks of those before it.
   const [won, locked] = await Promise.all([
     link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),
     lockPlayer(tx, ref),

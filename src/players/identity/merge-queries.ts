@@ -6,11 +6,13 @@ import type { MergePair } from '../player-ref.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 
 /**
- * Merges one player into another: identities, profile and totals move, then what `dependents` own (memberships, messages); the old id stays behind
- * as an alias. Ledger rows keep the player that claimed them and are read through the alias, so that money that is being folded meanwhile needs
- * no lock: whoever writes totals of the old player finds none and starts over. The sums over all players stay the same.
+ * Merges one player into another: moves identities, profile and totals, then the rows of `dependents` (memberships,
+ * messages). The old id becomes an alias of the survivor. Ledger rows keep the player that claimed them and are read
+ * through the alias. So a concurrent fold needs no lock: its write to the old player's totals finds no row, which is a
+ * write conflict, and the fold starts again. The sums over all players stay the same.
  *
- * Rejects with {@link WriteConflict} when one of the two is not what the caller took it for. Nothing of it may be kept then.
+ * Rejects with {@link WriteConflict} when one of the two has changed since the caller read it; the caller's transaction
+ * must then roll back.
  */
 export async function mergePlayer(
   tx: Tx,
@@ -18,8 +20,9 @@ export async function mergePlayer(
   now: Date,
   dependents: readonly PlayerDependent[],
 ): Promise<void> {
-  // Issued together, run in this order. Identities come after players, against the order of everybody else: which ones
-  // there are to move is known once their player is locked. A deadlock with a fold is broken and done again.
+  // Issued together, run in this order. Other writers lock identities before players; a merge locks them after, because
+  // only the lock on the player fixes which identities there are to move. Postgres breaks a deadlock with the fold, and
+  // the transaction is retried.
   const [locked, lockedTotals] = await Promise.all([
     lockBoth(tx, pair),
     lockBothTotals(tx, pair),
@@ -46,7 +49,7 @@ async function lockBoth(
   return rows.length === 2 && source?.external_id === null && rows.every((row) => !row.deleted);
 }
 
-/** From here on no batch can count anything for either player. */
+/** Locks the totals of both players: no batch of the fold can change them until the merge ends. */
 async function lockBothTotals(
   tx: Tx,
   { tenant_id, project_id, player_id, into_player_id }: MergePair,
@@ -72,8 +75,8 @@ async function moveIdentities(
 }
 
 /**
- * The survivor's own values stay; what it lacks it gets, but for attributes that would make it too large. An exclusion
- * or a ban of either holds, and of two pauses the longer one.
+ * The survivor keeps its own values and gets those that it lacks, except attributes that would exceed the size limit. A
+ * self-exclusion or a ban of either player stays in force, and the longer of two pauses.
  */
 async function mergeProfile(
   tx: Tx,
@@ -118,7 +121,7 @@ async function mergeProfile(
         when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
           then g.custom_attributes || t.custom_attributes
         else t.custom_attributes end
-        -- Whoever said no to messages has said so, whichever of the two it was.
+        -- A refusal of messages by either player stays in force.
         || (select coalesce(jsonb_object_agg('consent.' || channel, false), '{}') from unnest(array['email', 'sms', 'push']) channel
           where not consent_to(g.custom_attributes, channel) or not consent_to(t.custom_attributes, channel)),
       created_at = least(t.created_at, g.created_at),
@@ -154,7 +157,7 @@ async function mergeTotals(
     where t.tenant_id = g.tenant_id and t.project_id = g.project_id and t.player_id = ${into_player_id}`;
 }
 
-/** The old id, and every id that led to it, names the survivor from now on. */
+/** Makes the old id, and every alias of it, an alias of the survivor. */
 async function leaveAlias(
   tx: Tx,
   { tenant_id, project_id, player_id, into_player_id }: MergePair,

@@ -6,7 +6,7 @@ interface Scope {
   project_id: string;
 }
 
-/** A player to be made. `external_id` and `anonymous_id` must be free. */
+/** A player to be created. `external_id` and `anonymous_id` must not belong to another player. */
 export interface NewPlayer extends Scope {
   player_id: string;
   external_id: string | null;
@@ -14,7 +14,7 @@ export interface NewPlayer extends Scope {
   status: 'active' | 'conflict';
 }
 
-/** Whom the ids name; a player that was merged away is its survivor. */
+/** The players to which the ids belong; for a player that was merged away, its survivor. */
 export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given: GivenIds): Promise<Named> {
   const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
     with named as (
@@ -39,8 +39,8 @@ export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given:
 }
 
 /**
- * Makes the player, its totals and its link. False when somebody else took the anonymous_id or the external_id in
- * the meantime: then some of it may have been written, and the transaction must be rolled back.
+ * Inserts the player, its totals and its link. False when another transaction took the anonymous_id or the external_id
+ * in the meantime: then a part may have been written, and the transaction must be rolled back.
  */
 export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promise<boolean> {
   const { tenant_id, project_id, player_id, external_id, anonymous_id, status } = player;
@@ -69,7 +69,7 @@ export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promis
   return rows.length > 0;
 }
 
-/** Binds the anonymous_id to the player and marks the player as changed. False when it was bound in the meantime. */
+/** Links the anonymous_id to the player and marks the player as changed. False when it was linked in the meantime. */
 export async function linkAnonymousId(
   tx: Tx,
   link: Scope & { player_id: string; anonymous_id: string },
@@ -97,7 +97,7 @@ export async function linkAnonymousId(
   return rows.length > 0;
 }
 
-/** Puts a live, active player up for review; an exclusion or a ban is stronger and stays. */
+/** Sets the status of an active player to `conflict`; an exclusion, a ban or a deletion stays. */
 export async function markConflict(tx: Tx, player: Scope & { player_id: string }, now: Date): Promise<void> {
   const { tenant_id, project_id, player_id } = player;
   await tx`
@@ -114,7 +114,7 @@ export async function markConflict(tx: Tx, player: Scope & { player_id: string }
     where t.tenant_id = m.tenant_id and t.project_id = m.project_id and t.player_id = m.player_id`;
 }
 
-/** Whether the tenant's catalogue has this currency, in use. */
+/** Whether this currency is active in the tenant's catalogue. */
 export async function isActiveCurrency(tx: Tx, tenant_id: string, code: string): Promise<boolean> {
   const rows = await tx`
     select from currencies

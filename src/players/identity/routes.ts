@@ -13,7 +13,7 @@ interface Deps {
   dependents: readonly PlayerDependent[];
 }
 
-/** The join between a caller's ids and our player (spec part 4, "Players"). */
+/** Links a caller's ids to a player (spec part 4, "Players"). */
 export function identityEndpoints(deps: Deps): AnyEndpoint[] {
   return [
     endpoint({

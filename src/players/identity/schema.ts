@@ -6,7 +6,7 @@ const id = z.string().min(1).max(MAX_ID_LENGTH);
 
 const { propertyNames, maxProperties } = z.toJSONSchema(customAttributes);
 
-/** Known traits are checked and kept as fields; every other one is a custom attribute. */
+/** Known traits are validated and stored as profile fields; every other one is a custom attribute. */
 const traits = z
   .looseObject({
     ...profileFields,
@@ -26,7 +26,7 @@ export const identifyBody = z
     player_id: z.guid().optional(),
     traits: traits.optional(),
   })
-  // The route says so with a code of its own.
+  // For the documentation only: the route checks it and answers IDENTITY_REQUIRED.
   .meta({ anyOf: ['anonymous_id', 'external_id', 'player_id'].map((name) => ({ required: [name] })) });
 export type IdentifyBody = z.infer<typeof identifyBody>;
 export type Traits = z.infer<typeof traits>;

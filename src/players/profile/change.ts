@@ -18,9 +18,9 @@ interface Deps {
 }
 
 /**
- * Changes a player's profile. Setting the status changes nothing else; lifting a ban from a player whose events say
- * self-excluded leads back to self_excluded. Rejects with PLAYER_NOT_FOUND, CONFLICT
- * (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
+ * Changes a player's profile. Setting the status to self_excluded also sets `self_excluded`; setting it from there to
+ * active clears it. Lifting a ban from a player who is self-excluded results in the status self_excluded. Rejects with
+ * PLAYER_NOT_FOUND, CONFLICT (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
   { postgres, clock, record }: Deps,
@@ -46,7 +46,7 @@ export async function changePlayer(
   );
 }
 
-/** Soft delete (spec part 3). Deleting a deleted player answers the same again. Rejects with PLAYER_NOT_FOUND. */
+/** Soft delete (spec part 3). Deleting a deleted player gives the same answer again. Rejects with PLAYER_NOT_FOUND. */
 export async function deletePlayer(
   { postgres, clock, dependents, record }: Deps & { dependents: readonly PlayerDependent[] },
   ref: PlayerRef,

@@ -4,5 +4,5 @@ import { patchPlayerBody, playerResource } from './schema.ts';
 const WRITABLE = new Set(Object.keys(patchPlayerBody.shape));
 const COMPUTED = new Set(Object.keys(playerResource.shape).filter((field) => !WRITABLE.has(field)));
 
-/** Throws FIELD_NOT_WRITABLE naming each field of a player that the body sets and callers cannot (spec part 2). */
+/** Throws FIELD_NOT_WRITABLE with each field in the body that callers may not set on a player (spec part 2). */
 export const refuseComputedFields = refuseUnwritable(COMPUTED);

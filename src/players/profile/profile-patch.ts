@@ -18,7 +18,7 @@ export interface ProfilePatch {
   removed_attributes: string[];
 }
 
-/** Custom attributes are at most this many bytes of JSON per player. */
+/** Custom attributes per player, in bytes of JSON. */
 export const MAX_ATTRIBUTES_BYTES = 65_536;
 
 /** Splits given custom attributes into those to set and, where null, those to remove. */

@@ -7,7 +7,7 @@ import type { ProfilePatch } from './profile-patch.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import type { ListPlayersQuery } from './schema.ts';
 
-/** What is known of a player once its row is locked. */
+/** The fields that are read when a player's row is locked. */
 export interface LockedPlayer {
   external_id: string | null;
   deleted_at: Date | null;
@@ -26,7 +26,7 @@ export function selectPlayer(tx: Tx, ref: PlayerRef): PendingQuery<PlayerRow[]> 
     where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}`;
 }
 
-/** Into whom the player was merged; no row for one that was not. */
+/** The survivor of a merged player; no row for a player that was not merged. */
 export function selectSurvivor(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id: string }[]> {
   return tx<{ player_id: string }[]>`
     select into_player_id as player_id from player_merges
@@ -34,8 +34,9 @@ export function selectSurvivor(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id
 }
 
 /**
- * The player that the id names, deleted or not, with the ids of players merged into it that events in ClickHouse may
- * still carry, or carried a moment ago, when a query that is on its way was answered; no row when the project has none.
+ * The player of this id or, after a merge, its survivor, deleted or not; no row when the project has none. `former_ids`
+ * are ids of players merged into it that events in ClickHouse may still have. Ids rewritten within the last minute are
+ * included, for queries to ClickHouse that run at the same time.
  */
 export function selectPlayerIds(
   tx: Tx,
@@ -54,8 +55,9 @@ export function selectPlayerIds(
 }
 
 /**
- * A page of players, the last seen first. Where a filter names few, it starts from their profiles, else from the
- * totals in order; the other side is a `lateral … offset 0`, looked up row by row whatever the statistics say.
+ * A page of players, the last seen first. With a filter that matches few players the query starts from `players`,
+ * otherwise from `player_totals` in order. The other table is a `lateral … offset 0`, so Postgres looks it up row by
+ * row whatever its statistics are.
  */
 export function listPlayers(
   tx: Tx,
@@ -87,7 +89,7 @@ export function listPlayers(
 
 const EXACT_FILTERS = ['email', 'external_id', 'phone', 'telegram_id'] as const;
 
-/** Every status but active has an index of its own. */
+/** A partial index covers every status except active. */
 function isRare(status: string | undefined): boolean {
   return status !== undefined && status !== 'active';
 }
@@ -96,7 +98,7 @@ function isRare(status: string | undefined): boolean {
 function statusFilter(tx: Tx, status: string | undefined) {
   if (status === undefined) return tx`and p.deleted_at is null`;
   if (status === 'deleted') return tx`and p.status = 'deleted' and p.status <> 'active'`;
-  // The index covers `<> 'active'`; said in so many words, the planner sees that it applies.
+  // The index has the condition `<> 'active'`; the planner uses it only when the query repeats the condition.
   return isRare(status)
     ? tx`and p.deleted_at is null and p.status = ${status} and p.status <> 'active'`
     : tx`and p.deleted_at is null and p.status = ${status}`;
@@ -132,7 +134,7 @@ export async function patchPlayer(
         ${wantedColumn(tx, 'default_currency_code')},
         case
           when not columns ? 'status' then p.status
-          -- A ban that ends reveals the exclusion it hid.
+          -- The end of a ban makes the exclusion visible again that it hid.
           when p.status = 'banned' and p.self_excluded and columns ->> 'status' in ('active', 'conflict')
             then 'self_excluded'
           else columns ->> 'status'
@@ -171,7 +173,7 @@ export async function patchPlayer(
   return rows[0]?.attributes_bytes;
 }
 
-/** Soft delete; a player deleted before keeps its time and is not touched. */
+/** Soft delete; a player that is deleted already is not changed. */
 export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promise<void> {
   await tx`
     with deleted as (

@@ -4,13 +4,13 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { selectPlayerIds, selectSurvivor } from './queries.ts';
 
-/** A player, and the ids that its events may carry: its own and those of players merged into it lately. */
+/** A player, and the ids that its events in ClickHouse may have: its own and those of players merged into it lately. */
 export interface PlayerIds {
   player_id: string;
   event_player_ids: string[];
 }
 
-/** The player that the id names, deleted or not; a merged one is its survivor. Rejects with PLAYER_NOT_FOUND. */
+/** The player of this id or, after a merge, its survivor, deleted or not. Rejects with PLAYER_NOT_FOUND. */
 export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise<PlayerIds> {
   requireUuid(ref);
   const [found] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayerIds(tx, ref));
@@ -19,9 +19,9 @@ export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise
 }
 
 /**
- * What `act` says of the player that the id names; undefined means that there is no such player. Few ids are those of
- * merged players, so the survivor is looked up only then, and again when it was merged on before `act` got to it.
- * Rejects with PLAYER_NOT_FOUND.
+ * Runs `act` with the given id and returns its result; `act` resolves to undefined when there is no such player. Then
+ * the id may belong to a merged player: its survivor is looked up and `act` runs again, repeatedly if that player is
+ * merged in the meantime. Rejects with PLAYER_NOT_FOUND.
  */
 export async function withSurvivor<T>(
   postgres: Postgres,
@@ -44,7 +44,7 @@ export function playerNotFound(player_id: string): ApiError {
   return new ApiError('PLAYER_NOT_FOUND', `player ${player_id.slice(0, 64)} does not exist`);
 }
 
-/** An id that is no UUID is no player's. */
+/** Throws PLAYER_NOT_FOUND for an id that is not a UUID. */
 export function requireUuid({ player_id }: Pick<PlayerRef, 'player_id'>): void {
   if (!isUuid(player_id)) throw playerNotFound(player_id);
 }

@@ -8,7 +8,7 @@ import { isTimeZone } from '../../platform/time-zone.ts';
 export const PLAYER_STATUSES = ['active', 'self_excluded', 'banned', 'deleted', 'conflict'] as const;
 export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 
-/** Those that PATCH may set: `deleted` is what DELETE is for. */
+/** The statuses that PATCH may set; DELETE sets `deleted`. */
 const SETTABLE_STATUSES = ['active', 'self_excluded', 'banned', 'conflict'] as const;
 
 const email = z
