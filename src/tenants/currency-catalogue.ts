@@ -7,7 +7,7 @@ export interface CatalogueCurrency {
   display_name: string;
 }
 
-/** Totals are 64-bit integers in the smallest unit of the base currency: 8 places leave room for 92 billion. */
+/** The largest scale of a base currency. Totals are 64-bit integers in its smallest unit: 8 places allow 92 billion. */
 export const MAX_BASE_SCALE = 8;
 
 const FIAT: readonly [string, number, string, string][] = [
@@ -65,7 +65,7 @@ const CRYPTO: readonly [string, number, string, string][] = [
   ['USDT', 6, '₮', 'Tether'],
 ];
 
-/** What CoinGecko calls the crypto currencies of the catalogue. */
+/** The ids that CoinGecko uses for the crypto currencies of the catalogue. */
 export const COINGECKO_IDS: Readonly<Record<string, string>> = {
   BTC: 'bitcoin',
   DOGE: 'dogecoin',
@@ -76,7 +76,7 @@ export const COINGECKO_IDS: Readonly<Record<string, string>> = {
   USDT: 'tether',
 };
 
-/** What a new tenant gets, all active. */
+/** The currencies of a new tenant, all active. */
 export const DEFAULT_CATALOGUE: readonly CatalogueCurrency[] = [
   ...FIAT.map(([code, scale, symbol, display_name]) => currency('fiat', code, scale, symbol, display_name)),
   ...CRYPTO.map(([code, scale, symbol, display_name]) =>
@@ -84,7 +84,7 @@ export const DEFAULT_CATALOGUE: readonly CatalogueCurrency[] = [
   ),
 ];
 
-/** The codes a tenant may keep its totals in. */
+/** The codes that a tenant may have as its base currency. */
 export const BASE_CURRENCIES: readonly string[] = DEFAULT_CATALOGUE.filter(
   ({ scale }) => scale <= MAX_BASE_SCALE,
 ).map(({ code }) => code);

@@ -1,13 +1,13 @@
 import type { Tx } from '../platform/postgres/port.ts';
 
-/** What money means to a tenant. */
+/** The currencies of a tenant. */
 export interface TenantMoney {
   base_currency: string;
   /** Codes of the active currencies of the catalogue. */
   currencies: ReadonlySet<string>;
 }
 
-/** Rejects when the tenant does not exist. */
+/** Reads the currencies of a tenant; rejects when the tenant does not exist. */
 export async function readTenantMoney(sql: Tx, tenant_id: string): Promise<TenantMoney> {
   const [row] = await sql<{ base_currency: string; codes: string[] }[]>`
     select base_currency,

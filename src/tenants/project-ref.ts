@@ -4,7 +4,7 @@ export interface ProjectRef {
   project_id: string;
 }
 
-/** Where a caller works, without what else is known of it. */
+/** The project of a caller or a row, without its other fields. */
 export function projectRefOf({ tenant_id, project_id }: ProjectRef): ProjectRef {
   return { tenant_id, project_id };
 }

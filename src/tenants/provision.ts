@@ -17,17 +17,17 @@ import {
 } from './queries.ts';
 import type { CreateProjectBody, CreateTenantBody, MembershipBody, RemoveMembershipQuery } from './schema.ts';
 
-/** What a room above adds for a new tenant, in the transaction that creates it: rows, or jobs that run after it. */
+/** Callback in the transaction that creates a tenant: a folder above adds rows, or jobs that run after the commit. */
 export type OnTenantCreated = (tx: Tx, tenant_id: string) => Promise<void>;
 
 interface CreateTenantDeps {
   notifications: Notifications;
   onTenantCreated: OnTenantCreated;
-  /** Absent: nobody asked for it but the service itself, for its demo. */
+  /** Absent when the service creates its demo. */
   record?: RecordChange;
 }
 
-/** A tenant with its first project, its currencies and its owner, in one transaction. */
+/** Creates a tenant with its first project, its currencies and its owner, in one transaction. */
 export async function createTenant(
   sql: Db,
   { notifications, onTenantCreated, record }: CreateTenantDeps,
@@ -56,7 +56,7 @@ export async function createTenant(
   return { tenant_id, project_id };
 }
 
-/** One more project of a tenant; TENANT_NOT_FOUND when there is no such tenant. */
+/** Creates another project of a tenant. Rejects with TENANT_NOT_FOUND. */
 export async function createProject(
   sql: Db,
   record: RecordChange,
@@ -77,8 +77,8 @@ interface MembershipDeps {
 }
 
 /**
- * Adds a member or changes a member's role, also that of the last owner: whoever may do this can name another one.
- * TENANT_NOT_FOUND when there is no such tenant.
+ * Adds a member or changes a member's role. The last owner may lose the role too: the caller has the internal secret
+ * and can name another owner. Rejects with TENANT_NOT_FOUND.
  */
 export async function setMembership(
   sql: Db,
@@ -103,8 +103,8 @@ export async function setMembership(
 }
 
 /**
- * Ends a membership; `removed` is false where there was none, so that it can be repeated. Rejects with TENANT_NOT_FOUND,
- * or with CONFLICT for the last owner of the tenant.
+ * Ends a membership. Idempotent: `removed` is false when there was none. Rejects with TENANT_NOT_FOUND, and with
+ * CONFLICT for the last owner of the tenant.
  */
 export async function removeMembership(
   sql: Db,

@@ -22,7 +22,7 @@ export async function insertTenant(sql: Tx, { tenant_id, name, base_currency }: 
     values (${tenant_id}, ${name}, ${base_currency})`;
 }
 
-/** Whether the project was made: false when the tenant does not exist. */
+/** Inserts a project. False when the tenant does not exist. */
 export async function insertProject(sql: Tx, { tenant_id, project_id, name }: NewProject): Promise<boolean> {
   const rows = await sql`
     insert into projects (tenant_id, project_id, name, created_at)
@@ -50,7 +50,7 @@ export async function insertCurrencies(
     ) as t (code, kind, scale, symbol, display_name)`;
 }
 
-/** Adds the member, or changes the role of one. False when the tenant does not exist. */
+/** Adds a member, or changes a member's role. False when the tenant does not exist. */
 export async function upsertMembership(sql: Tx, membership: MembershipBody): Promise<boolean> {
   const { tenant_id, user_id, role } = membership;
   const rows = await sql`
@@ -68,9 +68,9 @@ export async function tenantExists(sql: Tx, tenant_id: string): Promise<boolean>
   return (await sql`select from tenants where tenant_id = ${tenant_id}`).length > 0;
 }
 
-/** The tenant's owners, locked until the transaction ends: of two that remove each other, one waits here. */
+/** The tenant's owners; the rows are locked until the transaction ends, so two removals of owners run one by one. */
 export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
-  // In one order, so that the two do not wait for each other.
+  // Always in this order, so that two removals do not deadlock.
   const rows = await tx<{ user_id: string }[]>`
     select user_id
     from memberships
@@ -80,14 +80,14 @@ export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
   return rows.map(({ user_id }) => user_id);
 }
 
-/** The member's role, locked until the transaction ends; undefined when there is no such member. */
+/** The member's role; the row is locked until the transaction ends; undefined when there is no such member. */
 export async function lockMembership(tx: Tx, tenant_id: string, user_id: string): Promise<Role | undefined> {
   const rows = await tx<{ role: Role }[]>`
     select role from memberships where tenant_id = ${tenant_id} and user_id = ${user_id} for update`;
   return rows[0]?.role;
 }
 
-/** Ends the membership; resolves with the role that it was of, undefined when there was none. */
+/** Removes a member; returns the role that the member had, undefined when there was no such member. */
 export async function deleteMembership(
   sql: Tx,
   tenant_id: string,

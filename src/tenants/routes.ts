@@ -27,7 +27,7 @@ interface Deps {
   auth: Authenticators;
 }
 
-/** Provisioning; sessions only while the development issuer exists. */
+/** Provisioning; the endpoint that signs sessions exists only with the development issuer. */
 export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
   const { postgres, notifications, onTenantCreated, auth } = deps;
   const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;

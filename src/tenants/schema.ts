@@ -21,11 +21,11 @@ export type CreateProjectBody = z.infer<typeof createProjectBody>;
 export const membershipBody = z.strictObject({ tenant_id: z.guid(), user_id, role: z.enum(ROLES_ASCENDING) });
 export type MembershipBody = z.infer<typeof membershipBody>;
 
-/** `DELETE /v1/internal/memberships`; a user id may hold any character, so it is no part of the path. */
+/** `DELETE /v1/internal/memberships`; a user id may have any character, so it is a query parameter. */
 export const removeMembershipQuery = z.strictObject({ tenant_id: z.guid(), user_id });
 export type RemoveMembershipQuery = z.infer<typeof removeMembershipQuery>;
 
-/** `removed` is false where the user was no member. */
+/** `removed` is false when the user was not a member. */
 export const removedMembership = removeMembershipQuery.extend({ removed: z.boolean() });
 
 export const devSessionBody = z.strictObject({ user_id });

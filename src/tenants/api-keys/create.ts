@@ -8,7 +8,7 @@ import { listedApiKeyOf } from './api-key-json.ts';
 import { insertApiKey } from './queries.ts';
 import type { CreateApiKeyBody, createdApiKey } from './schema.ts';
 
-/** What a new key belongs to and is called. */
+/** Project, name, environment and rate of a new key. */
 export interface ApiKeyRequest extends CreateApiKeyBody {
   tenant_id: string;
   project_id: string;
@@ -16,8 +16,8 @@ export interface ApiKeyRequest extends CreateApiKeyBody {
 }
 
 /**
- * Makes an API key of a project; the result is the only place that has the whole key. Without `record` nobody asked for it
- * but the service itself, for its demo.
+ * Creates an API key of a project. Only the result has the whole key: Postgres stores a hash. `record` is absent when the
+ * service creates the key of its demo.
  */
 export async function createApiKey(
   { clock, postgres, record }: { clock: Clock; postgres: Postgres; record?: RecordChange },

@@ -15,7 +15,7 @@ export interface NewApiKey {
   created_at: Date;
 }
 
-/** A stored key without its hash. Rates are null where the deployment's default holds. */
+/** A stored key without its hash. Rates are null when the deployment's default applies. */
 export interface ApiKeyRow {
   key_id: string;
   name: string;
@@ -24,11 +24,11 @@ export interface ApiKeyRow {
   ingest_per_minute: number | null;
   ingest_burst: number | null;
   created_at: Date;
-  /** Null until it is revoked. */
+  /** Null until the key is revoked. */
   deleted_at: Date | null;
 }
 
-/** A key as its revocation answers it. */
+/** A key that was revoked. */
 export interface RevokedApiKey extends ApiKeyRow {
   deleted_at: Date;
 }
@@ -48,7 +48,7 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {
     )`;
 }
 
-/** The key, revoked or not, locked until the transaction ends; undefined when the project has no such key. */
+/** The key, revoked or not; its row is locked until the transaction ends; undefined when the project has no such key. */
 export async function lockApiKey(
   tx: Tx,
   { tenant_id, project_id, key_id }: { tenant_id: string; project_id: string; key_id: string },
@@ -60,7 +60,7 @@ export async function lockApiKey(
   return rows[0];
 }
 
-/** Revokes the key; a key revoked before keeps its time. Undefined when the project has no such key. */
+/** Revokes the key; a key revoked before keeps its `deleted_at`. Undefined when the project has no such key. */
 export async function revokeApiKey(
   tx: Tx,
   key: { tenant_id: string; project_id: string; key_id: string; deleted_at: Date },

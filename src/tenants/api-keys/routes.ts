@@ -40,7 +40,7 @@ const whoAmI = z.object({
   environment: z.enum(API_KEY_ENVIRONMENTS),
 });
 
-/** API keys and the check of one (spec part 4, "API keys and identity"). */
+/** API keys, and `GET /v1/me`, which checks one (spec part 4, "API keys and identity"). */
 export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
   const session = { mode: 'session', role: 'admin', scope: 'tenant' } as const;
   const projectOf = ({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, string>>) =>

@@ -13,7 +13,7 @@ export const createApiKeyBody = z.strictObject({
 });
 export type CreateApiKeyBody = z.infer<typeof createApiKeyBody>;
 
-/** `GET /v1/projects/:projectId/api-keys`: keys that are in use, unless the revoked ones are asked for. */
+/** `GET /v1/projects/:projectId/api-keys`: active keys, or the revoked ones. */
 export const listApiKeysQuery = z.strictObject({
   cursor: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
@@ -31,7 +31,7 @@ const publicFields = {
 /** The only response that carries `key`. */
 export const createdApiKey = z.object({ ...publicFields, key: z.string() });
 
-/** An entry of the list. `ingest_rate` is null where the default rate holds, `deleted_at` until the key is revoked. */
+/** An entry of the list. `ingest_rate` is null when the default applies, `deleted_at` until the key is revoked. */
 export const listedApiKey = z.object({
   ...publicFields,
   ingest_rate: ingestRate.nullable(),

@@ -12,7 +12,7 @@ export const TENANTS_CHANNEL = 'tenants_changed';
 const TTL_MS = 30_000;
 const MAX_TENANTS = 10_000;
 
-/** What a tenant may do, and by which rules: its currencies and its configuration. */
+/** A tenant's currencies and its configuration. */
 export interface TenantCapability extends TenantMoney, TenantConfig {}
 
 type LoadCapability = (tenant_id: string) => Promise<TenantCapability>;
@@ -22,12 +22,18 @@ interface CachedCapability {
   expires_at_ms: number;
 }
 
-/** What is known of tenants, at most 30 s old (spec part 8), and never older than the last change this process heard of. */
+/**
+ * Caches tenants' capabilities for at most 30 s (spec part 8). A notification of a change evicts the tenant's entry, so
+ * no entry is older than the last change of which this process was notified.
+ */
 export class TenantCapabilityCache {
   #load: LoadCapability;
   #clock: Clock;
   #cache = new LRUCache<string, CachedCapability>({ max: MAX_TENANTS });
-  /** Whoever asks meanwhile waits for the same answer. An eviction takes a load out: it may have read what was before. */
+  /**
+   * Loads under way: concurrent callers share one. An eviction removes a load, because it may have read the values from
+   * before the change; its result is then not cached.
+   */
   #loading = new Map<string, Promise<TenantCapability>>();
 
   /** `load` reads a tenant's capability from Postgres and rejects when the tenant does not exist. */
@@ -36,7 +42,7 @@ export class TenantCapabilityCache {
     this.#clock = clock;
   }
 
-  /** Starts to hear of configurations changed by other processes. */
+  /** Subscribes to notifications of configurations changed by other processes. */
   async follow(notifications: Notifications): Promise<void> {
     await notifications.on(
       TENANTS_CHANNEL,
@@ -45,14 +51,14 @@ export class TenantCapabilityCache {
     );
   }
 
-  /** Answers at once when known; rejects when the tenant does not exist. */
+  /** Returns synchronously when cached; otherwise a promise, which rejects when the tenant does not exist. */
   get(tenant_id: string): Maybe<TenantCapability> {
     const cached = this.#cache.get(tenant_id);
     if (cached !== undefined && cached.expires_at_ms > this.#clock.now_ms()) return cached.capability;
     return this.#loading.get(tenant_id) ?? this.#fetch(tenant_id);
   }
 
-  /** Forgets what is known of one tenant: to be called once its change is committed. */
+  /** Removes the entry of one tenant; to be called after its change is committed. */
   evict(tenant_id: string): void {
     this.#cache.delete(tenant_id);
     this.#loading.delete(tenant_id);
@@ -64,7 +70,7 @@ export class TenantCapabilityCache {
   }
 
   #fetch(tenant_id: string): Promise<TenantCapability> {
-    // From the start of the load: the answer is as old as the moment Postgres was asked.
+    // Counted from the start of the load: the values may be as old as that.
     const expires_at_ms = this.#clock.now_ms() + TTL_MS;
     const isCurrent = () => this.#loading.get(tenant_id) === loading;
     const loading = this.#load(tenant_id)

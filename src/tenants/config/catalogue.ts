@@ -1,4 +1,4 @@
-/** What operators offer, with the label of admin forms. */
+/** The kinds of games that operators offer, with the labels of admin forms. */
 const VERTICALS = {
   casino: 'Casino',
   live_casino: 'Live casino',
@@ -16,7 +16,7 @@ const VERTICALS = {
 } as const;
 export type Vertical = keyof typeof VERTICALS;
 
-/** Who keeps the KYC status of players; with `crm_owns` and `none` a platform's KYC webhooks are refused. */
+/** Which system keeps the KYC status of players; with `crm_owns` and `none` a platform's KYC webhooks are refused. */
 const KYC_MODELS = {
   platform_owns: 'The casino platform verifies players and reports here',
   crm_owns: 'Players are verified here; the platform does not report',
@@ -25,7 +25,7 @@ const KYC_MODELS = {
 } as const;
 export type KycModel = keyof typeof KYC_MODELS;
 
-/** Tools that players are given, then the registers of excluded players that an operator is connected to. */
+/** Tools for players, then the registers of excluded players to which an operator is connected. */
 const RG_FEATURES = [
   'deposit_limits',
   'loss_limits',
@@ -50,13 +50,13 @@ const RG_FEATURES = [
 ] as const;
 export type RgFeature = (typeof RG_FEATURES)[number];
 
-/** What admin forms fill in when a licence is chosen: a proposal, nothing that the service enforces. */
+/** Proposals for admin forms when a licence is chosen; the service does not enforce them. */
 interface LicenseDefaults {
   suggested_verticals: readonly Vertical[];
   rg_features: readonly RgFeature[];
-  /** The platform's where play waits for the verification, both where it may follow later. */
+  /** `platform_owns` when a player must be verified before play, `dual` when the verification may follow later. */
   kyc_model: KycModel;
-  /** One sentence on what weighs most for CRM. */
+  /** One sentence on the rules that matter most for CRM. */
   hint: string;
 }
 
@@ -353,13 +353,13 @@ const LICENSES = {
 } as const satisfies Record<string, LicenseDeclaration>;
 export type License = keyof typeof LICENSES;
 
-/** The values that a tenant's configuration may hold, each also in {@link CATALOGUE}. */
+/** The values that a tenant's configuration may have; {@link CATALOGUE} lists them too. */
 export const LICENSE_VALUES = Object.keys(LICENSES) as License[];
 export const VERTICAL_VALUES = Object.keys(VERTICALS) as Vertical[];
 export const KYC_MODEL_VALUES = Object.keys(KYC_MODELS) as KycModel[];
 export const RG_FEATURE_VALUES: readonly RgFeature[] = RG_FEATURES;
 
-/** The catalogue as the API shows it (spec part 4, "Tenant config"). */
+/** The catalogue in the API's answers (spec part 4, "Tenant config"). */
 export const CATALOGUE = {
   licenses: LICENSE_VALUES.map((value) => ({ value, label: LICENSES[value].label })),
   verticals: VERTICAL_VALUES.map((value) => ({ value, label: VERTICALS[value] })),

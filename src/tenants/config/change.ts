@@ -15,9 +15,9 @@ interface Deps {
 }
 
 /**
- * Merges a change over what the tenant configured; of changes at the same moment each finds the other's result. When
- * it resolves, the capability cache of this process has forgotten the old values, and other processes are being told.
- * Rejects with a ZodError when the whole would not be valid, and changes nothing then.
+ * Merges a change into the tenant's configuration. A row lock puts concurrent changes one after the other, so none is
+ * lost. When it resolves, the capability cache of this process has evicted the old values, and other processes are
+ * notified. Rejects with a ZodError, and changes nothing, when the merged configuration would not be valid.
  */
 export async function changeTenantConfig(
   { postgres, notifications, capabilities, record }: Deps,
@@ -26,7 +26,7 @@ export async function changeTenantConfig(
 ): Promise<TenantConfig> {
   const changed = await postgres.asTenant(tenant_id, async (tx) => {
     const [, [stored]] = await Promise.all([
-      // There has to be a row to lock: without it two first changes would not see each other.
+      // There has to be a row to lock: without it two concurrent first changes would not see each other.
       insertTenantConfig(tx, tenant_id, UNCONFIGURED),
       lockTenantSettings(tx, tenant_id),
     ]);

@@ -1,3 +1,3 @@
-/** The ways to a player (spec part 2). */
+/** The channels on which players get messages (spec part 2). */
 export const CHANNELS = ['email', 'sms', 'push'] as const;
 export type Channel = (typeof CHANNELS)[number];

@@ -1,7 +1,7 @@
-/** A JSON object whose values nobody has looked at yet. */
+/** A JSON object whose values are not validated. */
 export type JsonObject = Record<string, unknown>;
 
-/** What a merge patch of a `T` may say: any field of an object may be left out, or be null, which removes it. */
+/** A merge patch of a `T`: any field of an object may be left out, or be null, which removes it. */
 export type MergePatch<T> = T extends readonly unknown[]
   ? T
   : T extends object
@@ -9,11 +9,11 @@ export type MergePatch<T> = T extends readonly unknown[]
     : T;
 
 /**
- * `target` with `patch` merged over it: objects merge deeply, null removes, everything else replaces, arrays as a
- * whole (JSON Merge Patch, RFC 7396). Changes neither argument. As deep as `patch` is, so the caller bounds that.
+ * Merges `patch` over `target`: objects merge deeply, null removes a key, every other value replaces, arrays as a whole
+ * (JSON Merge Patch, RFC 7396). Changes neither argument. Recurses as deep as `patch`: the caller must bound its depth.
  */
 export function mergeDeep(target: unknown, patch: JsonObject): JsonObject {
-  // Through a map: a key such as `__proto__` is a key like any other, never the prototype of something.
+  // A map, because in it `__proto__` is a key like any other and never sets a prototype.
   const merged = new Map(isObject(target) ? Object.entries(target) : []);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key);

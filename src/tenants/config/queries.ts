@@ -3,12 +3,12 @@ import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { TenantSettings } from './schema.ts';
 
-/** A tenant's base currency and what it configured; every other field is null where it never configured anything. */
+/** A tenant's base currency and its settings, which are all null when it never configured anything. */
 export type StoredTenantConfig = { base_currency: string } & (
   TenantSettings | { [Field in keyof TenantSettings]: null }
 );
 
-/** One row; none when the tenant does not exist. */
+/** The tenant's configuration: one row, or none when the tenant does not exist. */
 export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<StoredTenantConfig[]> {
   return sql<StoredTenantConfig[]>`
     select t.base_currency, c.license_jurisdiction, c.verticals, c.kyc_model, c.config
@@ -17,7 +17,7 @@ export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<Sto
     where t.tenant_id = ${tenant_id}`;
 }
 
-/** Gives the tenant a row of its own, if it has none. Waits for another transaction that does. */
+/** Inserts the tenant's row if it has none. Waits for a concurrent transaction that inserts it. */
 export async function insertTenantConfig(tx: Tx, tenant_id: string, settings: TenantSettings): Promise<void> {
   await tx`
     insert into tenant_configs (tenant_id, license_jurisdiction, verticals, kyc_model, config)
@@ -28,7 +28,7 @@ export async function insertTenantConfig(tx: Tx, tenant_id: string, settings: Te
     on conflict (tenant_id) do nothing`;
 }
 
-/** What the tenant configured, locked until the transaction ends. */
+/** The tenant's settings; the row is locked until the transaction ends. */
 export function lockTenantSettings(tx: Tx, tenant_id: string): PendingQuery<TenantSettings[]> {
   return tx<TenantSettings[]>`
     select license_jurisdiction, verticals, kyc_model, config

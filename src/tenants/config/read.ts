@@ -7,7 +7,10 @@ export interface TenantConfig extends TenantSettings {
   base_currency: string;
 }
 
-/** Of a tenant that never configured anything. Nobody said who keeps the KYC status, so nobody's word is taken. */
+/**
+ * The settings of a tenant that never configured anything. No system is declared to keep the KYC status, so no KYC
+ * webhook is accepted.
+ */
 export const UNCONFIGURED: TenantSettings = {
   license_jurisdiction: null,
   verticals: [],
@@ -15,12 +18,12 @@ export const UNCONFIGURED: TenantSettings = {
   config: {},
 };
 
-/** What holds for the tenant now; rejects when it does not exist. */
+/** The tenant's present configuration; rejects when the tenant does not exist. */
 export async function readTenantConfig(sql: Tx, tenant_id: string): Promise<TenantConfig> {
   return foundConfig(await selectTenantConfig(sql, tenant_id), tenant_id);
 }
 
-/** The configuration in the answer of {@link selectTenantConfig}; throws when there is no such tenant. */
+/** The configuration in the rows of {@link selectTenantConfig}; throws when there is no such tenant. */
 export function foundConfig([row]: readonly StoredTenantConfig[], tenant_id: string): TenantConfig {
   if (row === undefined) throw new Error(`tenant ${tenant_id} does not exist`);
   return row.kyc_model === null ? { ...UNCONFIGURED, base_currency: row.base_currency } : row;

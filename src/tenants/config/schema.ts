@@ -9,7 +9,9 @@ const license = z.enum(LICENSE_VALUES);
 const kyc_model = z.enum(KYC_MODEL_VALUES);
 const verticals = setOf(z.enum(VERTICAL_VALUES), VERTICAL_VALUES.length);
 
-/** Of quiet hours: what is missing may be missing only in what came of a merge, so the caller is told to add it. */
+/**
+ * A field of quiet hours, which must be complete after the merge: the error asks the caller to set a missing one too.
+ */
 const part = {
   error: ({ input }: { input?: unknown }) => (input === undefined ? 'must be set, too' : undefined),
 };
@@ -20,8 +22,8 @@ const cap = z.int().min(0).max(MAX_CAP).describe('0 lets nothing through; withou
 const channelCaps = z.strictObject({ per_day: cap.optional(), per_week: cap.optional() });
 
 /**
- * What a tenant's `config` holds, and nothing else: a misspelt rule must not pass for one that works. Every key may
- * be missing but those of quiet hours, which mean something only together.
+ * A tenant's `config`. Unknown keys are refused: a misspelt rule must not be accepted and then have no effect. Every
+ * key is optional except those of quiet hours, which have a meaning only together.
  */
 const config = z.strictObject({
   rg_features: setOf(z.enum(RG_FEATURE_VALUES), RG_FEATURE_VALUES.length).optional(),
@@ -93,7 +95,7 @@ export const tenantConfigResource = z.object({
   }),
 });
 
-/** An array of values that are named at most once each. */
+/** An array without duplicates. */
 function setOf<T extends z.ZodType>(value: T, max: number) {
   return z
     .array(value)
@@ -102,7 +104,7 @@ function setOf<T extends z.ZodType>(value: T, max: number) {
     .meta({ uniqueItems: true });
 }
 
-/** The schema of a merge patch for what `schema` describes: every field of an object is optional, or null. */
+/** The schema of a merge patch for values of `schema`: every field of an object is optional and may be null. */
 function mergePatchOf<T extends z.ZodType>(schema: T): z.ZodType<MergePatch<z.infer<T>>> {
   return patchSchema(schema) as z.ZodType<MergePatch<z.infer<T>>>;
 }
