@@ -6,10 +6,10 @@ import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from
 import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirror-queries.ts';
 
 const POLL_MS = 50;
-/** The fold is tens of milliseconds behind; whoever waits for it alone waits with something in hand. */
+/** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
 const FOLD_POLL_MS = 5;
 
-/** The processors take longer than the caller would wait; `message` says which, and for what. */
+/** The processors did not catch up in time; `message` names the processor and its open work. */
 export class NotCaughtUp extends Error {
   override readonly name = 'NotCaughtUp';
 }
@@ -17,8 +17,9 @@ export class NotCaughtUp extends Error {
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /**
- * Resolves when everything that was on the log when it was called has gone all the way: folded, restated by the rates
- * of then, in ClickHouse, and its players mirrored; so have messages, with the events that tell of them. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
+ * Resolves when every event that was on the log at the call is folded, restated by the rates known then, and in
+ * ClickHouse, when the changed players and messages are mirrored, and when the feedback events of those messages are in
+ * ClickHouse. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
@@ -50,8 +51,8 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
 }
 
 /**
- * Resolves when every event that was on the log when it was called is folded and in ClickHouse. Rejects with
- * {@link NotCaughtUp} at the deadline, and once `stop` is aborted.
+ * Resolves when every event that was on the log at the call is folded and in ClickHouse. Rejects with
+ * {@link NotCaughtUp} at the deadline, and rejects when `stop` is aborted.
  */
 export async function waitUntilInClickHouse(
   engines: Engines,
@@ -63,15 +64,15 @@ export async function waitUntilInClickHouse(
 }
 
 /**
- * Resolves when every event that was accepted before it was called is folded: what its player asked for is in Postgres.
- * Rejects with {@link NotCaughtUp} after `wait_ms`, and once `stop` is aborted.
+ * Resolves when every event that was accepted before the call is folded: changes that players asked for, such as a
+ * self-exclusion, are in Postgres. Rejects with {@link NotCaughtUp} after `wait_ms`, and when `stop` is aborted.
  */
 export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: AbortSignal): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
   await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
 }
 
-/** Waits for the group to pass what is the end of the topic now. */
+/** Waits until the group has passed the present end of the topic. */
 async function groupReaches(
   engines: Engines,
   topic: string,
@@ -95,7 +96,7 @@ interface Patience {
   poll_ms?: number;
 }
 
-/** `probe` says what is still to be waited for. */
+/** Calls `probe` until it resolves to undefined; otherwise it resolves to a description of the open work. */
 async function poll(
   { clock }: Engines,
   { deadline_ms, stop, poll_ms = POLL_MS }: Patience,

@@ -2,12 +2,12 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 
-/** Locks out every other rewriter until the transaction ends; waits for the one that holds the lock. */
+/** Locks out every other rewriter until the transaction ends; waits for a rewriter that holds the lock. */
 export async function lockAsRewriter(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtext('event-rewriter'))`;
 }
 
-/** Locks out every other rewriter until the transaction ends; false when another one holds the lock. */
+/** Locks out every other rewriter until the transaction ends; false when another rewriter holds the lock. */
 export async function tryLockAsRewriter(tx: Tx): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(hashtext('event-rewriter')) as locked`;
@@ -22,7 +22,7 @@ export interface Merge {
   into_player_id: string;
 }
 
-/** Merges that ClickHouse does not resolve yet. */
+/** Merges without an alias in ClickHouse, oldest first. */
 export async function readMergesToAlias(sql: Tx, limit: number): Promise<Merge[]> {
   return sql<Merge[]>`
     select tenant_id, project_id, player_id, into_player_id from player_merges
@@ -30,7 +30,7 @@ export async function readMergesToAlias(sql: Tx, limit: number): Promise<Merge[]
     order by merged_at limit ${limit}`;
 }
 
-/** Merges that ClickHouse resolves, with rows that still carry the old id; oldest first. */
+/** Merges with an alias in ClickHouse whose rows are not rewritten yet, oldest first. */
 export async function readMergesToRewrite(
   sql: Tx,
   limit: number,
@@ -43,7 +43,7 @@ export async function readMergesToRewrite(
     order by merged_at limit ${limit}`;
 }
 
-/** Marks merges as done, unless the survivor has been merged on in the meantime. */
+/** Marks merges as aliased or rewritten, except those whose survivor was itself merged in the meantime. */
 export async function markMerges(
   sql: Tx,
   merges: readonly Merge[],
@@ -60,7 +60,7 @@ export async function markMerges(
       and m.into_player_id = r.into_player_id`;
 }
 
-/** The event of a restated ledger row, as ClickHouse knows it, with its amounts of now. */
+/** The event of a restated ledger row: its key in ClickHouse and its present base amounts. */
 export interface Correction {
   correction_id: bigint;
   tenant_id: string;
@@ -73,7 +73,7 @@ export interface Correction {
   base_payout: bigint | null;
 }
 
-/** Restated rows in the order they were restated. */
+/** The oldest corrections in the order in which the rows were restated. */
 export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
   return sql<Correction[]>`
     select c.correction_id, l.tenant_id, l.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
@@ -99,7 +99,7 @@ export async function newestCorrection(sql: Tx): Promise<bigint> {
   return row?.id ?? 0n;
 }
 
-/** What is still to be done; corrections up to `until_correction`. */
+/** The number of open rate changes, of corrections up to `until_correction`, and of merges without an alias. */
 export async function pendingWork(
   sql: Tx,
   until_correction = 0n,
@@ -111,13 +111,13 @@ export async function pendingWork(
   return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
 }
 
-/** Above the milliseconds since the epoch that revisions of aliases once were. */
+/** Earlier versions used milliseconds since the epoch as revisions of aliases; new revisions must be above those. */
 const ALIAS_REVISIONS = 10_000_000_000_000n;
 
 /**
- * Has queries over many players resolve these players, or no longer. What is written later holds: revisions are ids of
- * transactions of Postgres, which is the same for all rewriters, as their clocks are not. `sql` must not be a
- * transaction: one that has an id keeps fx-restater and player-mirror waiting.
+ * Adds or removes aliases, through which queries over many players resolve merged players. The later write wins: the
+ * revision is a transaction id of Postgres, because the clocks of several rewriters may differ. `sql` must not be a
+ * transaction: while a transaction with an id is open, fx-restater and player-mirror wait for it.
  */
 export async function writeAliases(
   sql: Db,
@@ -134,7 +134,7 @@ export async function writeAliases(
   await clickhouse.command('system reload dictionary player_alias');
 }
 
-/** A row of ClickHouse's `events`, as JSONEachRow gives it: 64-bit integers are texts, times in milliseconds too. */
+/** A row of ClickHouse's `events` as JSONEachRow: 64-bit integers, and times in milliseconds, are text. */
 export type EventLine = Record<string, unknown> & {
   tenant_id: string;
   project_id: string;
@@ -147,7 +147,7 @@ export type EventLine = Record<string, unknown> & {
   revision: string;
 };
 
-/** The events of the corrections as they stand. */
+/** The present rows in ClickHouse of the corrections' events. */
 export async function readEventLines(
   clickhouse: ClickHouse,
   corrections: readonly Correction[],
@@ -174,15 +174,15 @@ export async function readEventLines(
 
 const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
 
-/** Index of a row's player among the merged ones, from 1; 0: it is none of them. */
+/** The index of a row's player among the merged players, from 1; 0: the player is none of them. */
 const FORMER_INDEX = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
 
 /**
- * Gives every event of the merged players its survivor, as a revision after every one there is. An event can be there
- * under both ids, when the fold died after a merge and said again what it had said before: then the newest of its rows
- * is taken, and of equally new ones the survivor's, which was written later. Of the survivors only such events are read,
- * by their whole key: their own histories may be long. Repeatable;
- * rejects with StillRunning while an earlier call still runs in ClickHouse.
+ * Writes every event of the merged players again, with the survivor's id and a revision above all existing ones, and
+ * then deletes the rows of the merged players. An event can have rows under both ids, when the fold crashed after a
+ * merge and emitted its events again: then the row with the highest revision is taken, and among equal ones the
+ * survivor's, which was written later. Of the survivors' events only those are read, by their whole key, because a
+ * survivor's history may be long. Idempotent. Rejects with StillRunning while an earlier call still runs in ClickHouse.
  */
 export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
   const params = {
@@ -190,7 +190,8 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
     projects: merges.map((m) => m.project_id),
     players: merges.map((m) => m.player_id),
   };
-  // It carries no token, and after a repair it writes word by word what it wrote before: that is no repetition.
+  // ClickHouse must not drop this insert as a duplicate. It has no token, and after a repair it inserts the same rows
+  // again that it inserted before, which must be written.
   await clickhouse.rewrite(
     'rewrite-merged-events',
     `insert into events settings insert_deduplicate = 0

@@ -2,13 +2,13 @@ import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 
-/** Names the position of player-mirror. */
+/** The name of player-mirror's position. */
 export const PLAYERS_MIRROR = 'players';
 
-/** Everything up to and including this pair is in ClickHouse. */
+/** A mirror's position: all changes up to and including this pair are in ClickHouse. */
 export interface MirrorPosition {
   changed_xid: string;
-  /** Of a player, or of a send. */
+  /** The id of a player (player-mirror) or of a send (send-mirror). */
   row_id: string;
 }
 
@@ -23,7 +23,7 @@ export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorP
   return row ?? MIRROR_START;
 }
 
-/** Moves the position only from where it was read, so that of two mirrors one wins. */
+/** Moves the position by compare-and-set. False when another mirror has moved it since it was read. */
 export async function moveMirrorPosition(
   sql: Tx,
   name: string,
@@ -38,14 +38,16 @@ export async function moveMirrorPosition(
   return moved.count === 1;
 }
 
-/** A player as a JSONEachRow line of ClickHouse's `players`, with its position in the order of changes. */
+/** A player as a JSONEachRow line of ClickHouse's `players`; `changed_xid` and `player_id` are its position. */
 export interface ChangedPlayer {
   changed_xid: string;
   tenant_id: string;
   project_id: string;
   player_id: string;
   line: string;
-  /** Segments may read more than its fields: it is new, deleted or merged away. */
+  /**
+   * New to segments, deleted or merged away: all segments must evaluate the player, not only those that read fields.
+   */
   is_new_or_removed: boolean;
 }
 
@@ -55,8 +57,8 @@ const LINE_FIELDS = MIRRORED.map(
 ).join(', ');
 
 /**
- * Players changed (or merged away) after `position`, in commit-safe order: only by transactions older than every running one,
- * so that no change can appear below a position that was passed.
+ * Players changed (or merged away) after `position`, in order. Only changes of transactions older than every running
+ * one are read, so that no change can become visible below a position that was passed.
  */
 export async function readChangedPlayers(
   sql: Tx,
@@ -96,7 +98,7 @@ export async function newestChange(tx: Tx): Promise<string> {
   return row?.xid ?? '0';
 }
 
-/** Whether a player changed up to `until_xid` lies behind the mirror's position. */
+/** Whether the mirror has not yet copied all changes of players up to `until_xid`. */
 export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid: string): Promise<boolean> {
   const behind = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
       and changed_xid <= ${until_xid}::text::xid8`;
@@ -106,7 +108,7 @@ export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid
   return row?.behind ?? false;
 }
 
-/** These players were marked dirty for every segment: from now on only for what changes. */
+/** Records that these players were marked dirty for every segment; from now on only their changes mark them. */
 export async function markKnownToSegments(tx: Tx, players: readonly ChangedPlayer[]): Promise<void> {
   await tx`
     update players p set is_known_to_segments = true

@@ -1,9 +1,10 @@
-/** How a mirrored value is written as text on both sides, so that equal values are equal texts. */
+/** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
 export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
 
 /**
- * The columns of ClickHouse's `players` beside the player's key, with where Postgres keeps them (`p` is players, `t`
- * player_totals): player-mirror copies them, reconcile compares them, and a test compares them with the table.
+ * The columns of ClickHouse's `players` beside the player's key, with their expressions in Postgres (`p` is players,
+ * `t` is player_totals). player-mirror copies them, reconcile compares them, and a test compares this list with the
+ * table.
  */
 export const MIRRORED = [
   { name: 'external_id', source: 'p.external_id', kind: 'text' },
@@ -36,5 +37,5 @@ export const MIRRORED = [
 
 export type MirroredColumn = (typeof MIRRORED)[number]['name'];
 
-/** A player's mirrored values as texts, null where there is none. */
+/** A player's mirrored values as text; null: no value. */
 export type MirroredValues = Record<MirroredColumn, string | null>;

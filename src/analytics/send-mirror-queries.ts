@@ -2,10 +2,10 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 
-/** Names the position of send-mirror. */
+/** The name of send-mirror's position. */
 export const SENDS_MIRROR = 'message_sends';
 
-/** What feedback events report of a send row, with the time of each stage it has been through, in milliseconds. */
+/** The fields of a send row that feedback events report, with the times of its stages in milliseconds. */
 export interface SendFeedback {
   tenant_id: string;
   project_id: string;
@@ -21,7 +21,7 @@ export interface SendFeedback {
   bounced_ms: bigint | null;
 }
 
-/** A send row as a JSONEachRow line of ClickHouse's `message_sends`, with its position in the order of changes. */
+/** A send row as a JSONEachRow line of ClickHouse's `message_sends`; `changed_xid` and `send_id` are its position. */
 export interface ChangedSend extends SendFeedback {
   changed_xid: string;
   line: string;
@@ -29,7 +29,10 @@ export interface ChangedSend extends SendFeedback {
   is_pending: boolean;
 }
 
-/** Sends changed after `position`, in commit-safe order: only by transactions older than every running one. */
+/**
+ * Sends changed after `position`, in order. Only changes of transactions older than every running one are read, so that
+ * no change can become visible below a position that was passed.
+ */
 export async function readChangedSends(
   sql: Tx,
   position: MirrorPosition,
@@ -62,7 +65,7 @@ export async function newestSendChange(tx: Tx): Promise<string> {
   return row?.xid ?? '0';
 }
 
-/** Whether a send changed up to `until_xid` lies behind the mirror's position. */
+/** Whether the mirror has not yet copied all changes of sends up to `until_xid`. */
 export async function isSendMirrorBehind(
   tx: Tx,
   position: MirrorPosition,

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../platform/postgres/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 
-/** Where the sink stands in one partition; `block_token` is set while the block that it is in is being inserted. */
+/** The sink's position in one partition; `block_token` is set while a block with a range of it is open. */
 export interface SinkPosition {
   partition: number;
   next_offset: bigint;
@@ -21,7 +21,7 @@ export async function readSinkPositions(sql: Tx, topic: string): Promise<SinkPos
   >`select partition, next_offset, block_token from sink_positions where topic = ${topic}`;
 }
 
-/** The ranges of an open block in the order of their partitions; none when it has been closed. */
+/** The ranges of an open block in the order of their partitions; none when the block was closed. */
 export async function readBlock(sql: Tx, topic: string, token: string): Promise<SinkRange[]> {
   return sql<SinkRange[]>`
     select partition, next_offset as "from", block_end as "to" from sink_positions
@@ -31,7 +31,7 @@ export async function readBlock(sql: Tx, topic: string, token: string): Promise<
 
 /**
  * Records a block before it is inserted: all of its ranges or none. False when a partition is in another open block, or
- * another sink has moved on in it.
+ * another sink has advanced its position.
  */
 export async function openBlock(
   sql: Db,
@@ -41,7 +41,7 @@ export async function openBlock(
 ): Promise<boolean> {
   return sql
     .begin(async (tx) => {
-      // In the order of the partitions: two sinks that open blocks with the same ones wait, and do not lock each other out.
+      // In the order of the partitions, so that two sinks that open blocks with the same partitions do not deadlock.
       const written = await tx`
         insert into sink_positions as s (topic, partition, next_offset, block_end, block_token)
         select ${topic}, r.partition, r.from_offset, r.to_offset, ${token}
@@ -61,10 +61,10 @@ export async function openBlock(
     });
 }
 
-/** Rolls a block back that could be recorded only in part. */
+/** Rolls back a block that could be recorded only in part. */
 class BlockTaken extends Error {}
 
-/** Records that the block is in ClickHouse. Whoever comes second changes nothing. */
+/** Records that the block is in ClickHouse. Idempotent. */
 export async function closeBlock(sql: Tx, topic: string, token: string): Promise<void> {
   await sql`
     update sink_positions set next_offset = block_end, block_end = null, block_token = null
