@@ -39,16 +39,16 @@ import { installJsonBody } from '../http/json-body.ts';
 import { openApiDocument } from '../http/openapi.ts';
 import { registerEndpoints } from '../http/register.ts';
 
-/** What the API host needs beside the platform. */
+/** The dependencies of the API host beside the platform. */
 export interface ApiDeps {
   auth: Authenticators;
   notifications: Notifications;
   capabilities: TenantCapabilityCache;
-  /** With which the credentials of messaging providers are encrypted. */
+  /** The keys that encrypt the credentials of messaging providers. */
   credentials_keys: EncryptionKeys;
-  /** With which unsubscribe links are signed. */
+  /** The key that signs unsubscribe links. */
   link_key: Buffer;
-  /** Whether the process has finished starting: `/readyz` says so. */
+  /** Whether the process has finished starting; `/readyz` depends on it. */
   isStarted: () => boolean;
 }
 
@@ -107,7 +107,7 @@ function documentEndpoint(text: () => string): AnyEndpoint {
   });
 }
 
-/** The API host: every endpoint but event intake, which is answered 404 here (spec part 4). */
+/** The API host: every endpoint except event intake, for which it answers 404 (spec part 4). */
 export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger));

@@ -9,7 +9,7 @@ import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { createTenant } from '../tenants/provision.ts';
 import type { Platform } from '../wiring/platform.ts';
 
-/** What the first start makes, kept in DATA_DIR/dev-credentials.json. */
+/** The demo that the first start creates; stored in DATA_DIR/dev-credentials.json. */
 export interface DevCredentials {
   base_url: string;
   ingest_url: string;
@@ -18,17 +18,18 @@ export interface DevCredentials {
   api_key: string;
   session_token: string;
   internal_secret: string;
-  /** Whose session it is. */
+  /** The user of the session. */
   user_id: string;
 }
 
 const FILE = 'dev-credentials.json';
-/** What every demo's user was before each demo had its own. */
+/** The user of files from earlier versions, in which all demos had the same user. */
 const FORMER_USER = 'demo-admin';
 
 /**
- * Says how to use the service that just started. While the development issuer exists, the first start also
- * makes a demo tenant with a key and a session; later starts keep them and refresh session and addresses.
+ * With the development issuer, prints how to use the service that just started; without it does nothing. The first
+ * start also creates a demo tenant with an API key and a session. Later starts keep the demo and renew session and
+ * addresses.
  */
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
   const { base_url, ingest_url, auth } = service;
@@ -43,7 +44,7 @@ export async function greet(config: Config, platform: Platform, service: Service
     session_token: await auth.dev_issuer.issueSession(demo.user_id),
     internal_secret: auth.internal_secret,
   };
-  // Put in place at once: a process killed while writing must not lose the demo's key.
+  // Renamed into place: a process that is killed while it writes must not lose the demo's key.
   await writeFile(`${file}.new`, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
   await rename(`${file}.new`, file);
   process.stdout.write(instructions(credentials, file));
@@ -69,7 +70,8 @@ async function readKept(file: string): Promise<Demo | undefined> {
 async function makeDemo(config: Config, platform: Platform, service: Service): Promise<Demo> {
   const { notifications } = service;
   const { jobs, postgres } = platform;
-  // A user of its own: one who also belongs to a demo whose file was lost would have to name the tenant each time.
+  // A new user per demo. One user would also be a member of an earlier demo whose file was lost, and a user with several
+  // tenants has to name the tenant in each request.
   const user_id = `demo-admin-${newId().slice(-8)}`;
   const { tenant_id, project_id } = await createTenant(
     postgres.service,

@@ -5,7 +5,7 @@ import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
 import { registerPublicEndpoints } from '../http/register.ts';
 
-/** What a process without the API host serves on its port: whether it is well, and its metrics. */
+/** The server of a process without the API host: `/healthz`, `/readyz` and `/metrics`. */
 export function buildHealthApp(platform: Platform, isStarted: () => boolean): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger));

@@ -3,7 +3,7 @@ import { MAX_BATCH_EVENTS } from '../ingest/events/catalogue.ts';
 import { eventSchema } from '../ingest/events/event-schema.ts';
 import type { DocumentedEndpoint } from '../http/endpoint.ts';
 
-/** As it is checked (src/ingest/events/validate.ts), which is not by zod. */
+/** The schema for the documentation; src/ingest/events/validate.ts checks events without zod. */
 const event = z.unknown().meta(eventSchema());
 
 const shared = {

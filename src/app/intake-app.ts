@@ -8,7 +8,7 @@ import { serverOptions } from '../http/server-options.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who sends events; set before the body is read. */
+    /** The API key of the caller; set before the body is read. */
     apiKey: ApiKeyPrincipal | undefined;
   }
 }

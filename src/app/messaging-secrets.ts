@@ -4,7 +4,7 @@ import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import type { Platform } from '../wiring/platform.ts';
 
-/** What messages are sent with: the keys of providers' credentials, and the key that signs unsubscribe links. */
+/** Loads the keys that encrypt providers' credentials, and the key that signs unsubscribe links. */
 export async function loadMessagingSecrets(
   config: Config,
   { postgres, logger }: Platform,

@@ -8,16 +8,16 @@ import type { Platform } from '../wiring/platform.ts';
 import type { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';
 
-/** What a processor is started with. */
+/** The arguments of a processor's start. */
 interface Start {
   config: Config;
   platform: Platform;
-  /** The platform again; how old the records are that are read through it shows in the metrics. */
+  /** The same platform; metrics show the age of the records that are consumed through it. */
   watched: Platform;
   notifications: Notifications;
 }
 
-/** A processor at work. */
+/** A running processor. */
 interface Running {
   close(): Promise<void>;
 }
@@ -25,11 +25,11 @@ interface Running {
 interface Processor {
   role: Role;
   name: string;
-  /** Imports the code as well: a process holds in memory what its roles need, and no more. */
+  /** Also imports the code, so that a process loads only the code of its roles. */
   start: (options: Start) => Promise<Running>;
 }
 
-/** In the order in which data flows, so that they are closed against it. */
+/** Against the flow of data. They are closed from the last one on, so each after those that produce its input. */
 const PROCESSORS: readonly Processor[] = [
   {
     role: 'scheduler',
@@ -106,7 +106,7 @@ const PROCESSORS: readonly Processor[] = [
   },
 ];
 
-/** Starts the processors of these roles, and reports at every scrape how far behind they are. */
+/** Starts the processors of the configured roles, and exposes the lag of the consumers as a metric. */
 export async function startProcessors(
   config: Config,
   platform: Platform,
@@ -118,7 +118,7 @@ export async function startProcessors(
   const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
   exposeLag(platform, ages, roles);
   const wanted = PROCESSORS.filter(({ role }) => roles.has(role));
-  // All at once: each waits for the log to let it in.
+  // Concurrently, because each may wait until the log has admitted it to its consumer group.
   const outcomes = await Promise.allSettled(
     wanted.map(({ start }) => start({ config, platform, watched, notifications })),
   );

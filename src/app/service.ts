@@ -31,7 +31,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** What both hosts know callers and tenants by, shared when they run in one process. */
+/** API keys and tenants' capabilities, which both hosts need and share when they run in one process. */
 interface Front {
   api_keys: ApiKeyAuthenticator;
   capabilities: TenantCapabilityCache;
@@ -46,15 +46,15 @@ interface FrontOptions {
 }
 
 interface StartOptions {
-  /** Ends the start half-way, with everything closed again. */
+  /** Aborts the start; everything opened is closed again. */
   stopping?: AbortSignal;
-  /** What is left to do once every listener listens; `/readyz` says "starting" until it is done. */
+  /** Runs when every listener listens; `/readyz` answers "starting" until it resolves. */
   announce?: (service: Service) => Promise<void>;
 }
 
 /**
- * Starts the configured roles on an open platform; on failure everything started is closed again, the platform
- * with it.
+ * Starts the configured roles on an open platform. On failure it closes everything again, including the platform, and
+ * rejects.
  */
 export async function startService(
   config: Config,
@@ -70,7 +70,7 @@ export async function startService(
     shutdown.add('platform', () => platform.close());
     const { postgres, clock } = platform;
     const notifications = openNotifications(postgres.service, platform.logger);
-    // Consumers are opened first and so closed last: what intake accepts until its end is still worked on.
+    // Consumers are opened before the listeners and closed after them: they process what intake accepts until its end.
     await startProcessors(config, platform, notifications, shutdown);
     const keys = { config, clock, sql: postgres.service, notifications };
     const front = has('api') || has('intake') ? await openFront(keys) : undefined;
@@ -84,7 +84,7 @@ export async function startService(
     if (front !== undefined && has('intake')) {
       ingest_url = await listen(await openIntake(config, platform, front, shutdown), config.ingest_port);
     }
-    // Last, because whoever waits for this service asks here whether it is ready.
+    // Last, because orchestrators ask this listener whether the service is ready.
     const health_url = await listen(
       auth === undefined || front === undefined
         ? buildHealthApp(platform, isStarted)
@@ -110,7 +110,7 @@ export async function startService(
   }
 }
 
-// What only the hosts need is imported with them: a process holds in memory what its roles need, and no more.
+// Code that only the hosts need is imported when a host opens, so that a process loads only the code of its roles.
 
 async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../auth/authenticators.ts');
