@@ -12,12 +12,12 @@ import { newId } from '../../src/platform/ids.ts';
 import { markDirtyByEvents } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** The records of a block, and the characters of their values; a single batch may have more characters. */
+/** Limits of a block: its records, and the UTF-16 units of their values. A single batch may exceed the latter. */
 export const MAX_BLOCK_RECORDS = 50_000;
 const MAX_BLOCK_CHARS = 16 * 1024 * 1024;
-/** From the start of one block to the start of the next, unless a full one waits. */
+/** The least time between the starts of two blocks, unless the next block is full. */
 const BLOCK_INTERVAL_MS = 100;
-/** Each read of a range joins a consumer group of its own. */
+/** Ranges of a block that are read concurrently; bounded, because each read joins a consumer group of its own. */
 const READS_AT_ONCE = 16;
 
 interface Waiting {
@@ -27,11 +27,11 @@ interface Waiting {
 }
 
 /**
- * Puts the batches of all partitions that a sink holds into common blocks, one after the other: how many inserts there
- * are depends on the time and the rows, not on the partitions. A block is recorded in Postgres before it is inserted,
- * as the set of its ranges with the token of the insert. Whoever is given a partition that is in an open block (after a
- * crash, a failure or a rebalance) first repeats that block, all of its ranges, under the same token: ClickHouse drops
- * what it has. So it does not matter who comes first, nor whether another one is still inserting it.
+ * Joins the batches of all partitions of a sink into common blocks and inserts these one after the other. So the number
+ * of inserts depends on time and rows, not on the number of partitions. Before the insert the block is recorded in
+ * Postgres: its ranges and the token of the insert. After a crash, a failure or a rebalance, a sink can get a partition
+ * that is in an open block. It first repeats that block with all its ranges under the same token, and ClickHouse drops
+ * the rows that it has already. So several sinks may repeat a block, also while another one still inserts it.
  */
 export class SinkBlocks {
   #platform: Platform;
@@ -39,7 +39,7 @@ export class SinkBlocks {
   #waiting: Waiting[] = [];
   #is_running = false;
   #started_ms = Number.NEGATIVE_INFINITY;
-  /** The rows of blocks that are not finished, by their tokens: to try one again, the log need not be read. */
+  /** Token → the rows of a block that is not finished: a retry in this process need not read the log. */
   #unfinished = new Map<string, string[]>();
 
   constructor(platform: Platform, topic: string) {
@@ -47,7 +47,10 @@ export class SinkBlocks {
     this.#topic = topic;
   }
 
-  /** Resolves when the batch is in ClickHouse and its players are marked as dirty; when it rejects, the batch has to come again. */
+  /**
+   * Resolves when the batch is in ClickHouse and its players are marked dirty. When it rejects, the batch has to be
+   * added again.
+   */
   add(batch: LogBatch): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ batch, resolve, reject });
@@ -57,10 +60,10 @@ export class SinkBlocks {
     });
   }
 
-  /** Never rejects: a failure is that of the batches in the block. */
+  /** Never rejects: a failure rejects the promises of the batches in the block. */
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Lets every partition that is handed over in this moment join.
+      // The batches that other partitions add in this turn of the event loop join the block.
       await nextTurn();
       const left_ms = this.#started_ms + BLOCK_INTERVAL_MS - performance.now();
       if (left_ms > 0 && !nextBlock(this.#waiting).is_full) await sleep(left_ms);
@@ -100,7 +103,9 @@ export class SinkBlocks {
     await this.#insert(token, lines);
   }
 
-  /** Repeats the blocks that some of the partitions are in, and tells where every partition stands then. */
+  /**
+   * Repeats the open blocks that contain some of the partitions; returns the positions of all partitions after that.
+   */
   async #finishOpenBlocks(partitions: ReadonlySet<number>): Promise<Map<number, SinkPosition>> {
     const positions = await this.#readPositions();
     const [open, tokens] = [new Set<string>(), new Set<string>()];
@@ -109,7 +114,7 @@ export class SinkBlocks {
       open.add(block_token);
       if (partitions.has(partition)) tokens.add(block_token);
     }
-    // Never opened, or finished by another sink.
+    // Blocks that were never opened, or that another sink has finished.
     for (const token of this.#unfinished.keys()) if (!open.has(token)) this.#unfinished.delete(token);
     if (tokens.size === 0) return positions;
     for (const token of tokens) {
@@ -124,7 +129,7 @@ export class SinkBlocks {
     return new Map(rows.map((row) => [row.partition, row]));
   }
 
-  /** The rows of an open block in the order in which they were inserted first; none when it has been closed meanwhile. */
+  /** The rows of an open block in the order of its first insert; none when the block was closed in the meantime. */
   async #readLines(token: string): Promise<string[]> {
     const { postgres, eventLog } = this.#platform;
     const ranges = await readBlock(postgres.service, this.#topic, token);
@@ -145,7 +150,7 @@ export class SinkBlocks {
   async #insert(token: string, lines: string[]): Promise<void> {
     const { postgres, clickhouse, clock, metrics } = this.#platform;
     await clickhouse.insertLines('events', lines, token);
-    // Before the block counts as done: a crash repeats it, and the marks with it.
+    // Before the block is closed: after a crash the repeated block marks the players again.
     await markDirtyByEvents(postgres.service, lines, new Date(clock.now_ms()));
     await closeBlock(postgres.service, this.#topic, token);
     this.#unfinished.delete(token);
@@ -155,8 +160,8 @@ export class SinkBlocks {
 }
 
 /**
- * How many of the batches go into the next block, from the first on: at least one, and one of each partition. It is full
- * when no further batch would have room.
+ * How many batches, from the first on, go into the next block: at least one, and at most one of each partition. The
+ * block is full when another batch would not fit.
  */
 function nextBlock(waiting: readonly Waiting[]): { count: number; is_full: boolean } {
   const partitions = new Set<number>();

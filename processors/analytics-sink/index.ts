@@ -6,8 +6,8 @@ import { MAX_BLOCK_RECORDS, SinkBlocks } from './blocks.ts';
 const LINGER_MS = 150;
 
 /**
- * analytics-sink: `player-events` → ClickHouse `events`; then the players of the events are queued for their segments.
- * The values are ClickHouse rows already. {@link SinkBlocks} inserts what all partitions have together.
+ * analytics-sink: `player-events` → ClickHouse `events`; then the players of the events are marked dirty for segments.
+ * The records' values are ClickHouse rows already. {@link SinkBlocks} inserts the batches of all partitions together.
  */
 export async function startAnalyticsSink(platform: Platform): Promise<LogConsumer> {
   const topic = TOPICS.playerEvents;

@@ -19,17 +19,17 @@ import { markDirty } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 const MAX_ALIASES = 5_000;
-/** They are named in the query, and that in an address of bounded length. */
+/** The query names all of them in its parameters, which are part of a URL of bounded length. */
 const MAX_CORRECTIONS = 1_000;
 const MAX_REWRITTEN = 1_000;
-/** Rewriting costs by the batch: merges wait this long for others, unless a batch is full. */
+/** A rewrite has a cost per batch: merges wait this long for further ones, unless the batch is full. */
 const REWRITE_AFTER_MS = 30_000;
 const CATCH_UP_MS = 60_000;
 
 /**
- * event-rewriter: what changed about events after they happened → ClickHouse. Restated amounts and merged players
- * become later revisions of the rows that are there. One rewriter works at a time, since each revision is made from the
- * one before; dying half-way repeats the batch, which only replaces rows by equal ones.
+ * event-rewriter: changes of events after they were folded → ClickHouse. Restated amounts and merged players become
+ * later revisions of the existing rows. One rewriter works at a time, because each revision is derived from the one
+ * before. After a crash the batch is repeated, which only replaces rows by equal ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
@@ -39,9 +39,9 @@ export function startEventRewriter(platform: Platform): PollLoop {
 }
 
 /**
- * Does one batch of each kind; false when there was nothing to do. `rewrite_after_ms`: how long merges wait for others.
- * Rejects when something failed, and when `stop` ends a wait: fold and sink may have ended before. Corrections are made
- * also where merges cannot be aliased.
+ * Does one batch of each kind; false when there was nothing to do. `rewrite_after_ms`: how long merges wait for further
+ * ones. Rejects when something failed, and when `stop` ends a wait, because fold and sink may have ended before.
+ * Corrections are written even when merges cannot be aliased.
  */
 export async function rewriteOnce(
   platform: Platform,
@@ -58,7 +58,7 @@ export async function rewriteOnce(
     const corrected = await correctEvents(platform, tx, stop);
     if (failure !== undefined) {
       if (!corrected) throw failure;
-      // There may be more to correct, which is not to wait as after a failure.
+      // There may be more corrections; a rejection would delay them by the pause after a failure.
       platform.logger.warn({ err: failure }, 'merged players cannot be aliased');
     }
     const rewritten = await rewriteMerges(platform, rewrite_after_ms, stop);
@@ -66,12 +66,13 @@ export async function rewriteOnce(
   });
 }
 
-/** From now on queries over many players take the old id for the survivor's. */
+/** Adds aliases: from now on queries over many players resolve the old id to the survivor's. */
 async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
   const merges = await readMergesToAlias(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
   await writeAliases(postgres.service, clickhouse, merges, 0);
-  // From now on the survivor has the other's events: its segments look at it, before the merges count as done.
+  // From now on the survivor has the other player's events: all segments must evaluate it. It is marked dirty before the
+  // merges are marked as done, so that a crash in between repeats both.
   await markDirty(
     postgres.service,
     merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING })),
@@ -84,7 +85,7 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<b
 async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | undefined): Promise<boolean> {
   const corrections = await readCorrections(tx, MAX_CORRECTIONS);
   if (corrections.length === 0) return false;
-  // The rows to correct must be there: the fold may have written them to Postgres a moment ago.
+  // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const rows = await writeCorrections(platform, corrections);
   await markDirty(
@@ -115,7 +116,7 @@ async function writeCorrections(
     const revision = String(BigInt(row.revision) + 1n);
     return JSON.stringify({
       ...row,
-      // As numbers: milliseconds in a text are taken for seconds before 2001, and refused before 1970.
+      // As numbers: in text, ClickHouse reads milliseconds before 2001 as seconds, and refuses those before 1970.
       occurred_at: Number(row.occurred_at),
       received_at: Number(row.received_at),
       base_amount: base_amount?.toString() ?? null,
@@ -124,14 +125,14 @@ async function writeCorrections(
     });
   });
   const [first, last] = [corrections[0]?.correction_id, corrections.at(-1)?.correction_id];
-  // The revisions are part of the token: a batch that is repeated after a crash writes the next ones.
+  // The revisions are part of the token: a batch repeated after a crash writes the next revisions, no duplicates.
   const revisions = rows.reduce((sum, row) => sum + BigInt(row.revision), 0n);
   await clickhouse.insertLines('events', lines, `corrections:${first}-${last}:${revisions}`);
   metrics.eventsCorrected.inc(lines.length);
   return rows;
 }
 
-/** Rewrites the rows of merged players, and forgets the aliases that resolved them. */
+/** Rewrites the rows of merged players to the survivors' ids, and then removes their aliases. */
 async function rewriteMerges(
   platform: Platform,
   rewrite_after_ms: number,
@@ -142,7 +143,7 @@ async function rewriteMerges(
   const [oldest] = merges;
   if (oldest === undefined) return false;
   if (merges.length < MAX_REWRITTEN && oldest.waiting_ms < rewrite_after_ms) return false;
-  // What the fold resolved to the old ids before they were merged must have arrived.
+  // Events that the fold resolved to the old ids before the merge must be in ClickHouse.
   await waitUntilInClickHouse(platform, clock.now_ms() + CATCH_UP_MS, stop);
   await repointEvents(clickhouse, merges);
   await writeAliases(postgres.service, clickhouse, merges, 1);

@@ -6,7 +6,7 @@ import type { Notifications } from '../../src/platform/postgres/notifications.ts
 import type { Postgres } from '../../src/platform/postgres/port.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** Postgres says on this channel that rates changed, whoever changed them. */
+/** NOTIFY channel: a trigger in Postgres notifies it of every change of rates. */
 const RATES_CHANNEL = 'fx_rates';
 const MAX_CHANGES = 1_000;
 const HORIZON_POLL_MS = 20;
@@ -14,11 +14,12 @@ const HORIZON_POLL_MS = 20;
 type Engines = Pick<Platform, 'clock' | 'logger' | 'metrics'> & { postgres: Pick<Postgres, 'service'> };
 
 /**
- * fx-restater: changed rates → ledger and totals. A change is worked on once every transaction has ended that
- * may have read rates without it; from then on whoever folds sees it. Two restaters side by side only do work twice.
+ * fx-restater: changed rates → ledger and totals. A change is applied after every transaction has ended that may have
+ * read rates without it; every later transaction of the fold sees the change. Two concurrent restaters are safe: they
+ * only do some work twice.
  */
 export async function startFxRestater(platform: Platform, notifications: Notifications): Promise<PollLoop> {
-  // A message may be lost while the connection is: the pause is how late its change is seen then.
+  // A notification is lost while the connection is down: then polling finds the change, at most one pause later.
   const pauses = { idle_pause_ms: 2_000, longest_pause_ms: 10_000 };
   let loop: PollLoop | undefined;
   const wake = () => loop?.wake();
@@ -30,7 +31,7 @@ export async function startFxRestater(platform: Platform, notifications: Notific
   return loop;
 }
 
-/** Works through the changes that are there; returns how many. */
+/** Applies the oldest pending changes; returns how many were read, 0 when `stop` ended the wait before them. */
 export async function restateOnce(engines: Engines, stop?: AbortSignal): Promise<number> {
   const { service: sql } = engines.postgres;
   const { changes, until_xid } = await readRateChanges(sql, MAX_CHANGES);

@@ -12,10 +12,10 @@ import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 
-/** Events that are looked at at once: for triggered campaigns, and for what they tell of pushes. */
+/** Events per batch, for triggered campaigns and for the feedback of push messages. */
 const MAX_EVENTS = 5_000;
-/** Ranges of members that become rows at the same time. */
-const FAN_OUT_LANES = 2;
+/** Ranges of members that become send rows concurrently. */
+const FAN_OUT_LOOPS = 2;
 
 /** The loops of a running messenger. */
 export interface RunningMessenger {
@@ -24,8 +24,9 @@ export interface RunningMessenger {
 
 /**
  * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate →
- * providers; what players did with pushes → their rows. Each step is found again after a crash, and several messengers
- * may run: a range, and who of a project gets what, is decided by one at a time.
+ * providers; players' feedback on push messages → their send rows. After a crash each step is found again. Several
+ * messengers may run: only one at a time handles a range of members, and only one at a time takes the messages of a
+ * project through the gate.
  */
 export async function startMessenger(
   platform: MessengerDeps,
@@ -46,12 +47,12 @@ export async function startMessenger(
   const campaigns = startPolling({ name: 'campaigns', ...pauses }, () => schedule.turn());
   loops.push(
     campaigns,
-    ...Array.from({ length: FAN_OUT_LANES }, () =>
+    ...Array.from({ length: FAN_OUT_LOOPS }, () =>
       startPolling({ name: 'fan-out', ...pauses }, () => fanOut.turn()),
     ),
     startPolling({ name: 'messenger', ...pauses }, async (stop) => {
       const has_more = await messenger.turn(stop);
-      // Somebody's last message may have gone out.
+      // The last message of a campaign may have been sent: the loop of campaigns then ends the campaign.
       if (has_more) campaigns.wake();
       return has_more;
     }),

@@ -6,15 +6,18 @@ import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/pla
 import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** What is taken from the log at once. */
+/** Records taken from the log at once. */
 const MAX_BATCH = 10_000;
-/** What one transaction applies: small enough that its rows die young, large enough to share its cost. */
+/**
+ * Records applied in one transaction: few, so that the garbage collector frees their objects early, and enough to share
+ * the cost of the transaction.
+ */
 const MAX_TRANSACTION = 2_000;
 
 /**
- * player-fold: `events` → Postgres → `player-events`. Part by part: applied in one transaction, then emitted,
- * while the next part is applied; the batch is committed at its end. Dying in between makes it come again,
- * and then what was applied is only emitted again (ARCHITECTURE.md).
+ * player-fold: `events` → Postgres → `player-events`. A batch is handled in parts: each part is applied in one
+ * transaction and then emitted, while the next part is applied. The offset of the batch is committed at its end. After
+ * a crash in between the batch comes again, and the parts that were applied are only emitted again (ARCHITECTURE.md).
  */
 export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;
@@ -44,11 +47,11 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
   });
 }
 
-/** Dead letters first: when they are lost to a crash, the whole batch is emitted again. */
+/** Appends dead letters, then events. After a crash before the batch is committed, both are emitted again. */
 async function emit(platform: Platform, batch: LogBatch, emission: Emission): Promise<void> {
   const { eventLog, clock, metrics } = platform;
   if (emission.rejections.length > 0) {
-    // In the order of their offsets: readers tell a repetition after a crash by it.
+    // In the order of their offsets, by which readers recognise duplicates after a crash.
     const inOrder = emission.rejections.toSorted((a, b) => (a.record.offset < b.record.offset ? -1 : 1));
     const letters = inOrder.map(({ record, reason, message }) => {
       metrics.deadLetters.inc({ reason });
@@ -72,7 +75,10 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
   await eventLog.append(TOPICS.playerEvents, records);
 }
 
-/** A letter holds its record twice as large at worst; one that would not fit the log says so instead of it. */
+/**
+ * Escaping makes a record up to twice as large in its letter. A letter that would exceed the size limit of the log has
+ * an empty `value`, and its message states that.
+ */
 function encodeLetter(letter: DeadLetter): string {
   const text = JSON.stringify(letter);
   if (Buffer.byteLength(text) + Buffer.byteLength(letter.key) <= MAX_RECORD_BYTES) return text;

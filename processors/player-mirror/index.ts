@@ -14,8 +14,9 @@ import type { Platform } from '../../src/wiring/platform.ts';
 const MAX_BLOCK = 20_000;
 
 /**
- * player-mirror: Postgres `players` → ClickHouse `players`; then they are queued for their segments. Rows are absolute and carry their revision, so
- * dying between the insert and the move of the position only repeats rows that replace themselves.
+ * player-mirror: Postgres `players` → ClickHouse `players`; then the players are marked dirty for segments. Rows are
+ * absolute and have a revision, so a crash between the insert and the move of the position only repeats rows that
+ * replace themselves.
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
@@ -47,7 +48,7 @@ export async function mirrorBlock(platform: Platform): Promise<number> {
   return changed.length;
 }
 
-/** Has realtime segments look at the players; those they hear of for the first time in every respect. */
+/** Marks the players dirty for realtime segments; players that are new or removed are marked for every segment. */
 async function markChanged(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
   const realtime = await markDirtyByRows(tx, changed, now);
   const fresh = changed.filter((player) => player.is_new_or_removed && realtime.has(player.project_id));

@@ -14,7 +14,9 @@ import {
 } from '../../src/segments/refresh-job.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** scheduler: jobs in Postgres → done. Adds what is due by the clock, and works on what anybody added. */
+/**
+ * scheduler: runs the jobs in Postgres: those that its crontabs add when they are due, and those of other processes.
+ */
 export function startScheduler(platform: Platform, urls: FxUrls): Promise<JobWorker> {
   const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
   const tasks = {

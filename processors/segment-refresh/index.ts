@@ -10,7 +10,7 @@ import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
-/** Well below the minute in which a passing window shows. */
+/** A window that passes must show within a minute; this leaves room for the evaluation. */
 const SWEEP_EVERY_MS = 15_000;
 
 /** The loops of a running segment-refresh. */
@@ -20,15 +20,17 @@ export interface SegmentRefresh {
 
 /**
  * segment-refresh: dirty players → memberships of realtime segments; changed memberships → ClickHouse and the log;
- * passing windows → dirty players. Each is a transaction of its own and is found again after a crash. Several may
- * run: each project is worked on by one at a time. Changes are published beside the evaluations, which need not wait.
+ * passing windows → dirty players. Each step is a transaction of its own and is found again after a crash. Several
+ * processes may run it: only one at a time works on a project. A loop of its own publishes the changes, so that
+ * evaluations do not wait for it.
  */
 export async function startSegmentRefresh(
   platform: Platform,
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
   const { logger, clock } = platform;
-  // A message may be lost while the connection is, and a segment that is being refreshed is looked at later.
+  // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a segment
+  // that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const loops: PollLoop[] = [];
   const wake = () => loops.forEach((loop) => loop.wake());
@@ -52,8 +54,8 @@ export async function startSegmentRefresh(
 }
 
 /**
- * Evaluates once the dirty players of each project; whether there may be more to do. A project that fails stops no
- * other; then this rejects after the last one, so that it comes again after a pause.
+ * Evaluates the dirty players of each project once; true when there may be more to do. A failure in one project does
+ * not stop the others: the first failure is thrown after the last project, so that the poll loop pauses and retries.
  */
 export async function evaluateOnce(platform: Platform): Promise<boolean> {
   const { postgres, clock, metrics } = platform;

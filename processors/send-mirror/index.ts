@@ -11,9 +11,9 @@ import type { Platform } from '../../src/wiring/platform.ts';
 const MAX_BLOCK = 10_000;
 
 /**
- * send-mirror: Postgres `message_sends` → ClickHouse `message_sends`, and an event per stage → `player-events`; then the
- * players are queued for their segments. Rows are absolute and events carry ids of their own, so dying anywhere only
- * repeats what replaces itself.
+ * send-mirror: Postgres `message_sends` → ClickHouse `message_sends`, and an event per stage → `player-events`; then
+ * the players are marked dirty for segments. Rows are absolute and events have ids that are the same each time, so a
+ * crash at any point only repeats rows and events that replace themselves.
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
@@ -23,7 +23,7 @@ export function startSendMirror(platform: Platform): PollLoop {
   );
 }
 
-/** Mirrors one block of changes; returns how many. Rows that only wait to be sent are passed over: they come again. */
+/** Mirrors one block of changes; returns how many. Skips rows that are queued or being sent: they change again. */
 export async function mirrorSends(platform: Platform): Promise<number> {
   const { service } = platform.postgres;
   const position = await readMirrorPosition(service, SENDS_MIRROR);
