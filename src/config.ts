@@ -66,7 +66,10 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Paths of PEM files: the authority that signed the brokers' certificates (absent: the system's), and our own certificate. */
+/**
+ * Paths of PEM files: the authority that signed the brokers' certificates (absent: the system's authorities), and the
+ * client certificate of the service with its key.
+ */
 export interface KafkaTlsFiles {
   ca_file?: string | undefined;
   client?: { cert_file: string; key_file: string } | undefined;
@@ -81,14 +84,14 @@ export interface Servers {
   kafka_min_insync_replicas: number;
   /** Absent: connections to Kafka are not encrypted. */
   kafka_tls?: KafkaTlsFiles | undefined;
-  /** Absent: Kafka is not asked to know the service. */
+  /** Absent: the service does not authenticate to Kafka. */
   kafka_sasl?: KafkaCredentials | undefined;
   clickhouse_url: string;
   postgres_url: string;
   redis_url: string;
 }
 
-/** Addresses of the providers of exchange rates, below which their paths begin. */
+/** Base URLs of the providers of exchange rates; the providers' paths are appended. */
 export interface FxUrls {
   fiat_url: string;
   crypto_url: string;
@@ -105,17 +108,19 @@ export interface Config {
   servers: Servers | undefined;
   /** Absent: the development issuer signs sessions (loopback only). */
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
-  /** Absent: one is made and kept in `data_dir`. */
+  /** Absent: a secret is generated and kept in `data_dir`. */
   internal_secret: string | undefined;
-  /** Accepted as well, while the secret is rotated. */
+  /** Also accepted while the secret is rotated. */
   internal_secret_previous: string | undefined;
-  /** 32 bytes in hexadecimal, with which the credentials of messaging providers are encrypted. Absent: as above. */
+  /**
+   * 32 bytes in hexadecimal; encrypts the credentials of messaging providers. Absent: a key is generated and kept in
+   * `data_dir`.
+   */
   credentials_key: string | undefined;
-  /** Decrypts what it encrypted, while the key is rotated. */
+  /** Decrypts credentials that it encrypted, while the key is rotated. */
   credentials_key_previous: string | undefined;
-  /** Where players and messaging providers reach the base API, without a slash at the end. */
+  /** The URL at which players and messaging providers reach the base API, without a trailing slash. */
   public_url: string;
-  /** Where exchange rates come from. */
   fx: FxUrls;
   rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
 }

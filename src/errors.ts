@@ -1,6 +1,6 @@
 /**
- * Every error the service answers with, in one table (spec part 7).
- * The OpenAPI document and the table of docs/errors.md are derived from it; a test compares them.
+ * Every error that the service answers with (spec part 7): its status, and when it occurs. The OpenAPI document and the
+ * table of docs/errors.md are derived from it; a test compares them.
  */
 export const ERRORS = {
   BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },
@@ -57,7 +57,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** One invalid input: `path` is a dotted path into the body or query, `message` says what is allowed there. */
+/** One invalid input: `path` is a dotted path into the body or query; `message` describes the allowed values. */
 export interface Issue {
   path: string;
   message: string;
@@ -73,7 +73,7 @@ interface ApiErrorOptions {
   details?: ErrorDetails;
   /** Seconds for the `Retry-After` header. */
   retry_after_s?: number;
-  /** Where one code has several; absent: that of {@link ERRORS}. */
+  /** For a code with several statuses; absent: the status in {@link ERRORS}. */
   status?: number;
 }
 
@@ -84,7 +84,7 @@ export class ApiError extends Error {
   readonly details: ErrorDetails | undefined;
   readonly retry_after_s: number | undefined;
 
-  /** `message` is shown to the caller: it says what to do and never holds a secret. */
+  /** `message` is shown to the caller: it must help the caller and never contain a secret. */
   constructor(code: ErrorCode, message: string, options: ApiErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ApiError';
@@ -95,10 +95,10 @@ export class ApiError extends Error {
   }
 }
 
-/** What FORBIDDEN comes with where a signature is at fault, not a permission (spec part 7). */
+/** The status of FORBIDDEN when a signature is bad; 403 when a permission is missing (spec part 7). */
 export const SIGNATURE_STATUS = 401;
 
-/** 401 FORBIDDEN: a webhook's signature is bad, or too old to be believed. It does not say which. */
+/** 401 FORBIDDEN: a webhook's signature is bad or too old. The answer does not tell the two apart. */
 export function signatureRefused(): ApiError {
   const message =
     'the signature is missing, wrong or out of its time: check the secret, the URL and the clock';

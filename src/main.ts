@@ -7,8 +7,8 @@ import type { Platform } from './wiring/platform.ts';
 const CLOSE_TIMEOUT_MS = 30_000;
 
 /**
- * The only place that knows whether the engines run here or on servers. It imports only what it opens: the engines
- * that run here take memory as soon as they are loaded, and the image does not have them.
+ * Opens the embedded engines or the connections to servers; no other code depends on which. Imports only what it opens:
+ * the embedded engines take memory as soon as they are loaded, and the container image does not have them.
  */
 async function openPlatform(config: Config, stopping: AbortSignal): Promise<Platform> {
   if (config.servers === undefined) {
@@ -19,7 +19,7 @@ async function openPlatform(config: Config, stopping: AbortSignal): Promise<Plat
   return openDistributedPlatform(config, config.servers, stopping);
 }
 
-/** Nobody is greeted by a service that takes its sessions from an identity provider. */
+/** Prints the greeting, but only with the development issuer: with an identity provider there is no demo. */
 async function announce(config: Config, platform: Platform, service: Service): Promise<void> {
   if (service.auth?.dev_issuer === undefined) return;
   const { greet } = await import('./app/greeting.ts');
@@ -32,14 +32,14 @@ async function main(): Promise<void> {
   let platform: Platform | undefined;
   let service: Service | undefined;
   const stop = (signal: NodeJS.Signals) => {
-    // npm passes on a Ctrl-C that the terminal has sent already.
+    // On Ctrl-C the signal comes twice: from the terminal and from npm.
     if (stopping.signal.aborted) return;
     stopping.abort();
     platform?.logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), CLOSE_TIMEOUT_MS).unref();
     void service?.close().then(() => process.exit(0));
   };
-  // Before anything is opened: what a start has opened when a signal comes must not stay behind.
+  // Before anything is opened: a signal during the start must close what was opened so far.
   process.on('SIGINT', stop);
   process.on('SIGTERM', stop);
   try {
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
     const { base_url, ingest_url, health_url } = service;
     opened.logger.info({ base_url, ingest_url, health_url, roles: [...config.roles] }, 'ready');
   } catch (error) {
-    // Whoever was interrupted has closed what it had opened.
+    // The interrupted start has closed what it had opened.
     if (stopping.signal.aborted) process.exit(0);
     throw error;
   }
@@ -60,7 +60,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   if (error instanceof ConfigError) console.error(`configuration: ${error.message}`);
-  // For these the message says all there is to do.
+  // The messages of these errors are sufficient for the operator; a stack trace would not help.
   else if (error instanceof StartupError || error instanceof LogMisconfigured) console.error(error.message);
   else console.error(error);
   process.exit(1);
