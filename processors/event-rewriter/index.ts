@@ -71,8 +71,8 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<b
   const merges = await readMergesToAlias(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
   await writeAliases(postgres.service, clickhouse, merges, 0);
-  // From now on the survivor has the other player's events: all segments must evaluate it. It is marked dirty before the
-  // merges are marked as done, so that a crash in between repeats both.
+  // From now on the survivor has the other player's events: all segments must evaluate it. It is marked dirty before
+  // the merges are marked as done, so that a crash in between repeats both.
   await markDirty(
     postgres.service,
     merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING })),

@@ -29,8 +29,8 @@ export async function startSegmentRefresh(
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
   const { logger, clock } = platform;
-  // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a segment
-  // that is being refreshed are evaluated later.
+  // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a
+  // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const loops: PollLoop[] = [];
   const wake = () => loops.forEach((loop) => loop.wake());

@@ -46,7 +46,8 @@ export interface ChangedPlayer {
   player_id: string;
   line: string;
   /**
-   * New to segments, deleted or merged away: all segments must evaluate the player, not only those that read fields.
+   * New to segments, deleted or merged away: all segments must evaluate the player, not only those that read its
+   * profile.
    */
   is_new_or_removed: boolean;
 }

@@ -70,8 +70,8 @@ async function readKept(file: string): Promise<Demo | undefined> {
 async function makeDemo(config: Config, platform: Platform, service: Service): Promise<Demo> {
   const { notifications } = service;
   const { jobs, postgres } = platform;
-  // A new user per demo. One user would also be a member of an earlier demo whose file was lost, and a user with several
-  // tenants has to name the tenant in each request.
+  // A new user per demo. One user would also be a member of an earlier demo whose file was lost, and a user with
+  // several tenants has to name the tenant in each request.
   const user_id = `demo-admin-${newId().slice(-8)}`;
   const { tenant_id, project_id } = await createTenant(
     postgres.service,
