@@ -1,6 +1,7 @@
--- No partitions: events may carry any past time, and one block over a hundred months would be refused.
--- Every resolved event once, sorted for questions about one event over many players: a window of time is read alone.
--- The player is no part of the key, so that after a merge the row that names the survivor replaces the old one.
+-- Every resolved event once, sorted for queries about one event name and many players, which read only their window of
+-- time. The player is not part of the key, so that after a merge the row with the survivor's id replaces the old row.
+-- No partitions: an event may have any past time, and ClickHouse refuses a block with rows of over a hundred
+-- partitions.
 create table events (
   tenant_id UUID,
   project_id UUID,
@@ -10,7 +11,7 @@ create table events (
   received_at DateTime64(3, 'UTC'),
   ingestion_id UUID,
   event_index UInt16,
-  -- Smallest unit of the base currency; null where the event carries none or no rate is known yet.
+  -- In the smallest unit of the base currency; null when the event has no amount or no rate is known yet.
   base_amount Nullable(Int64),
   base_payout Nullable(Int64),
   properties String CODEC(ZSTD(1)),
@@ -21,7 +22,7 @@ engine = ReplacingMergeTree(revision)
 order by (tenant_id, project_id, event, occurred_at, ingestion_id, event_index)
 settings non_replicated_deduplication_window = 10000;
 
--- The same events sorted for questions about one player (timeline, daily series).
+-- The same events sorted for queries about one player (timeline, daily series).
 create table events_by_player as events
 engine = ReplacingMergeTree(revision)
 order by (tenant_id, project_id, player_id, occurred_at, ingestion_id, event_index)

@@ -1,5 +1,5 @@
--- Postgres' players as absolute rows; the highest revision (the writing transaction's id) holds. A merged player
--- leaves by a row with `is_deleted`.
+-- A copy of the players in Postgres as absolute rows; the row with the highest revision (the id of the writing
+-- transaction) counts. A row with `is_deleted` removes a merged player.
 create table players (
   tenant_id UUID,
   project_id UUID,

@@ -1,4 +1,4 @@
--- Merged players whose events still carry the old id: who they are now. `is_deleted` once the events are rewritten.
+-- Merged players whose events still have the old id, with their survivors. `is_deleted` after the events are rewritten.
 create table player_aliases (
   tenant_id UUID,
   project_id UUID,
@@ -11,8 +11,9 @@ engine = ReplacingMergeTree(revision, is_deleted)
 order by (tenant_id, project_id, player_id)
 settings non_replicated_deduplication_window = 1000;
 
--- The same in memory, for queries over many players; event-rewriter reloads it after each change. The server reads
--- its source as the user of the URL that migrated it: whoever changes that user's password replaces the dictionary.
+-- The same in memory, for queries over many players; event-rewriter reloads it after each change. The server reads the
+-- source as the user in the URL of the migrating process. After a change of that user's password the dictionary has to
+-- be replaced.
 create dictionary player_alias (
   tenant_id UUID,
   project_id UUID,

@@ -1,10 +1,10 @@
--- Who is in which segment: a copy of Postgres' segment_members, for questions over sets. `is_deleted`: left it.
+-- The members of segments: a copy of segment_members in Postgres, for queries over sets. `is_deleted`: has left.
 create table segment_members (
   tenant_id UUID,
   project_id UUID,
   segment_id UUID,
   player_id UUID,
-  -- The number of the change in Postgres; the highest holds.
+  -- The change_id in Postgres; the row with the highest one counts.
   revision UInt64,
   is_deleted UInt8 default 0
 )

@@ -1,5 +1,5 @@
--- Messages to players, sorted for questions about players: a copy of Postgres' message_sends, of which the highest
--- revision (the writing transaction's id) holds. What never became a message (skips) is there with status failed.
+-- Messages to players, sorted for queries about players: a copy of message_sends in Postgres. The row with the highest
+-- revision (the id of the writing transaction) counts. Skipped messages are rows too, with the status failed.
 create table message_sends (
   tenant_id UUID,
   project_id UUID,
@@ -16,7 +16,7 @@ create table message_sends (
   opened_at Nullable(DateTime64(3, 'UTC')),
   clicked_at Nullable(DateTime64(3, 'UTC')),
   bounced_at Nullable(DateTime64(3, 'UTC')),
-  -- When the copy was made: a time after it is of a clock that is ahead.
+  -- When the row was copied. A later time in another column comes from a clock that is ahead.
   mirrored_at DateTime64(3, 'UTC') default now64(3),
   revision UInt64
 )
@@ -24,8 +24,8 @@ engine = ReplacingMergeTree(revision)
 order by (tenant_id, project_id, player_id, send_id)
 settings non_replicated_deduplication_window = 10000;
 
--- The same sorted for questions about one campaign. The player is no part of the key, so that after a merge the row that
--- names the survivor replaces the old one.
+-- The same sorted for queries about one campaign. The player is not part of the key, so that after a merge the row with
+-- the survivor's id replaces the old row.
 create table campaign_sends as message_sends
 engine = ReplacingMergeTree(revision)
 order by (tenant_id, project_id, assumeNotNull(campaign_id), send_id)

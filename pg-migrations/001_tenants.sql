@@ -1,5 +1,5 @@
--- Who may do what. Two group roles: the API role is bound to one tenant by row-level security,
--- the service role (processors, sign-in, provisioning) sees every tenant.
+-- Two group roles. Row-level security restricts the API role to one tenant. The service role (processors, sign-in,
+-- provisioning) can access every tenant.
 do $$
 begin
   if not exists (select from pg_roles where rolname = 'engagement_api') then
@@ -13,12 +13,12 @@ end $$;
 
 grant usage on schema public to engagement_api, engagement_service;
 
--- The tenant of the running transaction; null (which matches no row) when none was set.
+-- The tenant of the running transaction; null (which matches no row) when none is set.
 create function current_tenant_id() returns uuid
   language sql stable parallel safe
   return nullif(current_setting('app.tenant_id', true), '')::uuid;
 
--- Puts a tenant table behind row-level security: called once per table, so that no table states it differently.
+-- Protects a table of tenants' data with row-level security; called once per table, so that all have the same policies.
 create procedure protect_tenant_table(target regclass)
   language plpgsql as $$
 begin

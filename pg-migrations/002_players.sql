@@ -1,5 +1,5 @@
--- A player is one profile row, which changes seldom, and one totals row, which changes with every batch
--- of events: the busy row stays narrow and carries only the index that lists need.
+-- A player is one profile row, which changes seldom, and one totals row, which changes with every batch of events. So
+-- the row that changes often stays narrow and has few indexes.
 create table players (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -8,14 +8,15 @@ create table players (
   email text,
   phone text,
   telegram_id text,
-  -- The same links as in player_identities, oldest first: that table answers whose an id is, this column
-  -- which ids a player has. Written together.
+  -- The same links as in player_identities, oldest first: that table finds the player of an id, this column the ids of
+  -- a player. Both are written in one transaction.
   anonymous_ids text[] not null default '{}',
   status text not null default 'active'
     check (status in ('active', 'self_excluded', 'banned', 'deleted', 'conflict')),
-  -- What the self-exclusion events say, whatever the status shows: a ban that ends reveals an exclusion again.
+  -- Whether the player is self-excluded, by events or by an operator, whatever `status` shows: when a ban ends, the
+  -- exclusion is visible in `status` again.
   self_excluded boolean not null default false,
-  -- Event time of the self-exclusion event that spoke last.
+  -- When self_excluded was set last: the time of the event, or of the operator's change.
   self_excluded_at timestamptz,
   timezone text,
   default_currency_code text not null,
@@ -34,7 +35,8 @@ create table players (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  -- No foreign key to projects: tenant and project come from a checked key, and players arrive by the thousand.
+  -- No foreign key to projects: tenant and project come from a verified API key, and thousands of players are inserted
+  -- at once.
   primary key (tenant_id, project_id, player_id)
 );
 create unique index players_by_external_id on players (tenant_id, project_id, external_id) where external_id is not null;
@@ -43,7 +45,7 @@ create index players_by_phone on players (tenant_id, project_id, phone) where ph
 create index players_by_telegram_id on players (tenant_id, project_id, telegram_id) where telegram_id is not null;
 create index players_by_rare_status on players (tenant_id, project_id, status) where status <> 'active';
 
--- Money in the smallest unit of the tenant's base currency.
+-- Amounts are in the smallest unit of the tenant's base currency.
 create table player_totals (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -59,14 +61,14 @@ create table player_totals (
   -- Ledger rows of this player that count towards a total but have no rate yet.
   pending_conversions bigint not null default 0,
   updated_at timestamptz not null,
-  -- The transaction that wrote the player (profile or totals) last; player-mirror follows it in commit order.
+  -- The last transaction that wrote the player (profile or totals); player-mirror reads the rows in this order.
   changed_xid xid8 not null default pg_current_xact_id(),
   primary key (tenant_id, project_id, player_id)
 ) with (fillfactor = 80);
 create index player_totals_by_last_seen on player_totals (tenant_id, project_id, last_seen_at desc, player_id desc);
 create index player_totals_by_change on player_totals (changed_xid, player_id);
 
--- A caller's anonymous_id names exactly one player.
+-- An anonymous_id of a caller belongs to exactly one player.
 create table player_identities (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -80,7 +82,7 @@ call protect_tenant_table('players');
 call protect_tenant_table('player_totals');
 call protect_tenant_table('player_identities');
 
--- Milliseconds since the epoch, as every wire format of the service has them.
+-- Milliseconds since the epoch, the unit of times on the log and in ClickHouse.
 create function epoch_ms(moment timestamptz) returns bigint
   language sql immutable parallel safe
   return floor(extract(epoch from moment) * 1000)::bigint;

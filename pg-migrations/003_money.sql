@@ -7,9 +7,9 @@ create type money_event as enum (
 create type bet_kind as enum ('casino', 'sport');
 create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
 
--- One row per distinct money event. The row is the claim: a second event with the same key is a duplicate
--- or a conflict. `occurrence` is 0 but for outcomes of sport bets, which may be corrected: there it is the
--- event's time in milliseconds, so that each correction is an event of its own.
+-- One row per distinct money event. The row is the claim: a second event with the same key is a duplicate or a
+-- conflict. `occurrence` is 0, except for outcomes of sport bets, which may be corrected: there it is the event time in
+-- milliseconds, so that each correction is an event of its own.
 create table ledger (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -22,29 +22,30 @@ create table ledger (
   -- As sent, in the smallest unit of `currency`; 10 ETH in wei exceed 64 bits.
   amount numeric(38, 0),
   payout numeric(38, 0),
-  -- In the smallest unit of the base currency; null while no rate is known (or nothing was sent).
+  -- In the smallest unit of the base currency; null while no rate is known, or when no amount was sent.
   base_amount bigint,
   base_payout bigint,
-  -- The rate that converted this row, 1 unit of currency = rate units of base; null where none was needed.
+  -- The rate that converted this row: 1 unit of currency = rate units of base; null when none was needed.
   rate numeric,
   rate_ts timestamptz,
   ingestion_id uuid not null,
   event_index smallint not null,
-  -- Where on the log the claim was made: after a crash the fold tells its own claims from others' by it.
+  -- The position on the log of the event that made the claim. After a crash the fold recognises by it which event has
+  -- made a claim.
   log_partition integer not null,
   log_offset bigint not null,
   primary key (tenant_id, project_id, reference, event, occurrence)
 );
 
--- One small row per bet, written with every event of the bet: the place where writers of one bet meet.
--- What the bet contributes to totals is a function of its ledger rows; nothing is kept twice.
+-- One small row per bet, written with every event of the bet, so that concurrent writers of a bet conflict. The
+-- contribution of a bet to totals is a function of its ledger rows and is not stored.
 create table bets (
   tenant_id uuid not null,
   project_id uuid not null,
   kind bet_kind not null,
   bet_id text not null,
   status bet_status not null,
-  -- Grows by one with every change; a writer that read an older one loses and reads again.
+  -- Grows by one with every change; a writer that read an older revision gets a write conflict and reads again.
   revision integer not null,
   primary key (tenant_id, project_id, kind, bet_id)
 ) with (fillfactor = 80);

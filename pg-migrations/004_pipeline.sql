@@ -1,6 +1,6 @@
--- Where each processor stands. These tables hold no tenant's data.
+-- The positions of processors. These tables have no data of tenants.
 
--- The next offset the fold will apply, moved by compare-and-set in the transaction that applies a batch.
+-- The next offset that the fold will apply; moved by compare-and-set in the transaction that applies a batch.
 create table fold_positions (
   topic text not null,
   partition integer not null,
@@ -8,7 +8,7 @@ create table fold_positions (
   primary key (topic, partition)
 );
 
--- The block the sink inserts now (`next_offset` to `block_end`), recorded before the insert so that a
+-- The block that the sink inserts now (`next_offset` to `block_end`). It is recorded before the insert, so that a
 -- restart repeats the same block under the same token. `block_end` is null between blocks.
 create table sink_positions (
   topic text not null,
@@ -18,19 +18,19 @@ create table sink_positions (
   primary key (topic, partition)
 );
 
--- Everything up to and including (changed_xid, player_id) is in ClickHouse.
+-- All changes up to and including (changed_xid, player_id) are in ClickHouse.
 create table mirror_positions (
   name text primary key,
   changed_xid xid8 not null,
   player_id uuid not null
 );
 
--- Dead letters that an operator sent through the fold again.
+-- Dead letters that an operator replayed.
 create table dead_letter_replays (
   partition integer not null,
   log_offset bigint not null,
   started_at timestamptz not null,
-  -- Null: the process died in between; whether the events went out is unknown.
+  -- Null: the replay is running, or the process crashed in it; then it is unknown whether the event is on the log.
   finished_at timestamptz,
   primary key (partition, log_offset)
 );

@@ -1,12 +1,12 @@
--- 1 whole unit of `base` = `rate` whole units of `quote`, from `ts` on until a later rate of the same pair.
--- The fetch job writes rows; operators insert their own with source 'manual' (README, "Manual rates").
+-- 1 whole unit of `base` = `rate` whole units of `quote`, from `ts` on until a later rate of the same pair. The fetch
+-- job writes rows. Operators may insert rows with the source 'manual' (README, "Manual rates").
 create table fx_rates (
   tenant_id uuid not null,
   base text not null,
   quote text not null,
-  -- Milliseconds, as every time of an event.
+  -- In milliseconds, like the times of events.
   ts timestamptz(3) not null default now() check (isfinite(ts)),
-  -- NaN counts as greater than everything, infinity too.
+  -- Postgres treats NaN as greater than infinity, so the check refuses both.
   rate numeric not null check (rate > 0 and rate < 'infinity'),
   source text not null default 'manual',
   primary key (tenant_id, base, quote, ts),
@@ -16,7 +16,7 @@ create table fx_rates (
 );
 call protect_tenant_table('fx_rates');
 
--- Rates that came, changed or went, whoever did it: fx-restater takes the rows and restates the ledger.
+-- Rates that were inserted, updated or deleted, by a trigger. fx-restater restates the ledger and removes the rows.
 create table fx_rate_changes (
   tenant_id uuid not null,
   change_id bigint generated always as identity unique,
@@ -47,8 +47,8 @@ end $$;
 create trigger fx_rate_changed after insert or update or delete on fx_rates
   for each row execute function note_fx_rate_change();
 
--- The rate that holds for a pair at a moment: the pair's latest by then, or else the latest of the pair turned
--- round (`is_inverse`: divide by it). No row where neither is known. Planned as part of the query that calls it.
+-- The rate of a pair at a moment: the latest rate of the pair by then, or else the latest rate of the opposite pair
+-- (`rate_is_inverse`: divide by it). No row when neither is known. Postgres inlines it into the calling query.
 create function rate_at(of_tenant uuid, from_code text, to_code text, moment timestamptz)
   returns table (rate numeric, rate_ts timestamptz, rate_is_inverse boolean, source text)
   language sql stable parallel safe as $$
@@ -66,14 +66,14 @@ create function rate_at(of_tenant uuid, from_code text, to_code text, moment tim
     limit 1
   $$;
 
--- Which rate converted the row: `rate` as published, of the pair currency → base, or base → currency when inverse.
+-- The direction of `rate`, stored as published: of the pair currency → base, or base → currency when inverse.
 alter table ledger add column rate_is_inverse boolean;
 
--- The rows a rate can change: converted by one, or waiting for one.
+-- The rows that a change of rates can affect: those converted by a rate, and those without a known rate.
 create index ledger_by_rate on ledger (tenant_id, currency, occurred_at, project_id, reference, event, occurrence)
   where rate is not null or (amount is not null and base_amount is null) or (payout is not null and base_payout is null);
 
--- What a ledger row said before a better rate restated it.
+-- The base amounts and the rate of a ledger row before it was restated.
 create table ledger_adjustments (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -92,7 +92,7 @@ create table ledger_adjustments (
 create index ledger_adjustments_by_row on ledger_adjustments (tenant_id, project_id, reference, event, occurrence);
 call protect_tenant_table('ledger_adjustments');
 
--- Ledger rows whose amounts ClickHouse has to learn anew; event-rewriter takes them.
+-- Ledger rows whose base amounts changed. event-rewriter corrects their events in ClickHouse and removes the rows.
 create table event_corrections (
   tenant_id uuid not null,
   correction_id bigint generated always as identity unique,

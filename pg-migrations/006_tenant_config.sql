@@ -1,5 +1,5 @@
--- What a tenant configured. A tenant without a row has the defaults of the code; the values allowed for licence,
--- verticals and `config` stand in the code's catalogue, so here only sizes are bounded.
+-- A tenant's configuration. A tenant without a row has the defaults of the code. The code's catalogue defines the
+-- allowed values of licence, verticals and `config`, so here only sizes are limited.
 create table tenant_configs (
   tenant_id uuid primary key references tenants,
   license_jurisdiction text check (length(license_jurisdiction) <= 64),

@@ -1,17 +1,17 @@
--- A player that turned out to be another one. The row outlives the merge: whoever names the old id later (an event,
--- a caller, a ledger row, which keeps the player that claimed it) means `into_player_id`. Never a chain: when
--- `into_player_id` is merged itself, the row is pointed on.
+-- A player that was merged into another one. The row stays: events, callers and ledger rows (which keep the player that
+-- claimed them) may have the old id, which stands for `into_player_id`. There are no chains: when `into_player_id` is
+-- itself merged, the row gets the new survivor.
 create table player_merges (
   tenant_id uuid not null,
   project_id uuid not null,
   player_id uuid not null,
   into_player_id uuid not null,
   merged_at timestamptz not null,
-  -- ClickHouse resolves the old id when reading …
+  -- From then on ClickHouse resolves the old id at query time, until its rows have the new id (next column).
   aliased_at timestamptz,
-  -- … until its rows of the old player carry the new id.
+  -- When ClickHouse's rows of the old player were rewritten to the survivor's id.
   squashed_at timestamptz,
-  -- As in player_totals: player-mirror removes the old player from ClickHouse.
+  -- As in player_totals: by it player-mirror finds the old player and removes it from ClickHouse.
   changed_xid xid8 not null default pg_current_xact_id(),
   primary key (tenant_id, project_id, player_id)
 );

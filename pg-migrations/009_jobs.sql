@@ -1,5 +1,6 @@
--- Adds a job for graphile-worker (src/platform/jobs), in the caller's transaction. Its tables belong to the user that
--- migrates, behind row-level security without policies: this function is the only way in for the other roles.
+-- Adds a job for graphile-worker (src/platform/jobs) in the caller's transaction. The tables of graphile-worker belong
+-- to the migrating user and have row-level security without policies, so the other roles can add jobs only by this
+-- function.
 create function queue_job(
   task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamptz
 ) returns void

@@ -1,28 +1,29 @@
--- Segments: a definition over players, and who it holds for.
+-- Segments: definitions over players, and their members.
 create table segments (
   tenant_id uuid not null,
   project_id uuid not null,
   segment_id uuid not null,
   name text not null,
   description text not null default '',
-  -- As it was written; what is derived from it below changes with it.
+  -- As the caller wrote it; `reads` and `windows` are derived from it.
   definition json not null,
   refresh_strategy text not null check (refresh_strategy in ('realtime', 'scheduled', 'manual')),
   refresh_interval_minutes integer check (refresh_interval_minutes > 0),
-  -- What it depends on: `event:<name>`, `profile`, `segment:<id>`.
+  -- The data that the definition depends on: `event:<name>`, `profile`, `segment:<id>`.
   reads text[] not null,
-  -- The passing windows among that, of realtime segments: [{"reads": …, "span_ms": …}].
+  -- The time windows of a realtime segment, through whose passing members change: [{"reads": …, "span_ms": …}].
   windows jsonb not null default '[]',
-  -- When definition or strategy changed last; a refresh follows, so nothing before needs to be seen to pass.
+  -- When definition or strategy changed last. A refresh follows, so windows that passed before need no evaluation.
   defined_at timestamptz not null,
-  -- The number of its members.
+  -- The number of members.
   estimated_size bigint not null default 0,
   last_computed_at timestamptz,
-  -- Why the last refresh failed; null once one succeeded.
+  -- Why the last refresh failed; null after a successful one.
   last_error text,
-  -- Of a refresh under way: {"phase", "started_at", "done", "total"}. What a dead one left is overwritten by the next.
+  -- The progress of a running refresh: {"phase", "started_at", "done", "total"}. After a crash the next refresh
+  -- overwrites it.
   refresh_progress jsonb,
-  -- Of scheduled ones.
+  -- For scheduled segments only.
   next_refresh_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -49,8 +50,9 @@ create table segment_members (
 create index segment_members_by_player on segment_members (tenant_id, project_id, player_id);
 call protect_tenant_table('segment_members');
 
--- What became of memberships, until it is told: to ClickHouse, which keeps a copy, and on the log. Written in the
--- transaction that changes them; of one player and segment the higher number is the later change.
+-- The outbox of membership changes: rows stay until they are published to ClickHouse, which has a copy of memberships,
+-- and to the log. Written in the transaction that changes the memberships. For one player and segment a higher
+-- change_id is a later change.
 create table segment_changes (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -64,7 +66,7 @@ create table segment_changes (
 create index segment_changes_in_order on segment_changes (change_id);
 call protect_tenant_table('segment_changes');
 
--- Players whose realtime segments are to be looked at again, because what those read has changed in ClickHouse.
+-- Dirty players: to be evaluated again in realtime segments, because data that those read has changed in ClickHouse.
 create table segment_touches (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -72,7 +74,7 @@ create table segment_touches (
   -- As in segments.reads; `*`: every segment.
   reads text[] not null,
   player_ids uuid[] not null,
-  -- Only this segment, which was being refreshed when it was to be looked at.
+  -- Only this segment: it was being refreshed when it was to be evaluated. Null: every segment that reads the data.
   segment_id uuid,
   touched_at timestamptz not null,
   primary key (tenant_id, project_id, touch_id)
@@ -80,7 +82,7 @@ create table segment_touches (
 create index segment_touches_in_order on segment_touches (touch_id);
 call protect_tenant_table('segment_touches');
 
--- Up to when the windows of a project's realtime segments have been seen to pass.
+-- The time up to which passing windows of a project's realtime segments were handled.
 create table segment_sweeps (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -89,7 +91,7 @@ create table segment_sweeps (
 );
 call protect_tenant_table('segment_sweeps');
 
--- Whether segments have looked at the player since it is in ClickHouse. Set by player-mirror.
+-- Whether the player was queued for every segment after it came to ClickHouse. Set by player-mirror.
 alter table players add column is_introduced boolean not null default false;
 
 grant usage on all sequences in schema public to engagement_api, engagement_service;

@@ -1,6 +1,8 @@
--- Messages: what is said (templates), through whom (providers), to whom (campaigns), and what became of each (sends).
+-- Messages: their text (templates), the services that deliver them (providers), their recipients (campaigns), and the
+-- status of each (sends).
 
--- Ids made in bulk by statements: in order of time where the server can, so that rows made together lie together.
+-- Ids of rows that are inserted in bulk: in order of time where the server supports it, so that rows inserted together
+-- are stored close together.
 do $$
 begin
   if current_setting('server_version_num')::integer >= 180000 then
@@ -17,11 +19,11 @@ create table templates (
   name text not null,
   channel text not null check (channel in ('email', 'sms', 'push')),
   status text not null check (status in ('draft', 'active', 'archived')),
-  -- Liquid, as it was written.
+  -- Liquid, as the caller wrote it.
   subject text,
   preheader text,
   body text not null,
-  -- Of push messages: an object whose values are Liquid.
+  -- For push messages: an object whose values are Liquid.
   data jsonb not null default '{}',
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -39,11 +41,11 @@ create table messaging_providers (
   kind text not null check (kind in ('smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox')),
   channel text not null check (channel in ('email', 'sms', 'push')),
   status text not null check (status in ('active', 'paused')),
-  -- What may be shown.
+  -- The settings that may be shown.
   config jsonb not null,
-  -- The rest, encrypted (AES-256-GCM): nonce, tag, text. Null: there is nothing to hide.
+  -- The secret settings, encrypted (AES-256-GCM): nonce, tag, text. Null: there are none.
   credentials bytea,
-  -- Messages a second at most; null: as many as go.
+  -- The maximum of messages per second; null: no limit.
   rate_per_second integer check (rate_per_second > 0),
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -51,7 +53,7 @@ create table messaging_providers (
   primary key (tenant_id, provider_id)
 );
 create index messaging_providers_by_age on messaging_providers (tenant_id, created_at desc, provider_id desc);
--- Their callbacks name them, and no tenant.
+-- For callbacks, whose URL has the provider's id and no tenant.
 create unique index messaging_providers_by_id on messaging_providers (provider_id);
 call protect_tenant_table('messaging_providers');
 
@@ -62,22 +64,22 @@ create table campaigns (
   name text not null,
   type text not null check (type in ('broadcast', 'triggered', 'journey')),
   channel text not null check (channel in ('email', 'sms', 'push')),
-  -- Null: an absent segment has no members.
+  -- Null: the campaign has no recipients.
   segment_id uuid,
   template_id uuid,
   -- Null: the oldest active provider of the channel when a message is sent.
   provider_id uuid,
   schedule_at timestamptz,
-  -- Of triggered ones: the event that fires it.
+  -- For triggered campaigns: the event that fires the campaign.
   trigger_event text,
   goal_event text,
   goal_attribution_days integer check (goal_attribution_days > 0),
   goal_value_property text,
   status text not null check (status in ('draft', 'scheduled', 'sending', 'sent', 'cancelled')),
-  -- When it was sent; from then on members are walked.
+  -- When sending began; from then on the members become send rows.
   started_at timestamptz,
   finished_at timestamptz,
-  -- Why it could not be sent when it was due.
+  -- Why the campaign could not be sent when it was due.
   last_error text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -97,11 +99,11 @@ create table campaign_variants (
   variant_id uuid not null,
   name text not null,
   label text not null,
-  -- Null: the campaign's own template. Only the variant that a campaign begins with has none.
+  -- Null: the campaign's own template; only in the default variant.
   template_id uuid,
   weight integer not null check (weight > 0),
   sort_order integer not null,
-  -- The one every campaign begins with; it gives way to the first explicit one.
+  -- The variant that a new campaign has; the first explicit variant replaces it.
   is_default boolean not null default false,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -110,33 +112,34 @@ create table campaign_variants (
 );
 call protect_tenant_table('campaign_variants');
 
--- The members of a campaign's segment in ranges of 1,000, from when it was sent until each has become send rows.
+-- The members of a campaign's segment in ranges of 1,000. A range is stored from the start of sending until its members
+-- have become send rows.
 create table campaign_batches (
   tenant_id uuid not null,
   project_id uuid not null,
   campaign_id uuid not null,
-  -- Included; the next batch begins where this one ends, the last one has no end.
+  -- Inclusive. The next batch begins where this one ends; the last one has no end.
   from_player_id uuid not null,
   until_player_id uuid,
   primary key (tenant_id, project_id, campaign_id, from_player_id)
 );
 call protect_tenant_table('campaign_batches');
 
--- Processes that send; what one of them was sending when it died can be told by its row having run out.
+-- The leases of processes that send. A message that is `sending` under an expired lease was left by a crash.
 create table messengers (
   messenger_id uuid primary key,
   alive_until timestamptz not null
 );
 grant select, insert, update, delete on messengers to engagement_service;
 
--- One message to one player, or the reason why there was none.
+-- One message to one player, or the reason why none was sent.
 create table message_sends (
   tenant_id uuid not null,
   project_id uuid not null,
   send_id uuid not null,
   campaign_id uuid,
   journey_run_id uuid,
-  -- What tells two messages of one campaign to one player apart: the event that fired it, or nothing.
+  -- Makes two messages of one campaign to one player different: the event that fired the campaign, or empty.
   occasion text not null default '',
   player_id uuid not null,
   channel text not null check (channel in ('email', 'sms', 'push')),
@@ -148,14 +151,14 @@ create table message_sends (
     check (status in ('queued', 'sending', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'failed', 'capped')),
   error_code text,
   provider_message_id text,
-  -- What templates may read beside the player, such as the event that fired it.
+  -- Data that templates may read beside the player, such as the event that fired the campaign.
   context jsonb,
   attempts smallint not null default 0,
-  -- Not before; set while it is queued again.
+  -- The earliest time of the next attempt; set while the message is queued for a retry.
   retry_at timestamptz,
-  -- Who is sending it.
+  -- The process that is sending the message.
   messenger_id uuid,
-  -- When it was handed to a provider, as far as it may have gone out: it counts for the caps from then on.
+  -- When the message was handed to a provider, if it may have been sent; it counts towards frequency caps from then on.
   counted_at timestamptz,
   enqueued_at timestamptz not null,
   sent_at timestamptz,
@@ -163,15 +166,15 @@ create table message_sends (
   opened_at timestamptz,
   clicked_at timestamptz,
   bounced_at timestamptz,
-  -- The transaction that wrote the row last; send-mirror follows it in commit order.
+  -- The last transaction that wrote the row; send-mirror reads the rows in this order.
   changed_xid xid8 not null default pg_current_xact_id(),
   primary key (tenant_id, project_id, send_id)
 ) with (fillfactor = 80);
--- These two do not begin with the tenant: a plan made before there are statistics takes any index that does for as good as
--- the primary key, and then reads all of a project for each row.
--- A fan-out that is repeated adds nothing; recipients are listed in this order.
+-- The next two indexes do not begin with the tenant. Without statistics the planner rates every index that does as good
+-- as the primary key, and may choose one with which it reads a whole project for each row.
+-- The first makes a repeated fan-out add nothing; recipients are listed in its order.
 create unique index message_sends_once on message_sends (campaign_id, player_id, occasion, tenant_id, project_id);
--- The caps, and the messages of a player.
+-- The second serves the frequency caps and the list of a player's messages.
 create index message_sends_by_player on message_sends (player_id, counted_at, tenant_id, project_id);
 create index message_sends_by_change on message_sends (changed_xid, send_id);
 create index message_sends_open on message_sends (tenant_id, project_id, campaign_id, send_id)
@@ -181,11 +184,11 @@ create index message_sends_by_provider_message on message_sends (tenant_id, prov
   where provider_message_id is not null;
 call protect_tenant_table('message_sends');
 
--- Addresses that get nothing more on a channel, of all projects of a tenant.
+-- Addresses that get no more messages on a channel, in all projects of a tenant.
 create table suppressions (
   tenant_id uuid not null references tenants,
   channel text not null check (channel in ('email', 'sms', 'push')),
-  -- Lower case.
+  -- In lower case.
   address text not null,
   reason text not null check (reason in ('bounce', 'complaint', 'unsubscribe')),
   created_at timestamptz not null,
@@ -193,12 +196,12 @@ create table suppressions (
 );
 call protect_tenant_table('suppressions');
 
--- What the provider `sandbox` was given to send.
+-- The messages that were handed to the provider `sandbox`.
 create table sandbox_messages (
   tenant_id uuid not null,
   provider_id uuid not null,
   message_id uuid not null,
-  -- Null: a test.
+  -- Null: a test message.
   send_id uuid,
   channel text not null,
   recipient text not null,
@@ -213,9 +216,9 @@ create table sandbox_messages (
 create index sandbox_messages_by_send on sandbox_messages (tenant_id, send_id);
 call protect_tenant_table('sandbox_messages');
 
--- What a player's attributes say to messages on a channel: by `consent.<channel>`, or `<channel>` in an object `consent`.
--- Null: nothing. Where both speak, both must say yes. One expression, which the planner puts in place of the call: as
--- a query of its own it took 11 µs a player.
+-- A player's consent to messages on a channel: the attribute `consent.<channel>`, or `<channel>` in an object
+-- `consent`. Null: neither is set. When both are set, both must be yes. A single expression, so that the planner can
+-- inline it; as a query of its own it took 11 µs per player.
 create function consent_to(attributes jsonb, channel text) returns boolean
   language sql immutable parallel safe
   return case
@@ -225,9 +228,9 @@ create function consent_to(attributes jsonb, channel text) returns boolean
       and coalesce(nullif(attributes #> array['consent', channel], 'null') in ('true', '1', '"true"', '"yes"', '"1"'), true)
   end;
 
--- A player who asked for a pause gets nothing until then.
+-- A player who asked for a pause gets no messages until then.
 alter table players add column cooldown_until timestamptz;
--- Whose address is it that a test is to be sent to? Only those few matter to whom nothing is sent.
+-- Finds out whether the recipient of a test message is a player who must not be contacted; there are few of those.
 create index players_not_to_be_written_to on players (tenant_id, project_id)
   where self_excluded or status in ('self_excluded', 'banned') or cooldown_until is not null;
 

@@ -1,4 +1,4 @@
--- Secrets of the installation that no tenant has, encrypted with CREDENTIALS_KEY.
+-- Secrets of the whole installation, not of a tenant, encrypted with CREDENTIALS_KEY.
 create table installation_secrets (
   name text primary key,
   encrypted bytea not null

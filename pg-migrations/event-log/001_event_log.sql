@@ -1,4 +1,4 @@
--- The event log of the embedded wiring (on servers it is Kafka). One process owns it and gives the offsets.
+-- The event log of the embedded wiring (with servers it is Kafka). One process owns it and assigns the offsets.
 create schema event_log;
 
 create table event_log.topics (
