@@ -25,7 +25,7 @@ type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' |
 const SLICE_PLAYERS = 50_000;
 const LEDGER_PAGE = 5_000;
 /** A difference is reported when this many comparisons in a row find it; the processors catch up in between. */
-const LOOKS = 3;
+const MAX_COMPARISONS = 3;
 const RETRY_AFTER_S = 5;
 
 /**
@@ -75,7 +75,11 @@ async function compareAll(engines: Engines, options: ReconcileBody): Promise<Com
     for (let after: string | null = null, last = false; !last;) {
       const to = await endOfSlice(engines.postgres.service, project, after, SLICE_PLAYERS);
       const slice: Slice = { ...project, after, to };
-      const { differences, players, ledger_rows, event_rows } = await lookAt(engines, slice, options.wait_ms);
+      const { differences, players, ledger_rows, event_rows } = await compareRepeatedly(
+        engines,
+        slice,
+        options.wait_ms,
+      );
       report.differences += differences.length;
       if (differences.some(({ check }) => check !== 'ledger')) differing.add(project);
       report.listed.push(...differences.slice(0, MAX_LISTED - report.listed.length));
@@ -99,29 +103,29 @@ async function catchUp(engines: Engines, wait_ms: number): Promise<void> {
   }
 }
 
-interface Look {
+interface SliceComparison {
   differences: Difference[];
   players: number;
   ledger_rows: number;
   event_rows: number;
 }
 
-async function lookAt(engines: Engines, slice: Slice, wait_ms: number): Promise<Look> {
-  let look = await lookOnce(engines, slice);
-  for (let looks = 1; looks < LOOKS && look.differences.length > 0; looks++) {
-    const before = new Set(look.differences.map(keyOf));
+async function compareRepeatedly(engines: Engines, slice: Slice, wait_ms: number): Promise<SliceComparison> {
+  let comparison = await compareOnce(engines, slice);
+  for (let count = 1; count < MAX_COMPARISONS && comparison.differences.length > 0; count++) {
+    const before = new Set(comparison.differences.map(keyOf));
     await catchUp(engines, wait_ms);
-    look = await lookOnce(engines, slice);
-    look.differences = look.differences.filter((difference) => before.has(keyOf(difference)));
+    comparison = await compareOnce(engines, slice);
+    comparison.differences = comparison.differences.filter((difference) => before.has(keyOf(difference)));
   }
-  return look;
+  return comparison;
 }
 
 function keyOf({ check, player_id, field }: Difference): string {
   return `${check} ${player_id} ${field}`;
 }
 
-async function lookOnce({ postgres, clickhouse }: Engines, slice: Slice): Promise<Look> {
+async function compareOnce({ postgres, clickhouse }: Engines, slice: Slice): Promise<SliceComparison> {
   const { players, ledger } = await postgres.service.begin(
     'isolation level repeatable read read only',
     async (tx) => {

@@ -31,7 +31,7 @@ export async function changePlayer(
   const change = async (tx: Tx, one: PlayerRef) => {
     const [locked, [before], , [player]] = await Promise.all([
       lockPlayer(tx, one),
-      // Sent now, before the patch.
+      // `execute` sends the query at once, before the patch.
       selectPlayer(tx, one).execute(),
       applyPatch(tx, one, patch, clock.now_ms()),
       selectPlayer(tx, one),

@@ -59,7 +59,9 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
   );
 }
 
-/** What the audit log keeps of a player: the resource, parsed. Totals beyond 2^53 lose digits; they never differ there. */
+/**
+ * The player resource as an object, for the audit log. Totals beyond 2^53 lose digits; changes of profiles keep them.
+ */
 export function playerAuditOf(tenant_id: string, project_id: string, row: PlayerRow): object {
   return JSON.parse(playerJson(tenant_id, project_id, row)) as object;
 }

@@ -3,7 +3,7 @@ import { apiKeyPrefix } from '../../auth/api-key.ts';
 import type { ApiKeyRow } from './queries.ts';
 import type { listedApiKey } from './schema.ts';
 
-/** An API key as lists and the audit log show it: never its secret. */
+/** An API key as in lists and in the audit log, without its secret. */
 export function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
   const { ingest_per_minute, ingest_burst } = row;
   const ingest_rate =
@@ -13,7 +13,7 @@ export function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
   return { ...publicFieldsOf(row), ingest_rate, deleted_at: row.deleted_at?.toISOString() ?? null };
 }
 
-/** What every answer about a key has. */
+/** The fields that every answer about a key has. */
 export function publicFieldsOf({ key_id, name, environment, public_id, created_at }: ApiKeyRow) {
   return {
     id: key_id,

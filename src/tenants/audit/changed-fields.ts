@@ -1,21 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RecordedChange } from '../../http/audit.ts';
 
-/** Of JSON, each of `before` and `after`. */
+/** The size of each of `before` and `after`, as JSON. */
 const MAX_SIDE_BYTES = 16 * 1024;
 
 type Fields = Record<string, unknown>;
 
-/** Both sides of an audit row as JSON texts; null where there is no resource. */
+/** `before` and `after` of an audit row as JSON text; null when there was or is no resource. */
 export interface RecordedSides {
   before: string | null;
   after: string | null;
 }
 
 /**
- * What an audit row keeps of a change: of a resource that was there before and after, the fields that differ, so that no
- * more personal data is kept than was changed. A side of more than 16 KiB is replaced by the names of its fields, as
- * `{"too_large": [...]}`. Undefined when nothing differs.
+ * The part of a change that an audit row keeps. When the resource exists before and after, only the fields that differ
+ * are kept, so that the log has no more personal data than was changed. A side of more than 16 KiB is replaced by the
+ * names of its fields, as `{"too_large": [...]}`. Undefined when nothing differs.
  */
 export function changedFields({
   before,
@@ -31,7 +31,7 @@ export function changedFields({
   return { before: bounded(pick(old, names)), after: bounded(pick(anew, names)) };
 }
 
-/** As it will be read again: dates are texts, what JSON does not know is gone. */
+/** The resource as it is after storage as JSON: dates are text, values that JSON does not have are removed. */
 function asJson(side: object | null): Fields | null {
   return side === null ? null : (JSON.parse(JSON.stringify(side)) as Fields);
 }

@@ -4,7 +4,9 @@ import type { Role } from '../../auth/roles.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
-/** A row of the audit log. `user_id` and `role` are null for the internal secret; the sides are JSON texts. */
+/**
+ * A row of the audit log. `user_id` and `role` are null for the internal secret; `before` and `after` are JSON text.
+ */
 export interface AuditRow {
   tenant_id: string;
   audit_id: string;
@@ -22,7 +24,7 @@ export interface AuditRow {
 
 export type ListedAuditRow = AuditRow & { occurred_us: bigint };
 
-/** What rows are asked for; `from` is included, `to` is not. */
+/** The filters of the list; `from` is inclusive, `to` is exclusive. */
 export interface AuditFilters {
   user_id?: string | undefined;
   action?: AuditedAction | undefined;

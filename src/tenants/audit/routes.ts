@@ -7,7 +7,7 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import { listAuditRows, type AuditRow, type ListedAuditRow } from './queries.ts';
 import { auditLogEntry, auditLogQuery, type AuditLogQuery } from './schema.ts';
 
-/** Who changed what in a tenant. */
+/** The audit log: the changes in a tenant, with their actors. */
 export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
   return [
     endpoint({
@@ -32,7 +32,7 @@ async function auditPage(
 ): Promise<string> {
   const { rows, next_cursor } = await readPage<ListedAuditRow, TimePosition>(
     {
-      // A tenant's list: the tenant stands where others have their project.
+      // The list belongs to the tenant, not to a project: the cursor is bound to the tenant's id instead.
       scope: { kind: 'audit-log', project_id: tenant_id, filters },
       shape: TIME_AND_ID,
       positionOf: (row) => [String(row.occurred_us), row.audit_id],

@@ -30,7 +30,7 @@ export type AuditLogQuery = z.infer<typeof auditLogQuery>;
 
 const side = z.record(z.string(), z.unknown()).nullable();
 
-/** One change: of a resource that was there before and after, both sides have the fields that differ. */
+/** One change. When the resource exists before and after, `before` and `after` have only the fields that differ. */
 export const auditLogEntry = z.object({
   id: z.uuid(),
   occurred_at: z.iso.datetime(),

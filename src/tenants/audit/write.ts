@@ -4,7 +4,7 @@ import { newId } from '../../platform/ids.ts';
 import { changedFields } from './changed-fields.ts';
 import { insertAuditRow } from './queries.ts';
 
-/** Writes rows of the audit log: one statement, sent together with those of the change. */
+/** Makes the function that inserts a row of the audit log, with one statement in the transaction of the change. */
 export function createAuditWriter(clock: Clock): WriteAuditRow {
   return async (tx, { session, resource, action, request_id }, change) => {
     const sides = changedFields(change);
