@@ -60,7 +60,8 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
 }
 
 /**
- * The player resource as an object, for the audit log. Totals beyond 2^53 lose digits; changes of profiles keep them.
+ * The player resource as an object, for the audit log. Totals beyond 2^53 lose digits; a change of a profile does not
+ * change totals.
  */
 export function playerAuditOf(tenant_id: string, project_id: string, row: PlayerRow): object {
   return JSON.parse(playerJson(tenant_id, project_id, row)) as object;
