@@ -35,8 +35,8 @@ interface Deps {
 }
 
 /**
- * Makes a segment (spec part 4). One that is not refreshed by hand is computed soon: the job is part of the
- * transaction. Rejects with SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
+ * Creates a segment (spec part 4). Unless its strategy is `manual`, the same transaction adds a job that computes it
+ * soon. Rejects with SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
  */
 export async function createSegment(
   { postgres, jobs, clock, record }: Deps,
@@ -57,7 +57,10 @@ export async function createSegment(
   });
 }
 
-/** For a definition that is not saved: rejects with SEGMENT_DEFINITION_INVALID where it names no segment of the project. */
+/**
+ * Checks the references of a definition that is not saved. Rejects with SEGMENT_DEFINITION_INVALID when it refers to a
+ * segment that is not of the project.
+ */
 export async function requireReferences(
   postgres: Postgres,
   project: ProjectRef,
@@ -69,7 +72,10 @@ export async function requireReferences(
   );
 }
 
-/** Changes a segment. Rejects with SEGMENT_NOT_FOUND, SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR. */
+/**
+ * Changes a segment. A patch of the definition, the strategy or the interval also adds a refresh job, unless the
+ * strategy is `manual`. Rejects with SEGMENT_NOT_FOUND, SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
+ */
 export async function changeSegment(
   { postgres, jobs, clock, record }: Deps,
   ref: SegmentRef,
@@ -99,7 +105,7 @@ export async function changeSegment(
 }
 
 /**
- * Soft delete: nobody is in it from now on; its stored members go later. Repeating it answers the same. Rejects with
+ * Soft delete: the segment has no members from now on; a job removes its stored members later. Idempotent. Rejects with
  * SEGMENT_NOT_FOUND, or with CONFLICT while another segment refers to it.
  */
 export async function deleteSegment(
@@ -147,7 +153,10 @@ async function reread(tx: Tx, ref: SegmentRef): Promise<SegmentRow> {
   return requireRow(SEGMENT, ref, row);
 }
 
-/** Leaving `scheduled` forgets the interval, unless the patch names one, which is then refused. */
+/**
+ * Strategy and interval after the patch. When the strategy is no longer `scheduled`, the stored interval is dropped; an
+ * interval in the patch is kept, so that `storedDefinition` refuses it.
+ */
 function intervalOf(row: SegmentRow, patch: PatchSegmentBody) {
   const { refresh_strategy = row.refresh_strategy } = patch;
   const kept = refresh_strategy === 'scheduled' ? row.refresh_interval_minutes : null;
@@ -155,6 +164,9 @@ function intervalOf(row: SegmentRow, patch: PatchSegmentBody) {
   return { refresh_strategy, refresh_interval_minutes };
 }
 
+/**
+ * The columns that a definition is stored as. Throws VALIDATION_ERROR unless an interval comes with `scheduled` alone.
+ */
 function storedDefinition(
   parsed: Group,
   written: {
@@ -182,8 +194,8 @@ function storedDefinition(
 }
 
 /**
- * Segments that a definition refers to are of this project, and none of them leads back to it. Who stores the definition
- * has locked the others.
+ * Checks that every segment a definition refers to is of this project, and that no chain of references leads back to
+ * `ref`. Rejects with SEGMENT_DEFINITION_INVALID. A caller that stores the definition holds {@link lockDefinitions}.
  */
 async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Promise<void> {
   const { segment_ids } = dependenciesOf(definition);
@@ -200,6 +212,7 @@ async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Prom
   if (issues.length > 0) throw invalidDefinition(issues);
 }
 
+/** Whether a chain of references leads from one segment to another; `reads`: by segment id. */
 function leadsTo(from: string, to: string, reads: ReadonlyMap<string, readonly string[]>): boolean {
   const seen = new Set<string>([from]);
   for (const one of seen) {
@@ -211,7 +224,7 @@ function leadsTo(from: string, to: string, reads: ReadonlyMap<string, readonly s
   return false;
 }
 
-/** Where the definition names the segment: `definition.conditions.1.segment_id`. */
+/** The path of the first condition that refers to the segment: `definition.conditions.1.segment_id`. */
 function pathOf(definition: Group, segment_id: string): string {
   const find = (node: Group, path: string): string | undefined => {
     for (const [i, child] of node.children.entries()) {

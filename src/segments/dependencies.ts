@@ -3,32 +3,39 @@ import { conditionsOf, type Condition, type Group } from './language/conditions.
 import { isTraitField, TRAIT_FIELDS } from './language/fields.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
-/** What a definition may depend on: `event:<name>`, `profile` (any field of the player), `segment:<id>`, `messages`. */
+// A read is something that a definition depends on: `event:<name>`, `profile`, `segment:<id>` or `messages`.
+
+/** The read of any field of the player. */
 export const PROFILE = 'profile';
 export const MESSAGES = 'messages';
-/** Stands for everything a segment may read: the player came, went or became another. */
+/** Stands for every read: the player is new, was removed or was merged. */
 export const EVERYTHING = '*';
 export const readOfEvent = (event: string) => `event:${event}`;
 export const readOfSegment = (segment_id: string) => `segment:${segment_id}`;
 
-/** A span after which what was read may count no longer, or (stamped ahead of now) counts at last. */
+/**
+ * A time window that moves with the clock. A player's membership may change without new data when an event, a message
+ * or a date leaves the window, or, if it lies in the future, when its time comes and it enters the window.
+ */
 export interface PassingWindow {
-  /** `event:<name>`: its events. `messages`: these. A field: the time that the player carries. */
+  /** `event:<name>`: events of this name. `messages`: messages. Otherwise a field of the player that holds a date. */
   reads: string;
+  /** The length of the window. */
   span_ms: number;
-  /** The property of the events whose date passes; absent: their own time does. */
+  /** The property of the events that holds the date; absent: the date is the event's own time. */
   property?: string;
-  /** Of messages: the status whose time passes. */
+  /** For messages: the status whose time counts. */
   status?: MessageStatus;
 }
 
+/** What a definition depends on: its reads, its moving windows, and the segments that it refers to. */
 export interface Dependencies {
   reads: string[];
   windows: PassingWindow[];
   segment_ids: string[];
 }
 
-/** What a definition depends on, each once and in order. */
+/** What a definition depends on, each once and sorted, so that equal definitions have equal dependencies. */
 export function dependenciesOf(definition: Group): Dependencies {
   const reads = new Set<string>();
   const windows = new Map<string, PassingWindow>();
@@ -70,7 +77,7 @@ function windowsOf(condition: Condition): PassingWindow[] {
   return [...passing, { reads, span_ms: positive.span_ms }];
 }
 
-/** Whether the field is a column; else it is a key of the custom attributes. */
+/** Whether the field of a window is a date column of `players`; otherwise it is a key of the custom attributes. */
 export function isDateColumn(field: string): boolean {
   return isTraitField(field) && TRAIT_FIELDS[field].kind === 'date';
 }

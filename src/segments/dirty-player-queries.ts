@@ -3,18 +3,20 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
-/** Postgres notifies on this channel when players were marked dirty. */
+/** Postgres notifies on this channel when players are marked dirty. */
 export const DIRTY_PLAYERS_CHANNEL = 'dirty_players';
 
 /** Players to evaluate again in the segments that read any of `reads`. */
 export interface DirtyPlayers extends ProjectRef {
   reads: readonly string[];
   player_ids: readonly string[];
-  /** Only in this segment. */
+  /** Present: evaluate them in this segment only. */
   segment_id?: string;
 }
 
-/** What the realtime segments of each project read; projects without any are left out. */
+/**
+ * The reads of all realtime segments by project, or of one project. A project without realtime segments is left out.
+ */
 export async function selectRealtimeReads(
   sql: Tx,
   of?: ProjectRef,
@@ -28,7 +30,7 @@ export async function selectRealtimeReads(
     group by tenant_id, project_id`;
 }
 
-/** Queues entries, and wakes whoever works on them. */
+/** Queues entries, and notifies the processors on {@link DIRTY_PLAYERS_CHANNEL}. */
 export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[], now: Date): Promise<void> {
   if (entries.length === 0) return;
   const rows = entries.map((t) => ({ ...t, segment_id: t.segment_id ?? null }));
@@ -44,12 +46,13 @@ export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[
   await tx`select pg_notify(${DIRTY_PLAYERS_CHANNEL}, '')`;
 }
 
-/** Projects with dirty players, the one that waits longest first. */
+/** Projects with dirty players, the one with the oldest entry first. */
 export async function selectDirtyProjects(sql: Tx): Promise<ProjectRef[]> {
   return sql<ProjectRef[]>`
     select tenant_id, project_id from dirty_players group by tenant_id, project_id order by min(entry_id)`;
 }
 
+/** An entry of the queue `dirty_players`. `segment_id` null: for every realtime segment that has one of the reads. */
 export interface DirtyEntry {
   entry_id: bigint;
   reads: string[];
@@ -58,7 +61,7 @@ export interface DirtyEntry {
   segment_id: string | null;
 }
 
-/** The segments of a project that have put off looking at somebody because they were being refreshed. */
+/** The segments of a project that have deferred entries, because they were being refreshed. */
 export async function selectDeferredSegments(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -68,7 +71,10 @@ export async function selectDeferredSegments(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id is not null`;
 }
 
-/** The project's oldest entries; of those deferred to one segment only the ones of `quiet` segments, which nobody refreshes now. */
+/**
+ * The project's oldest entries. Entries that were deferred to one segment are read only for the segments in `quiet`:
+ * those that are not being refreshed now.
+ */
 export async function readDirtyPlayers(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -83,6 +89,7 @@ export async function readDirtyPlayers(
     order by entry_id limit ${limit}`;
 }
 
+/** Removes entries of the project by entry_id. */
 export async function deleteDirtyPlayers(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -93,7 +100,10 @@ export async function deleteDirtyPlayers(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and entry_id = any(${plainArray(ids)}::text::bigint[])`;
 }
 
-/** Who these players are now, with the ids that their events may still carry. */
+/**
+ * The players that these ids stand for now: `player_ids` has the survivors of merged ones. `former_ids`: ids of players
+ * merged into them that rows in ClickHouse may still carry, which is up to a minute after the rows were rewritten.
+ */
 export async function resolvePlayers(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -114,14 +124,14 @@ export async function resolvePlayers(
   return { player_ids: row?.player_ids ?? [], former_ids: row?.former_ids ?? [] };
 }
 
-/** A segment to evaluate. */
+/** A segment as it is evaluated for single players. */
 export interface SegmentToEvaluate {
   segment_id: string;
   definition: unknown;
   reads: string[];
 }
 
-/** The project's segments: those that follow events, or every one. */
+/** The project's segments that are not deleted: the realtime ones, or every one. */
 export async function selectSegmentsToEvaluate(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -134,16 +144,19 @@ export async function selectSegmentsToEvaluate(
     order by created_at, segment_id`;
 }
 
-/** A project with passing windows in use. */
+/** A project whose realtime segments have moving windows. */
 export interface SweepTask extends ProjectRef {
   windows: PassingWindow[];
-  /** Nothing that passed before concerns the segments that are there. */
+  /**
+   * Where the sweep begins: the stored position or the time when the oldest segment was defined, the later of them.
+   * Earlier crossings were found before, or are part of the first refresh.
+   */
   swept_ms: bigint;
-  /** The position as it is stored; null: none yet. */
+  /** The position as it is stored; null: the project was never swept. */
   stored_ms: bigint | null;
 }
 
-/** Projects with windows in use that were not swept since `until`. */
+/** Projects with moving windows that were not swept since `until`. */
 export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
   return sql<SweepTask[]>`
     select s.tenant_id, s.project_id, jsonb_agg(distinct w.window) as windows,
@@ -157,7 +170,7 @@ export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
     having greatest(max(p.swept_at), min(s.defined_at)) < ${until}`;
 }
 
-/** Moves the sweep's position from where it was read; false when somebody else did. */
+/** Moves the project's sweep position (compare-and-set); false when another processor has moved it meanwhile. */
 export async function markSwept(
   tx: Tx,
   { tenant_id, project_id, stored_ms }: SweepTask,
@@ -171,7 +184,7 @@ export async function markSwept(
   return moved.count === 1;
 }
 
-/** When the oldest entry was marked, in milliseconds since the epoch; undefined: there is none. */
+/** When the oldest entry of the queue was marked, in milliseconds since the epoch; undefined: the queue is empty. */
 export async function oldestDirtyMs(sql: Tx): Promise<number | undefined> {
   const [row] = await sql<{ marked_ms: bigint }[]>`
     select epoch_ms(marked_at) as marked_ms from dirty_players order by entry_id limit 1`;

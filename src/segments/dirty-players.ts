@@ -8,7 +8,7 @@ import { insertDirtyPlayers, selectRealtimeReads, type DirtyPlayers } from './di
 /** Players per queued entry. */
 const MAX_PLAYERS = 1_000;
 
-/** Entries of at most 1,000 players each, for any number of players. */
+/** Splits any number of players into entries of at most 1,000 each. */
 export function dirtyPlayersOf(
   project: ProjectRef,
   reads: readonly string[],
@@ -22,8 +22,8 @@ export function dirtyPlayersOf(
 }
 
 /**
- * Marks the players of events that have landed in ClickHouse, for the realtime segments that read such events. Where
- * no segment follows, nothing but one question is asked. Repeating it does no harm.
+ * Marks the players of events that are in ClickHouse now, for the realtime segments that read such events. When there
+ * are no realtime segments, it costs one query. A repeat only causes another evaluation.
  */
 export async function markDirtyByEvents(sql: Tx, lines: readonly string[], now: Date): Promise<void> {
   const realtime = await selectRealtimeReads(sql);
@@ -37,14 +37,14 @@ export async function markDirtyByEvents(sql: Tx, lines: readonly string[], now: 
   await queue(sql, realtime, changed, now);
 }
 
-/** A player whose row has landed in ClickHouse. */
+/** A player whose current row is in ClickHouse. */
 interface LandedPlayer extends ProjectRef {
   player_id: string;
-  /** Everything about it may count for a segment, not only its fields. */
+  /** True: the player is evaluated in every realtime segment; false: in those that read the player's fields. */
   is_new_or_removed: boolean;
 }
 
-/** Marks players whose rows have landed in ClickHouse; returns the projects that have realtime segments. */
+/** Marks players whose current rows are in ClickHouse; returns the ids of the projects that have realtime segments. */
 export async function markDirtyByRows(
   tx: Tx,
   players: readonly LandedPlayer[],
@@ -58,18 +58,18 @@ export async function markDirtyByRows(
   return new Set(realtime.map(({ project_id }) => project_id));
 }
 
-/** A player with what of it has changed. */
+/** A player, and the read that has changed. */
 interface ChangedPlayer extends ProjectRef {
   player_id: string;
   reads: string;
 }
 
-/** Marks players of whom something has changed in ClickHouse. */
+/** Marks players whose data in ClickHouse have changed, for the realtime segments that have the read. */
 export async function markDirty(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
   await queue(tx, await selectRealtimeReads(tx), changed, now);
 }
 
-/** Marks the players who entered or left a segment, for the realtime segments that refer to it. */
+/** Marks the players that entered or left a segment, for the realtime segments that refer to it. */
 export async function markDependentsDirty(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -83,6 +83,7 @@ export async function markDependentsDirty(
   await queue(tx, await selectRealtimeReads(tx, { tenant_id, project_id }), players, now);
 }
 
+/** Queues those changes that a realtime segment of the project reads, as one group of entries per project and read. */
 async function queue(
   tx: Tx,
   realtime: readonly (ProjectRef & { reads: string[] })[],

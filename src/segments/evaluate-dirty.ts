@@ -30,10 +30,11 @@ import { markDependentsDirty } from './dirty-players.ts';
 
 export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
+/** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
-/** Per evaluation: they are named in the query. */
+/** Players per evaluation: the query carries their ids. */
 const MAX_PLAYERS = 2_000;
-/** Of one statement: it grows by the condition. */
+/** Segments per query: each condition makes it longer. */
 const MAX_SEGMENTS_AT_ONCE = 100;
 
 /** A segment with its parsed definition. */
@@ -41,18 +42,20 @@ export interface Candidate extends SegmentToEvaluate {
   parsed: Group;
 }
 
-/** What an evaluation of some players found. */
+/** The result of an evaluation of some players. */
 export interface Verdict {
+  /** The memberships that the definitions give now; `entered` and `left` are the differences from the stored ones. */
   matching: Membership[];
   entered: Membership[];
   left: Membership[];
 }
 
 /**
- * Evaluates dirty players of a project in the realtime segments that read what has changed: one query for all of them.
- * Evaluations of a project follow each other, so that a later one never loses to an earlier one; for a segment that is
- * being refreshed meanwhile the players stay dirty until that is done. Memberships, their outbox rows and the removal of
- * the entries are one transaction. Returns false when there was nothing it could do.
+ * Evaluates the oldest dirty players of a project in the realtime segments that read what has changed, with one query
+ * for up to 100 segments. A lock lets one evaluation of a project run at a time, so that an earlier result never
+ * overwrites a later one. For a segment that is being refreshed, the players are queued again and evaluated after the
+ * refresh. One transaction changes the memberships, adds their outbox rows and removes the entries. Returns false when
+ * another evaluation holds the lock, or when there is no entry to work on.
  */
 export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: ProjectRef): Promise<boolean> {
   const { postgres, clock } = deps;
@@ -75,7 +78,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
       project,
       entries.flatMap(({ player_ids }) => player_ids),
     );
-    // Those that are being refreshed look at them when that is done.
+    // A segment that is being refreshed gets an entry of its own, which is evaluated after the refresh.
     await insertDirtyPlayers(
       tx,
       segments
@@ -99,22 +102,27 @@ function refsOf(project: ProjectRef, segments: readonly { segment_id: string }[]
   return segments.map(({ segment_id }) => ({ ...project, segment_id }));
 }
 
-/** Whole entries, up to the number of players of one evaluation; the first always. */
+/** Whole entries of at most 2,000 players together; always the first. */
 function boundPlayers(entries: readonly DirtyEntry[]): DirtyEntry[] {
   let players = 0;
   return entries.filter(({ player_ids }, i) => (players += player_ids.length) <= MAX_PLAYERS || i === 0);
 }
 
+/** Whether the players of the entry are to be evaluated in the segment. */
 function concerns(entry: DirtyEntry, segment: SegmentToEvaluate): boolean {
   if (entry.segment_id !== null) return entry.segment_id === segment.segment_id;
   return entry.reads.includes(EVERYTHING) || entry.reads.some((read) => segment.reads.includes(read));
 }
 
+/** Parses the segment's definition. Throws SEGMENT_DEFINITION_INVALID. */
 export function candidateOf(segment: SegmentToEvaluate): Candidate {
   return { ...segment, parsed: readDefinition(segment.definition) };
 }
 
-/** Evaluates segments for players and has them enter and leave; the caller holds the locks. */
+/**
+ * Evaluates segments for players, writes which memberships begin and end, and marks the players dirty for the segments
+ * that refer to these. The caller holds the project's evaluation lock and the shared locks of the segments.
+ */
 export async function evaluate(
   deps: EvaluationDeps,
   tx: Tx,
@@ -125,7 +133,7 @@ export async function evaluate(
 ): Promise<Verdict> {
   if (candidates.length === 0 || players.player_ids.length === 0)
     return { matching: [], entered: [], left: [] };
-  // Segments that refer to segments ask ClickHouse who is in them: it has to know by now.
+  // A segment condition reads the members from ClickHouse, so the pending changes are copied there first.
   if (candidates.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
     await copyPendingChanges(deps, project);
   }
@@ -155,7 +163,10 @@ export async function evaluate(
 const keyOf = ({ segment_id, player_id }: Membership) => `${segment_id} ${player_id}`;
 const keysOf = (list: readonly Membership[]) => new Set(list.map(keyOf));
 
-/** All in one question; if that fails each half by itself, so that a bad one does not take the others with it. */
+/**
+ * Evaluates all candidates in one query. If the query is too expensive, it evaluates each half separately, so that one
+ * expensive segment does not fail the others. A segment that fails alone is marked as failed and left out.
+ */
 async function matchEach(
   { clickhouse, logger }: Pick<EvaluationDeps, 'clickhouse' | 'logger'>,
   tx: Tx,

@@ -12,26 +12,32 @@ import { compileMatrix } from './sql/matrix.ts';
 import { jsonDate } from './sql/json-sql.ts';
 import { REACHED_AT } from './sql/message-sql.ts';
 
-/** What one question about all players may take; one over it fails alone. */
+/** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
 const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
-/** Few rows and many expressions: compiling those to machine code took three seconds and saved none. */
+/**
+ * Limits of a query over some players. It reads few rows and has many expressions: compiling these to machine code took
+ * three seconds and saved no time.
+ */
 const OVER_SOME =
   'settings max_execution_time = 20, max_memory_usage = 2000000000, compile_expressions = 0, ' +
   'compile_aggregate_expressions = 0';
 
-/** ClickHouse's words for a question over its limits: too slow, timed out, out of memory, too large an expression. */
+/** ClickHouse's error codes for a query over its limits: timed out, too slow, out of memory, too large, too deep. */
 const OVER_LIMITS = new Set(['159', '160', '241', '168', '306']);
 
-/** Bytes of a statement, or of one of its values: a server takes 128 KiB per field of a form, unless told otherwise. */
+/** Bytes of a statement, or of one parameter: by default a ClickHouse server accepts 128 KiB per form field. */
 const MAX_FIELD = 120_000;
 
-/** How long a value is on the way, or a little more: quotes and backslashes are escaped twice over. */
+/** The bytes of a parameter in the request, or a little more: quotes and backslashes are escaped twice. */
 function lengthOf(value: unknown): number {
   const text = JSON.stringify(value);
   return Buffer.byteLength(text) + 3 * (text.match(/['\\]/g)?.length ?? 0);
 }
 
-/** Asks within the limits; rejects with SEGMENT_TOO_EXPENSIVE beyond them. */
+/**
+ * Runs a query within the limits. Rejects with SEGMENT_TOO_EXPENSIVE when the statement or a parameter is too long, or
+ * when ClickHouse stops the query at a limit.
+ */
 async function ask<Row>(
   clickhouse: ClickHouse,
   sql: string,
@@ -39,7 +45,7 @@ async function ask<Row>(
   params: Record<string, unknown>,
 ): Promise<Row[]> {
   if (sql.length > MAX_FIELD || Object.values(params).some((value) => lengthOf(value) > MAX_FIELD)) {
-    const message = 'the definition is too long for one question: use fewer conditions, or shorter values';
+    const message = 'the definition is too long for one query: use fewer conditions, or shorter values';
     throw new ApiError('SEGMENT_TOO_EXPENSIVE', message);
   }
   try {
@@ -48,29 +54,30 @@ async function ask<Row>(
     const { code } = cause as { code?: unknown };
     if (!OVER_LIMITS.has(String(code))) throw cause;
     const message =
-      'the definition needs more time or memory than a question may take: narrow its windows or events';
+      'the definition needs more time or memory than a query may take: narrow its windows or events';
     throw new ApiError('SEGMENT_TOO_EXPENSIVE', message, { cause });
   }
 }
 
-/** Players, and the ids of players merged into them that events may still carry. */
+/** Players, and the ids of players merged into them that rows in ClickHouse may still carry. */
 export interface Players {
   player_ids: readonly string[];
   former_ids: readonly string[];
 }
 
+/** The project and the moment that a query is about. */
 interface Question extends ProjectRef {
   now_ms: number;
 }
 
-/** A player whose membership is not what the definition says. */
+/** A player whose stored membership differs from what the definition gives. */
 export interface MembershipDifference {
   player_id: string;
   /** 1: to enter; 0: to leave. */
   enters: number;
 }
 
-/** Compares what a definition says with the stored members, and returns only who differs. */
+/** Compares the players that match a definition with the stored members, and returns only those that differ. */
 export async function differences(
   clickhouse: ClickHouse,
   { segment_id, ...question }: Question & { segment_id: string },
@@ -92,7 +99,7 @@ export async function differences(
   );
 }
 
-/** How many players a definition matches, and some of them by chance. */
+/** How many players a definition matches, and a random sample of up to `sample` of them. */
 export async function countMembers(
   clickhouse: ClickHouse,
   question: Question,
@@ -108,7 +115,7 @@ export async function countMembers(
   return { size: Number(row?.size ?? 0), player_ids: row?.player_ids ?? [] };
 }
 
-/** For each definition the players (of those asked about) that it matches. */
+/** For each definition, in order, which of the given players it matches. */
 export async function matchPlayers(
   clickhouse: ClickHouse,
   question: Question,
@@ -129,7 +136,7 @@ export async function matchPlayers(
   return matching;
 }
 
-/** One player against a definition, node by node; undefined when ClickHouse does not know the player. */
+/** Evaluates a definition for one player, node by node; undefined when the player is not in ClickHouse. */
 export async function explainPlayer(
   clickhouse: ClickHouse,
   question: Question,
@@ -146,7 +153,10 @@ export async function explainPlayer(
   return row && { root, row };
 }
 
-/** Tells ClickHouse who entered and left. Repeatable: later changes have higher revisions. */
+/**
+ * Copies membership changes to ClickHouse. Idempotent: the change_id is the row's revision, and the highest revision
+ * wins.
+ */
 export async function copyChanges(
   clickhouse: ClickHouse,
   changes: readonly PendingMembershipChange[],
@@ -164,7 +174,7 @@ export async function copyChanges(
   await clickhouse.insertLines('segment_members', lines, token);
 }
 
-/** Forgets the members of a segment that was deleted. */
+/** Removes the members of a deleted segment from ClickHouse. */
 export async function dropMembers(clickhouse: ClickHouse, ref: SegmentRef): Promise<void> {
   await clickhouse.command(
     `delete from segment_members where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
@@ -173,16 +183,17 @@ export async function dropMembers(clickhouse: ClickHouse, ref: SegmentRef): Prom
   );
 }
 
-/** A player for whom a window may have passed, and what passed. */
+/** A player whose events, messages or dates crossed the edge of a window; `reads`: which of them. */
 export interface PassedWindow {
   player_id: string;
   reads: string;
 }
 
 /**
- * Players with an event, or a date, that crossed the edge of a window after `since_ms` and up to `now_ms`: left it, or,
- * stamped ahead of when it was received, entered it. One scan of the events of those moments (of a property's date all events of
- * that name), one of players for dates, one of messages.
+ * Players with an event, a message or a date that crossed the edge of a window after `since_ms` and up to `now_ms`: it
+ * left the window, or, if its time was in the future when it was received, it entered the window. The query scans the
+ * events of those moments once (for a date in a property, all events of the name), the players once for dates, and the
+ * messages once.
  */
 export async function findPassedWindows(
   clickhouse: ClickHouse,

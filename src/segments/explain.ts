@@ -9,29 +9,31 @@ import type { ExplainedNode } from './sql/compile.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
-/** One node of a definition for one player; `value` is what a condition found, null where it is missing. */
+/** One node of a definition, evaluated for one player. */
 export interface NodeExplanation {
-  /** Where the node stands, like `definition.conditions.0`. */
+  /** The path of the node, like `definition.conditions.0`. */
   path: string;
   holds: boolean;
-  /** As it was written; of groups without their conditions. */
+  /** The node as the caller wrote it; a group without its conditions. */
   node: Record<string, unknown>;
+  /** For conditions: the value that was compared; null where the player has none. */
   value?: unknown;
 }
 
+/** Whether a player matches a segment's definition and is a stored member, with every node of the definition. */
 export interface Explanation {
   segment_id: string;
   player_id: string;
-  /** What the definition says now. */
+  /** Whether the definition matches the player now. */
   matches: boolean;
-  /** What the last refresh said. */
+  /** Whether the player is a stored member, since the last refresh or evaluation. */
   is_member: boolean;
   nodes: NodeExplanation[];
 }
 
 /**
- * Why a player is or is not in a segment, node by node in the order they are written. Rejects with SEGMENT_NOT_FOUND
- * or PLAYER_NOT_FOUND, also while ClickHouse does not know a new player yet.
+ * Why a player is or is not in a segment, node by node in the order in which they are written. Rejects with
+ * SEGMENT_NOT_FOUND or PLAYER_NOT_FOUND, the latter also while a new player is not in ClickHouse yet.
  */
 export async function explainMembership(
   { postgres, clickhouse, clock }: Deps,
@@ -62,6 +64,7 @@ export async function explainMembership(
   };
 }
 
+/** The node and its descendants; `written`: the same node as the caller wrote it. */
 function describe(
   { holds, value, children }: ExplainedNode,
   written: unknown,
@@ -77,7 +80,7 @@ function describe(
   return [itself, ...below];
 }
 
-/** Values travel as JSON text, so that none loses its type. */
+/** ClickHouse returns values as JSON text, so that none loses its type. */
 function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return null;
   try {

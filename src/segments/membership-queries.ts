@@ -8,7 +8,7 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 /** Players per row of `segment_changes`. */
 const CHANGE_CHUNK = 1_000;
 
-/** One player's membership of one segment, to be or to be no more. */
+/** One player's membership of one segment. */
 export interface Membership {
   segment_id: string;
   player_id: string;
@@ -17,12 +17,19 @@ export interface Membership {
 const refreshKey = ({ tenant_id, project_id, segment_id }: SegmentRef) =>
   `segment ${tenant_id} ${project_id} ${segment_id}`;
 
-/** Keeps everybody else from changing who is in the segment until the transaction ends. */
+/**
+ * Takes the segment's advisory lock until the transaction ends: no other refresh, evaluation or purge changes its
+ * members meanwhile. Merging or deleting a player does not take this lock.
+ */
 export async function lockMembership(tx: Tx, ref: SegmentRef): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${refreshKey(ref)}, 0))`;
 }
 
-/** Of these segments those that nobody refreshes now; no refresh of them begins until the transaction ends. */
+/**
+ * Takes the advisory locks of segments in shared mode until the transaction ends: no refresh or purge of them begins
+ * meanwhile. Returns the segments that were locked: with `wait` all of them, otherwise those that are not being
+ * refreshed or purged now.
+ */
 export async function shareMemberships(
   tx: Tx,
   refs: readonly SegmentRef[],
@@ -41,8 +48,9 @@ export async function shareMemberships(
 }
 
 /**
- * Of these segments those that are not deleted. To be asked once they are shared: whoever takes the members out of a
- * deleted one comes after whoever shares it, or was there before.
+ * The segments among these that are not deleted. Call it while their shared locks are held: the purge of a deleted
+ * segment takes the lock alone, so it either runs after this transaction and removes what it adds, or has run before
+ * it, and then the segment is seen as deleted.
  */
 export async function selectLive(
   tx: Tx,
@@ -56,7 +64,10 @@ export async function selectLive(
   return new Set(rows.map(({ segment_id }) => segment_id));
 }
 
-/** Lets one evaluation of single players of the project run at a time; false when another one runs and `wait` is false. */
+/**
+ * Takes the project's evaluation lock until the transaction ends, so that one evaluation of single players runs at a
+ * time. Without `wait` it returns false when another transaction holds the lock.
+ */
 export async function lockProjectEvaluation(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -95,8 +106,9 @@ export interface MembershipCounts {
 }
 
 /**
- * Has players enter and leave segments, counts them, and adds the change to the outbox `segment_changes`. Who is in already, out already, deleted or
- * unknown changes nothing. The caller has locked the segments.
+ * Makes players enter and leave segments, updates the segments' sizes, and adds the changes to the outbox
+ * `segment_changes`. A player that is a member already, is no member, is deleted or is unknown changes nothing. The
+ * caller holds the segments' locks.
  */
 export async function changeMemberships(
   tx: Tx,
@@ -112,7 +124,7 @@ export async function changeMemberships(
   return applyChange(tx, project, rows(entering), rows(leaving), now);
 }
 
-/** The same for one segment, of the rows staged by {@link openStage}. */
+/** Like {@link changeMemberships} for one segment, with the rows that were copied to the table of {@link openStage}. */
 export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date): Promise<MembershipCounts> {
   const rows = (has_entered: boolean) =>
     tx`(select ${ref.segment_id}::uuid as segment_id, player_id from segment_stage where has_entered = ${has_entered}) as r`;
@@ -159,17 +171,17 @@ async function applyChange(
   return { added: Number(row?.added ?? 0n), removed: Number(row?.removed ?? 0n) };
 }
 
-/** A table of this transaction for the players that enter or leave a segment. */
+/** Creates a temporary table, dropped at commit, for the players that enter or leave a segment. */
 export async function openStage(tx: Tx): Promise<void> {
   await tx`create temporary table segment_stage (player_id uuid not null, has_entered boolean not null) on commit drop`;
 }
 
-/** Where rows of the stage are copied to, as lines of text. */
+/** A stream that copies lines `<player_id><tab><0 or 1>` (1: enters) to the table of {@link openStage}. */
 export async function stageWriter(tx: Tx): Promise<NodeJS.WritableStream> {
   return tx`copy segment_stage (player_id, has_entered) from stdin`.writable();
 }
 
-/** Removes the player from every segment: it was deleted. */
+/** Removes a deleted player from every segment. */
 async function leaveEverySegment(
   tx: Tx,
   { tenant_id, project_id, player_id }: ProjectRef & { player_id: string },
@@ -189,7 +201,7 @@ async function leaveEverySegment(
     where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id`;
 }
 
-/** Removes up to `limit` members of a deleted segment without publishing it; returns how many. */
+/** Removes up to `limit` members of a deleted segment, without outbox rows; returns how many. */
 export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Promise<number> {
   const { count } = await tx`
     delete from segment_members m
@@ -203,7 +215,7 @@ export async function purgeMembers(tx: Tx, ref: SegmentRef, limit: number): Prom
   return count;
 }
 
-/** The survivor of a merge is in every segment that either was in, until somebody looks again. */
+/** Makes the survivor of a merge a member of every segment that either player was in, until the next evaluation. */
 async function moveMemberships(
   tx: Tx,
   {
@@ -253,7 +265,7 @@ export interface PendingMembershipChange extends SegmentRef {
   changed_ms: bigint;
 }
 
-/** The oldest rows of the outbox, in order: of all projects, or of one after a change. */
+/** The oldest rows of the outbox by change_id: of all projects, or of one project after the change `after`. */
 export async function readChanges(
   sql: Tx,
   limit: number,
@@ -270,7 +282,7 @@ export async function readChanges(
     from segment_changes ${which} order by change_id limit ${limit}`;
 }
 
-/** The segments of these changes that are deleted. */
+/** The deleted segments among those of these changes. */
 export async function selectDeleted(
   sql: Tx,
   changes: readonly PendingMembershipChange[],
@@ -296,6 +308,7 @@ export async function deleteChanges(sql: Tx, changes: readonly PendingMembership
     where c.tenant_id = r.tenant_id and c.project_id = r.project_id and c.change_id = r.change_id`;
 }
 
+/** What happens to memberships when a player is merged or deleted. */
 export const membershipsOfPlayers: PlayerDependent = {
   onMerge: moveMemberships,
   onDelete: leaveEverySegment,

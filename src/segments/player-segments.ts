@@ -7,7 +7,7 @@ import { candidateOf, evaluate, type EvaluationDeps, type Verdict } from './eval
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { selectSegmentsToEvaluate } from './dirty-player-queries.ts';
 
-/** What the segments of a project say of one player (spec part 4). */
+/** The result of evaluating all segments of a project for one player (spec part 4); the lists hold segment ids. */
 export interface PlayerRefresh {
   player_id: string;
   matched_segment_ids: string[];
@@ -18,8 +18,8 @@ export interface PlayerRefresh {
 }
 
 /**
- * Evaluates every segment of the project for one player, also those that are refreshed by hand, each after those that it
- * refers to, and writes what changed. It waits for refreshes under way. Rejects with PLAYER_NOT_FOUND.
+ * Evaluates every segment of the project for one player, manual and scheduled ones too, each after the segments that it
+ * refers to, and writes what changed. It waits for refreshes that are running. Rejects with PLAYER_NOT_FOUND.
  */
 export async function refreshPlayerSegments(deps: EvaluationDeps, ref: PlayerRef): Promise<PlayerRefresh> {
   const started_ms = performance.now();
@@ -46,8 +46,8 @@ export async function refreshPlayerSegments(deps: EvaluationDeps, ref: PlayerRef
 }
 
 /**
- * Evaluates the segments that refer to none but those that are `done`, and adds them to these. They are a transaction of
- * their own: whoever refers to them asks ClickHouse, which is told of what was committed.
+ * Evaluates the segments whose references are all in `done`, and adds them to `done`. Each call is one transaction:
+ * segments that refer to these read their members from ClickHouse, and only committed changes are copied there.
  */
 async function evaluateNext(
   deps: EvaluationDeps,

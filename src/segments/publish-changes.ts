@@ -12,11 +12,11 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 
 export type PublishDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
 
-/** Each holds up to 1,000 players. */
+/** Outbox rows per batch; each holds up to 1,000 players. */
 const MAX_CHANGES = 50;
 
 /**
- * Copies a project's unpublished changes to ClickHouse, so that queries about members see them.
+ * Copies a project's unpublished changes to ClickHouse, so that segment conditions see them. The outbox keeps its rows.
  */
 export async function copyPendingChanges(
   { postgres, clickhouse }: Pick<PublishDeps, 'postgres' | 'clickhouse'>,
@@ -31,8 +31,9 @@ export async function copyPendingChanges(
 }
 
 /**
- * Copies changes. Of a segment that is deleted no member stays: who took them out may have done so before. Dying before
- * that leaves what nobody asks for.
+ * Copies changes to ClickHouse, then removes the members of those segments that are deleted: the purge job may have run
+ * before these changes were copied. After a crash in between the rows are still in the outbox and are copied again; no
+ * query reads the members of a deleted segment.
  */
 async function copy(
   { postgres, clickhouse }: Pick<PublishDeps, 'postgres' | 'clickhouse'>,
@@ -49,15 +50,15 @@ export interface SegmentChange {
   segment_id: string;
   player_id: string;
   change: 'entered' | 'left';
-  /** With segment and player it names the change: a repetition carries the same. */
+  /** Identifies the change together with segment and player; a duplicate carries the same. */
   change_id: string;
   changed_at_ms: number;
 }
 
 /**
- * Publishes the outbox of membership changes to ClickHouse and the log, and removes its rows. Dying in between publishes
- * them again: in ClickHouse that replaces rows by equal ones, on the log readers know repetitions by `change_id`.
- * Returns whether there may be more.
+ * Publishes the oldest rows of the outbox to ClickHouse and the log, then removes them. After a crash in between they
+ * are published again: in ClickHouse equal rows replace the first ones; on the log, consumers recognise duplicates by
+ * `change_id`. Returns whether the outbox may have more rows.
  */
 export async function publishMembershipChanges({
   postgres,

@@ -6,20 +6,21 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { RefreshStrategy } from './schema.ts';
 
-/** Which segment of which project. */
+/** The key of a segment. */
 export interface SegmentRef extends ProjectRef {
   segment_id: string;
 }
 
-/** How far a refresh has come: it compares every player, then writes the difference. */
+/** The progress of a refresh: it compares every player with the stored members, then writes the difference. */
 export interface RefreshProgress {
   phase: 'comparing' | 'writing';
   started_at: string;
-  /** Players of the difference that were written, and all of them; null while it is not known. */
+  /** `done`: players of the difference that are written; `total`: all players of it, null while it is not known. */
   done: number;
   total: number | null;
 }
 
+/** A segment as Postgres has it. */
 export interface SegmentRow {
   segment_id: string;
   name: string;
@@ -37,7 +38,7 @@ export interface SegmentRow {
   deleted_at: Date | null;
 }
 
-/** What a definition and its strategy are stored as. */
+/** The columns of a definition and its strategy; `reads` and `windows` are derived from the definition. */
 export interface StoredDefinition {
   definition: unknown;
   refresh_strategy: RefreshStrategy;
@@ -55,7 +56,7 @@ function itself(tx: Tx, { tenant_id, project_id, segment_id }: SegmentRef) {
   return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
 }
 
-/** The segment, deleted or not; no row when the project has none of this id. */
+/** The segment, deleted or not; no row when the project has no segment of this id. */
 export function selectSegment(tx: Tx, ref: SegmentRef): PendingQuery<SegmentRow[]> {
   return tx<SegmentRow[]>`select ${columns(tx)} from segments where ${itself(tx, ref)}`;
 }
@@ -90,6 +91,7 @@ export function listSegments(
     limit ${limit}`;
 }
 
+/** Adds a segment; a scheduled one is due at once. */
 export async function insertSegment(
   tx: Tx,
   ref: SegmentRef,
@@ -105,7 +107,7 @@ export async function insertSegment(
       ${stored.refresh_strategy === 'scheduled' ? now : null}, ${now}, ${now}, ${now})`;
 }
 
-/** Changes what a locked segment is called. */
+/** Changes the name and description of a locked segment. */
 export async function renameSegment(
   tx: Tx,
   ref: SegmentRef,
@@ -116,7 +118,7 @@ export async function renameSegment(
     update segments set name = ${name}, description = ${description}, updated_at = ${now} where ${itself(tx, ref)}`;
 }
 
-/** Changes what a locked segment means, or when it is refreshed; a scheduled one begins with a refresh now. */
+/** Changes the definition or the strategy of a locked segment; a scheduled one is due at once. */
 export async function redefineSegment(
   tx: Tx,
   ref: SegmentRef,
@@ -132,17 +134,18 @@ export async function redefineSegment(
     where ${itself(tx, ref)}`;
 }
 
+/** Marks the segment as deleted; one that was deleted before keeps its time. */
 export async function softDeleteSegment(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
   await tx`
     update segments set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
 }
 
-/** Serialises changes of a project's definitions, so that two of them cannot close a cycle together. */
+/** Serialises changes of a project's definitions (advisory lock), so that two of them cannot close a cycle together. */
 export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: ProjectRef): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`segment definitions ${tenant_id} ${project_id}`}, 0))`;
 }
 
-/** Every segment of the project that is not deleted, with what it reads. */
+/** Every segment of the project that is not deleted, with its reads. */
 export async function selectReads(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -152,22 +155,25 @@ export async function selectReads(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
 }
 
-/** For whoever looks meanwhile: outside of the refresh's transaction. */
+/** Stores the progress of a refresh, outside of the refresh's transaction, so that readers of the segment see it. */
 export async function noteProgress(sql: Tx, ref: SegmentRef, progress: RefreshProgress): Promise<void> {
   await sql`update segments set refresh_progress = ${JSON.stringify(progress)}::text::jsonb where ${itself(sql, ref)}`;
 }
 
-/** A refresh went through. */
+/** Records that a refresh succeeded; clears the last error and the progress. */
 export async function markComputed(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
   await tx`update segments set last_computed_at = ${now}, last_error = null, refresh_progress = null where ${itself(tx, ref)}`;
 }
 
-/** A refresh failed; the membership is the one before. */
+/** Records why a refresh or an evaluation failed; the members stay as they were. */
 export async function markFailed(tx: Tx, ref: SegmentRef, message: string): Promise<void> {
   await tx`update segments set last_error = ${message}, refresh_progress = null where ${itself(tx, ref)}`;
 }
 
-/** Takes scheduled segments that are due, and says since when (in milliseconds) and when they are due next. */
+/**
+ * Claims up to `limit` scheduled segments that are due, and sets when each is due next: one interval after `now`.
+ * `due_ms`: since when it was due, in milliseconds since the epoch.
+ */
 export async function takeDueSegments(
   sql: Tx,
   now: Date,

@@ -2,7 +2,7 @@ import { requireLiveRow, requireRow } from '../http/record.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { selectSegment, type SegmentRef, type SegmentRow } from './queries.ts';
 
-/** What segments are called. */
+/** The names of segments in paths, ids and errors. */
 export const SEGMENT = {
   scope: 'project',
   noun: 'segment',

@@ -9,16 +9,17 @@ export const PURGE_TASK = 'segment-purge';
 export const SCHEDULE_TASK = 'segment-schedule';
 
 const MAX_ATTEMPTS = 5;
+/** Due segments per run of the schedule; further ones wait for the next minute. */
 const MAX_DUE = 1_000;
 
 const segmentRef = z.strictObject({ tenant_id: z.uuid(), project_id: z.uuid(), segment_id: z.uuid() });
 
-/** Refreshes a segment soon; of several orders for one segment one is enough. */
+/** A job that refreshes the segment; it replaces a waiting one of the same segment. */
 export function refreshJob(ref: SegmentRef): NewJob {
   return jobOf(REFRESH_TASK, ref);
 }
 
-/** Removes the members of a deleted segment. */
+/** A job that removes the members of a deleted segment. */
 export function purgeJob(ref: SegmentRef): NewJob {
   return jobOf(PURGE_TASK, ref);
 }
@@ -28,7 +29,7 @@ function jobOf(task: string, { tenant_id, project_id, segment_id }: SegmentRef):
   return { task, payload, max_attempts: MAX_ATTEMPTS, job_key: `${task} ${segment_id}` };
 }
 
-/** Every minute: orders what is due. Each segment is a job of its own, so that one that fails stops no other. */
+/** Every minute: adds a job for each segment that is due, one per segment, so that a failing segment stops no other. */
 export const SEGMENT_CRONTAB: readonly CronEntry[] = [
   {
     identifier: 'segments due',
@@ -38,7 +39,7 @@ export const SEGMENT_CRONTAB: readonly CronEntry[] = [
   },
 ];
 
-/** The task: a segment that was deleted meanwhile is left alone. */
+/** The task `segment-refresh`; a segment that was deleted meanwhile is skipped. */
 export async function runRefreshJob(deps: RefreshDeps, payload: unknown): Promise<void> {
   try {
     await refreshSegment(deps, segmentRef.parse(payload));
@@ -48,12 +49,12 @@ export async function runRefreshJob(deps: RefreshDeps, payload: unknown): Promis
   }
 }
 
-/** The task. */
+/** The task `segment-purge`. */
 export async function runPurgeJob(deps: RefreshDeps, payload: unknown): Promise<void> {
   await purgeSegment(deps, segmentRef.parse(payload));
 }
 
-/** The task: adds a job per segment that is due, in the transaction that moves when it is due next. */
+/** The task `segment-schedule`: one transaction claims the segments that are due and adds a refresh job for each. */
 export async function runScheduleJob({ postgres, jobs, clock, metrics }: RefreshDeps): Promise<void> {
   await postgres.service.begin(async (tx) => {
     const now_ms = clock.now_ms();

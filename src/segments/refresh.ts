@@ -28,8 +28,9 @@ import { markDependentsDirty } from './dirty-players.ts';
 
 export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
 
-/** Lines copied at once. */
+/** Lines per write to the stage. */
 const COPY_LINES = 20_000;
+/** Members removed per transaction of a purge. */
 const MAX_PURGED = 10_000;
 
 /** What a refresh did (spec part 4); `matched` is the number of members after it. */
@@ -39,10 +40,10 @@ export interface RefreshResult extends MembershipCounts {
 }
 
 /**
- * Materialises who is in a segment, after those that its definition refers to. ClickHouse compares the definition
- * with the stored members, and only the difference is written, in one transaction: a crash leaves the membership of
- * before. Refreshes of one segment follow each other. Rejects with SEGMENT_NOT_FOUND; when the engine refuses, the
- * reason stays on the segment.
+ * Materialises the members of a segment, after those of the segments that its definition refers to. ClickHouse compares
+ * the definition with the stored members, and one transaction writes only the difference: after a crash the members are
+ * those of before. A lock lets one refresh of a segment run at a time. Rejects with SEGMENT_NOT_FOUND or
+ * SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the reason of any failure.
  */
 export async function refreshSegment(deps: RefreshDeps, ref: SegmentRef): Promise<RefreshResult> {
   const started_ms = performance.now();
@@ -61,7 +62,7 @@ export async function refreshSegment(deps: RefreshDeps, ref: SegmentRef): Promis
   throw notFound(SEGMENT, ref.segment_id);
 }
 
-/** The segment after all that it refers to, each once. They cannot be in a circle. */
+/** The segment after all segments that it refers to, directly or not, each once. Saved definitions have no cycles. */
 async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<string[]> {
   const ordered: string[] = [];
   const visit = async (segment_id: string): Promise<void> => {
@@ -74,6 +75,7 @@ async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<stri
   return ordered;
 }
 
+/** Refreshes one segment without those that it refers to. */
 async function refreshAlone(
   deps: RefreshDeps,
   ref: SegmentRef,
@@ -83,8 +85,8 @@ async function refreshAlone(
     return await postgres.patient.begin(async (tx) => {
       await lockMembership(tx, ref);
       const segment = requireRow(SEGMENT, ref, await selectLiveSegment(tx, ref));
-      // What was changed and not told yet must be in ClickHouse: the difference is taken from it, and the members of
-      // other segments that the definition refers to.
+      // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
+      // and reads the members of the segments that the definition refers to there.
       await copyPendingChanges(deps, { tenant_id: ref.tenant_id, project_id: ref.project_id });
       const now_ms = clock.now_ms();
       const started_at = new Date(now_ms).toISOString();
@@ -116,6 +118,7 @@ async function refreshAlone(
   }
 }
 
+/** Copies the difference to a temporary table, then applies it with one statement; reports each write of 20,000. */
 async function writeDifference(
   tx: Tx,
   ref: SegmentRef,
@@ -146,11 +149,17 @@ async function noteFailure(
   const message = error instanceof Error ? error.message.slice(0, 1_000) : 'unknown';
   logger.warn({ err: error, segment_id: ref.segment_id }, 'refreshing a segment failed');
   await markFailed(postgres.service, ref, message).catch((cause: unknown) =>
-    logger.warn({ err: cause, segment_id: ref.segment_id }, 'the failure could not be noted'),
+    logger.warn(
+      { err: cause, segment_id: ref.segment_id },
+      'the reason of a failed refresh could not be stored',
+    ),
   );
 }
 
-/** Removes the stored members of a deleted segment, in parts, after whoever is looking at it. Repeatable. */
+/**
+ * Removes the stored members of a deleted segment, 10,000 per transaction. The lock makes it wait for refreshes and
+ * evaluations that have begun. Idempotent.
+ */
 export async function purgeSegment(
   { postgres, clickhouse }: Pick<RefreshDeps, 'postgres' | 'clickhouse'>,
   ref: SegmentRef,
@@ -161,6 +170,6 @@ export async function purgeSegment(
       return purgeMembers(tx, ref, MAX_PURGED);
     });
   }
-  // What is still to be told is dropped by who tells it.
+  // Changes of this segment may still be in the outbox: the publisher copies them and then removes the members again.
   await dropMembers(clickhouse, ref);
 }

@@ -69,14 +69,16 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
       run: createSegment,
     },
     change: {
-      summary: 'Changes a segment; a new definition has it computed again, unless it is refreshed by hand',
+      summary:
+        'Changes a segment; after a new definition it is computed again, unless its strategy is manual',
       body: patchSegmentBody,
       read_only: COMPUTED_FIELDS,
       errors: ['SEGMENT_DEFINITION_INVALID'],
       run: changeSegment,
     },
     remove: {
-      summary: 'Soft delete: nobody is in it from now on. Refused while another segment refers to it',
+      summary:
+        'Soft delete: the segment has no members from now on. Refused while another segment refers to it',
       errors: ['CONFLICT'],
       run: deleteSegment,
     },
@@ -111,7 +113,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/segments/:id/refresh',
-      summary: 'Computes who is in the segment now, after the segments it refers to',
+      summary: 'Computes the members of the segment now, after those of the segments it refers to',
       audit: { none: 'members follow from the definition, which stays' },
       access: write,
       status: 200,
@@ -176,7 +178,7 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/internal/recompute-player-segments',
-    summary: 'Has realtime segments look at players again: those that read one of `events`, or all',
+    summary: 'Has realtime segments evaluate players again: those that read one of `events`, or all',
     audit: { none: 'processors call it for events; members follow from the definitions, which stay' },
     access: { mode: 'internal' },
     body: recomputeBody,

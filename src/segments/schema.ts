@@ -8,7 +8,7 @@ const MAX_DESCRIPTION = 2_000;
 const MAX_INTERVAL_MINUTES = 60 * 24 * 31;
 export const MAX_SAMPLE = 100;
 
-/** Checked by `readDefinition`, which names each wrong node. */
+/** Any object here; `readDefinition` checks it and names each wrong node. */
 const definition = z.record(z.string(), z.unknown()).meta({
   description: 'A group {"operator": "AND" | "OR" | "NOT", "conditions": [condition or group]}',
   examples: [
@@ -66,7 +66,7 @@ export const sampleQuery = z.strictObject({
 
 export const explainQuery = z.strictObject({ player_id: z.string().max(64) });
 
-/** What only the service sets. */
+/** Fields that only the service sets: a caller that sends one gets FIELD_NOT_WRITABLE. */
 export const COMPUTED_FIELDS = new Set([
   'id',
   'tenant_id',
@@ -125,7 +125,9 @@ export const previewResult = z.object({
   compiled_query: z.string(),
 });
 
-/** `path` leads to the node in the definition; `value` is what a condition found, or null; groups have none. */
+/**
+ * `path`: the path of the node in the definition; `value`: what a condition compared, or null; groups have no value.
+ */
 export const explanation = z.object({
   segment_id: z.uuid(),
   player_id: z.uuid(),

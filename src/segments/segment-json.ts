@@ -3,7 +3,7 @@ import type { SegmentRow } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { compileMembers } from './sql/compile.ts';
 
-/** What the audit log keeps of a segment: without what is derived from its definition, or changes with its members. */
+/** The state of a segment in the audit log: without fields that are derived from its definition or change with its members. */
 export function segmentAuditOf(ref: ProjectRef, { definition, ...row }: SegmentRow): object {
   return {
     id: row.segment_id,
@@ -20,7 +20,10 @@ export function segmentAuditOf(ref: ProjectRef, { definition, ...row }: SegmentR
   };
 }
 
-/** The segment resource (spec part 2). `compiled_query` is made from the definition: it is never out of date. */
+/**
+ * The segment resource (spec part 2). `compiled_query` is compiled from the definition at each call, so it is never out
+ * of date. `refresh_lag_seconds`: how long a scheduled refresh is overdue.
+ */
 export function segmentResourceOf(
   row: SegmentRow,
   { tenant_id, project_id }: ProjectRef,

@@ -6,16 +6,17 @@ import { dirtyPlayersOf } from './dirty-players.ts';
 export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
 /**
- * Finds the players for whom a window of a realtime segment has passed since the last sweep, and queues them. Only
- * those with an event or a date on a window's edge can have changed. The position moves with what was found: a crash
- * repeats the sweep, and a failure stops no other project. Projects without windows cost nothing.
+ * Finds the players with an event, a message or a date that crossed the edge of a window of a realtime segment since
+ * the last sweep, and marks them dirty: time alone can change no other player's membership. One transaction queues the
+ * players and moves the project's sweep position, so a crash repeats the sweep. A failure stops no other project.
+ * Projects without moving windows cost nothing.
  */
 export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
   const { postgres, clock, logger } = deps;
   const until = new Date(clock.now_ms() - every_ms);
   for (const task of await selectSweeps(postgres.service, until)) {
     await sweepProject(deps, task).catch((error: unknown) =>
-      logger.warn({ err: error, project_id: task.project_id }, 'a sweep failed; it comes again'),
+      logger.warn({ err: error, project_id: task.project_id }, 'a sweep failed; it will be repeated'),
     );
   }
 }

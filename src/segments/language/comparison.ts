@@ -16,20 +16,20 @@ const MAX_TEXT = 1024;
 const MAX_LIST = 500;
 const TEXT = `a text of at most ${MAX_TEXT} characters without NUL or lone surrogates`;
 
-/** What stands on the left of a comparison. */
+/** The left side of a comparison. */
 export interface Operand {
   kind: ValueKind;
-  /** All the values there are, where they are few. */
+  /** All allowed values, for fields with a fixed set of values. */
   values?: readonly string[] | undefined;
 }
 
-/** Why a comparison is refused: at which key, and what would be allowed there. */
+/** Why a comparison is refused: the wrong key, and what would be allowed there. */
 export interface ComparisonProblem {
   key: 'op' | 'value';
   message: string;
 }
 
-/** Checks an operator and its value against what they compare. `value` is absent exactly with exists and not_exists. */
+/** Checks an operator and its value against the operand. `value` must be absent with exists and not_exists. */
 export function readComparison(
   operand: Operand,
   written: { op: string; value?: unknown },
@@ -44,6 +44,7 @@ export function readComparison(
     : { negated: complement !== undefined, positive };
 }
 
+/** The comparison, or as a text what its value must be. */
 function readPositive(
   operand: Operand,
   op: PositiveOperator,
@@ -84,6 +85,7 @@ function readPositive(
   }
 }
 
+/** `[low, high]` of numbers or of times, or as a text what it must be. */
 function readBetween(kind: ValueKind, value: unknown): PositiveComparison | string {
   const wanted = kind === 'json' ? 'numbers or times' : kind === 'date' ? 'times' : 'numbers';
   const message = `must be [low, high], two ${wanted}, the lower first`;

@@ -6,7 +6,7 @@ import { ATTRIBUTE_PREFIX } from './fields.ts';
 import { OPERATOR_ALIASES, OPERATORS, type Comparison } from './operators.ts';
 import { spanSchema, windowSchema, type Window } from './span.ts';
 
-// The shapes of conditions as callers write them; what suits a field or an operator is checked in definition.ts.
+// The shapes of conditions as callers write them. definition.ts checks operators and values against the field.
 
 const MAX_NAME = 200;
 const MAX_WHERE = 10;
@@ -29,7 +29,7 @@ export type Aggregate = (typeof AGGREGATES)[number];
 const op = z.enum([...OPERATORS, ...Object.keys(OPERATOR_ALIASES)], {
   error: `must be one of ${[...OPERATORS, ...Object.keys(OPERATOR_ALIASES)].join(', ')}`,
 });
-/** No stored text can hold what is unsafe, and the engines would not be asked for it as it is written. */
+/** A text without NUL and lone surrogates: no stored text has these, and the databases would receive another text. */
 function safeText(max: number) {
   return z
     .string()
@@ -52,7 +52,7 @@ const percent = z
     `must have at most ${PERCENT_DECIMALS} decimals`,
   );
 
-/** One condition of each type, as it is sent. */
+/** The schema of each type of condition, as callers send it (spec part 2, "Segment"). */
 export const CONDITION_SCHEMAS = {
   trait: z.strictObject({
     type: z.literal('trait'),
@@ -98,13 +98,14 @@ export interface WhereClause {
   comparison: Comparison;
 }
 
-/** Events of one name, at some time, with some properties. */
+/** The events of one name that lie in a window and satisfy all clauses of `where`. */
 export interface EventSet {
   event: string;
   window: Window;
   where: readonly WhereClause[];
 }
 
+/** A field of the player compared with a value. */
 export interface TraitCondition {
   type: 'trait';
   /** A name of TRAIT_FIELDS, or `custom_attributes.<key>`. */
@@ -112,45 +113,50 @@ export interface TraitCondition {
   comparison: Comparison;
 }
 
+/** An aggregate over events of the player compared with a value. */
 export interface EventCondition extends EventSet {
   type: 'event';
   aggregate: Aggregate;
-  /** Present with the aggregates that need one. */
+  /** The property that is aggregated; undefined for aggregates of the events themselves. */
   property: string | undefined;
   comparison: Comparison;
 }
 
 export interface SequenceStep extends EventSet {
-  /** Since the step before; undefined: any time. */
+  /** The longest time since the step before; undefined: no limit. */
   within_ms: number | undefined;
 }
 
+/** The player has events that take all steps, one after another. */
 export interface SequenceCondition {
   type: 'sequence';
   steps: readonly SequenceStep[];
 }
 
+/** The player is (`negated`: is not) a member of another segment. */
 export interface SegmentCondition {
   type: 'segment';
   segment_id: string;
   negated: boolean;
 }
 
-/** The player has at least one such message. */
+/** The player has at least one message that reached the status. */
 export interface MessageCondition {
   type: 'message';
   channel: Channel;
   status: MessageStatus;
-  /** Undefined: of any campaign, or of none. */
+  /** Undefined: messages of any campaign, and of none. */
   campaign_id: string | undefined;
-  /** When it came to the status. */
+  /** When the message reached the status. */
   window: Window;
 }
 
+/** A stable random share of all players. */
 export interface RandomCondition {
   type: 'random';
-  /** Of a million. */
+  /** In millionths of all players. */
   share: number;
+  /** Names the draw: conditions with the same salt choose the same players. */
   salt: string;
 }
 
@@ -169,7 +175,7 @@ export function isGroup(node: DefinitionNode): node is Group {
   return 'operator' in node;
 }
 
-/** Every condition of a definition, in the order they are written. */
+/** Every condition of a definition, in the order in which they are written. */
 export function* conditionsOf(node: DefinitionNode): Generator<Condition> {
   if (!isGroup(node)) yield node;
   else for (const child of node.children) yield* conditionsOf(child);

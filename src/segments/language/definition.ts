@@ -17,11 +17,11 @@ import { ATTRIBUTE_PREFIX, isMoneyProperty, isTraitField, TRAIT_FIELDS } from '.
 import type { Comparison } from './operators.ts';
 import { spanMs, windowOf, type Window } from './span.ts';
 
-/** Nested groups; the root is 1. */
+/** Depth of nested groups; the root is at depth 1. */
 const MAX_DEPTH = 5;
-/** In the whole tree. */
+/** Conditions in the whole tree; also the members of one group. */
 const MAX_CONDITIONS = 50;
-/** Of the definition as JSON. */
+/** Bytes of the definition as JSON. */
 const MAX_BYTES = 64 * 1024;
 const MAX_ISSUES = 20;
 const GROUP_KEYS = ['operator', 'conditions'];
@@ -29,15 +29,18 @@ const MAX_KEY = 200;
 const NEEDS_PROPERTY: readonly Aggregate[] = ['sum', 'avg', 'min', 'max', 'distinct'];
 const DATE_AGGREGATES: readonly Aggregate[] = ['first_seen', 'last_seen'];
 
-/** What is read on the way; the reading goes on after a problem, to name several at once. */
+/**
+ * The state of reading a definition: the problems and the number of conditions so far. Reading goes on after a problem,
+ * to report several at once.
+ */
 interface Reading {
   issues: Issue[];
   conditions: number;
 }
 
 /**
- * A definition as a caller wrote it (spec part 2, "Segment"), checked. Rejects with SEGMENT_DEFINITION_INVALID, whose
- * issues name the path of each wrong node and what would be allowed there. Equal definitions give equal trees.
+ * Checks a definition as a caller wrote it (spec part 2, "Segment"), and parses it. Throws SEGMENT_DEFINITION_INVALID,
+ * whose issues name the path of each wrong node and what would be allowed there. Equal definitions give equal trees.
  */
 export function readDefinition(written: unknown): Group {
   const reading: Reading = { issues: [], conditions: 0 };
@@ -64,7 +67,7 @@ function isWithinBytes(written: unknown): boolean {
   try {
     return Buffer.byteLength(JSON.stringify(written) ?? '') <= MAX_BYTES;
   } catch (error) {
-    // Nested deeper than the engine's stack, so by far too large.
+    // The value is nested deeper than the stack of JSON.stringify; it is refused as too large.
     if (error instanceof RangeError) return false;
     throw error;
   }

@@ -2,14 +2,14 @@ import { KYC_STATUSES } from '../../ledger/fold/status-events.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operators.ts';
 
-/** A field of the player that conditions of type `trait` may read, a column of ClickHouse's `players`. */
+/** A field of the player that conditions of type `trait` may read: a column of ClickHouse's `players`. */
 export interface TraitField {
   kind: Exclude<ValueKind, 'json'>;
-  /** Whether a player may lack it. */
+  /** Whether a player may have no value. */
   nullable: boolean;
-  /** Of numbers: the engine holds it as a double. */
+  /** For numbers: ClickHouse stores it as a double; absent: as an integer. */
   is_fraction?: true;
-  /** All the values there are, where they are few. */
+  /** All allowed values, for fields with a fixed set of values. */
   values?: readonly string[];
 }
 
@@ -19,7 +19,10 @@ const optionalText: TraitField = { kind: 'text', nullable: true };
 const date: TraitField = { kind: 'date', nullable: false };
 const optionalDate: TraitField = { kind: 'date', nullable: true };
 
-/** Every trait field, by its name in the player resource (spec part 2), which is its column's; money in base units. */
+/**
+ * Every trait field, by its name in the player resource (spec part 2), which is also the name of its column. Money is
+ * in the smallest unit of the base currency.
+ */
 export const TRAIT_FIELDS = {
   email: optionalText,
   phone: optionalText,
@@ -47,19 +50,22 @@ export const TRAIT_FIELDS = {
 } as const satisfies Record<string, TraitField>;
 export type TraitFieldName = keyof typeof TRAIT_FIELDS;
 
-/** What is known of a field. */
+/** The description of a trait field. */
 export function traitField(name: TraitFieldName): TraitField {
   return TRAIT_FIELDS[name];
 }
 
-/** Fields of this prefix are keys of the player's custom attributes. */
+/** A field with this prefix names a key of the player's custom attributes. */
 export const ATTRIBUTE_PREFIX = 'custom_attributes.';
 
 export function isTraitField(name: string): name is TraitFieldName {
   return Object.hasOwn(TRAIT_FIELDS, name);
 }
 
-/** Properties of events that are money: compared in the smallest unit of the base currency at event time. */
+/**
+ * Properties of events that are money, with their columns in ClickHouse: compared in the smallest unit of the base
+ * currency, converted at the rate of the event's time.
+ */
 export const MONEY_PROPERTIES = { amount: 'base_amount', payout: 'base_payout' } as const;
 
 export function isMoneyProperty(property: string): property is keyof typeof MONEY_PROPERTIES {

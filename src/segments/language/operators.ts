@@ -1,4 +1,4 @@
-/** The operators of segment conditions: which there are, which suit which kind of value, what each is compared with. */
+// The operators of segment conditions, the kinds of values that they suit, and the values that they compare with.
 
 export const OPERATORS = [
   'eq',
@@ -30,7 +30,7 @@ export const OPERATOR_ALIASES: Readonly<Record<string, Operator>> = {
   '<=': 'lte',
 };
 
-/** Each negative operator is the plain complement of a positive one: it also holds where the value is missing. */
+/** Each negative operator is the complement of a positive one, so it also holds where the value is missing. */
 export const COMPLEMENTS = {
   neq: 'eq',
   nin: 'in',
@@ -40,7 +40,7 @@ export const COMPLEMENTS = {
 type Negative = keyof typeof COMPLEMENTS;
 export type PositiveOperator = Exclude<Operator, Negative>;
 
-/** What kind of value stands on the left; `json` is any value, whose stored JSON type decides. */
+/** The kind of the value on the left; `json`: any value, compared by its stored JSON type. */
 export type ValueKind = 'text' | 'number' | 'date' | 'json';
 
 /** The operators that suit a kind of value. */
@@ -65,7 +65,7 @@ export type PositiveComparison =
   | { op: 'before' | 'after'; at_ms: number }
   | { op: 'within_last'; span_ms: number };
 
-/** What a value is compared with: a positive comparison, or its complement. */
+/** A positive comparison, or (`negated`) its complement. */
 export interface Comparison {
   negated: boolean;
   positive: PositiveComparison;

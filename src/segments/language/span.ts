@@ -4,10 +4,10 @@ import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../ingest/events/time
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_DAYS = 36_500;
-/** For messages. */
+/** Describes a moment in error messages. */
 export const MOMENT_EXAMPLE = 'an ISO-8601 time with an offset, such as 2026-01-31T00:00:00Z';
 
-/** For messages. */
+/** Describes a span in error messages. */
 export const SPAN_EXAMPLE = `{"days": n} or {"hours": n}, a whole number from 1 up to ${MAX_DAYS} days`;
 
 /** A number of days or hours. */
@@ -16,14 +16,14 @@ function lengthSchema(max: number) {
   return z.int(message).min(1, message).max(max, message);
 }
 
-/** `{days: n}` or `{hours: n}`, one of them. */
+/** `{days: n}` or `{hours: n}`, not both. */
 export const spanSchema = z.union(
   [z.strictObject({ days: lengthSchema(MAX_DAYS) }), z.strictObject({ hours: lengthSchema(MAX_DAYS * 24) })],
   { error: `must be ${SPAN_EXAMPLE}` },
 );
 export type Span = z.infer<typeof spanSchema>;
 
-/** The length of a span in milliseconds: a day is 24 hours, whatever the clocks do. */
+/** The length of a span in milliseconds: a day is always 24 hours, also when daylight saving time begins or ends. */
 export function spanMs(span: Span): number {
   return 'days' in span ? span.days * DAY_MS : span.hours * HOUR_MS;
 }
@@ -33,13 +33,13 @@ export const momentSchema = z
   .string()
   .refine((text) => momentMs(text) !== undefined, `must be ${MOMENT_EXAMPLE}`);
 
-/** Milliseconds since the epoch of a text that {@link momentSchema} takes; undefined for any other. */
+/** The milliseconds since the epoch of a text that {@link momentSchema} accepts; undefined for any other text. */
 export function momentMs(text: string): number | undefined {
   const at_ms = parseTimestamp(text);
   return at_ms !== undefined && at_ms >= EARLIEST_MS && at_ms <= LATEST_MS ? at_ms : undefined;
 }
 
-/** `{last: span}` back from now, `{from, to}` with `to` itself outside, or null for always. */
+/** `{last: span}`: the span up to now; `{from, to}`: `from` is included, `to` is not; null: always. */
 export const windowSchema = z
   .union(
     [
@@ -52,10 +52,11 @@ export const windowSchema = z
   )
   .nullable();
 
-/** When events count: the last `last_ms` up to now, from `from_ms` until before `to_ms`, or always. */
+/** When events count: later than `last_ms` ago and up to now; from `from_ms` until before `to_ms`; or always. */
 export type Window =
   { kind: 'last'; last_ms: number } | { kind: 'range'; from_ms: number; to_ms: number } | { kind: 'always' };
 
+/** The window as it is evaluated; an absent one is `always`. */
 export function windowOf(raw: z.infer<typeof windowSchema> | undefined): Window {
   if (raw === null || raw === undefined) return { kind: 'always' };
   if ('last' in raw) return { kind: 'last', last_ms: spanMs(raw.last) };
@@ -63,7 +64,7 @@ export function windowOf(raw: z.infer<typeof windowSchema> | undefined): Window 
   return range === undefined ? { kind: 'always' } : { kind: 'range', ...range };
 }
 
-/** Whether both are moments, but in the wrong order; what is no moment is refused for that. */
+/** Whether both texts are moments, but in the wrong order; `momentSchema` refuses a text that is no moment. */
 function isReversed(from: string, to: string): boolean {
   const both_are_moments = momentMs(from) !== undefined && momentMs(to) !== undefined;
   return both_are_moments && rangeOf(from, to) === undefined;

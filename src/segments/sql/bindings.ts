@@ -1,17 +1,20 @@
-/** The embedded engine's client refuses such a number, though a double is asked for; as text it is the same double. */
+/**
+ * Whether the number is an integer beyond the safe range (2^53). The client of the embedded ClickHouse refuses such a
+ * number even for a Float64 parameter; as text it gives the same double.
+ */
 function isBeyondIntegers(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 
 /**
- * The values of one statement: they are bound, never written into its text. Equal values share a placeholder, so that
- * equal conditions have equal texts, which are computed once.
+ * The parameters of one statement: values are bound, never written into the text. Equal values share a placeholder, so
+ * that equal conditions have equal text, which ClickHouse computes once.
  */
 export class Bindings {
   readonly #placeholders = new Map<string, string>();
   readonly #params: Record<string, unknown> = {};
 
-  /** The placeholder of a value of a ClickHouse type. */
+  /** Binds a value as a ClickHouse type; returns its placeholder, like `{p0:String}`. */
   bind(type: string, value: unknown): string {
     const key = `${type} ${JSON.stringify(value)}`;
     const known = this.#placeholders.get(key);
@@ -23,7 +26,7 @@ export class Bindings {
     return placeholder;
   }
 
-  /** By placeholder name. */
+  /** The bound values by placeholder name. */
   get params(): Record<string, unknown> {
     return { ...this.#params };
   }

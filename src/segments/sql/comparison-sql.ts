@@ -1,37 +1,40 @@
 import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
 import type { Bindings } from './bindings.ts';
 
-/** Digits after the point of exact sums; what properties carry beyond them is cut off. */
+/** Decimals of exact sums; further decimals of a property are cut off. */
 export const DECIMAL_SCALE = 18;
 const DECIMAL_DIGITS = 76;
 
-/** An expression with a value per player (or per event), and how it compares. */
+/** An expression with a value per player (or per event), and how it is compared. */
 export type Operand =
   | { kind: 'text' | 'date'; sql: string; nullable: boolean }
   | {
       kind: 'number';
       sql: string;
       nullable: boolean;
-      /** How the engine holds it: whole, binary, or exact to {@link DECIMAL_SCALE} digits. */
+      /** Its type in ClickHouse; `decimal` is exact to {@link DECIMAL_SCALE} decimals. */
       held_as: 'integer' | 'float' | 'decimal';
-      /** `sql` is a total over this many: their mean is compared, exactly, by multiplying the other side. */
+      /**
+       * An expression for a count: `sql` is the total over so many values, and their mean is compared. The other side
+       * is multiplied by the count, which keeps the comparison exact.
+       */
       mean_of?: string;
     };
 
-/** A moment of the statement's clock, `ago_ms` before now. */
+/** The moment `ago_ms` before the statement's `now_ms`. */
 export function before(bindings: Bindings, ago_ms: number): string {
   return `fromUnixTimestamp64Milli({now_ms:Int64} - ${bindings.bind('Int64', ago_ms)}, 'UTC')`;
 }
 
-/** The statement's clock. */
+/** The moment `now_ms` of the statement. */
 export const NOW = `fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')`;
 
-/** A moment that the definition names. */
+/** A fixed moment of the definition. */
 export function moment(bindings: Bindings, at_ms: number): string {
   return `fromUnixTimestamp64Milli(${bindings.bind('Int64', at_ms)}, 'UTC')`;
 }
 
-/** A condition that is 0 or 1, never null: a missing value satisfies no positive comparison. */
+/** The comparison as an expression that is 0 or 1, never null: a missing value satisfies no positive comparison. */
 export function comparisonSql(
   operand: Operand,
   { negated, positive }: Comparison,
@@ -75,7 +78,10 @@ function positiveSql(operand: Operand, positive: PositiveComparison, bindings: B
 
 const SIGNS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
-/** As one list, because there may be hundreds of values, and of characters per comparison. */
+/**
+ * Equal to one of the values. They are bound as one list where possible: there may be hundreds of values, and a
+ * comparison per value takes hundreds of characters.
+ */
 function equalsSql(operand: Operand, values: readonly Scalar[], bindings: Bindings): string {
   const { kind, sql } = operand;
   if (kind !== 'number') {
@@ -99,7 +105,7 @@ function canBeListed(operand: Operand, value: number): boolean {
   return Number.isSafeInteger(value) || (operand.held_as === 'float' && !Number.isInteger(value));
 }
 
-/** Integers as the widest there are: sums of money are wider than what they sum. */
+/** A membership test in one list. Integers are compared as Int128, because sums of money are wider than Int64. */
 function listedSql(operand: Operand, values: readonly number[], bindings: Bindings): string {
   const { sql } = operand;
   return operand.kind === 'number' && operand.held_as === 'integer'
@@ -107,6 +113,7 @@ function listedSql(operand: Operand, values: readonly number[], bindings: Bindin
     : `has(${bindings.bind('Array(Float64)', values)}, ${sql})`;
 }
 
+/** The right side of a comparison with a number, bound as the operand's type. */
 function numberSql(operand: Operand, value: number, bindings: Bindings): string {
   if (operand.kind !== 'number') return bindings.bind('Float64', value);
   const { held_as, mean_of } = operand;
@@ -117,7 +124,7 @@ function numberSql(operand: Operand, value: number, bindings: Bindings): string 
   return bindings.bind(held_as === 'integer' && Number.isSafeInteger(value) ? 'Int64' : 'Float64', value);
 }
 
-/** A number in plain digits, cut off after {@link DECIMAL_SCALE} decimals and at what the type holds. */
+/** A number in plain digits, cut off after {@link DECIMAL_SCALE} decimals, and at most the largest of the type. */
 export function decimalText(value: number): string {
   const [digits = '', exponent = '0'] = Math.abs(value).toExponential().split('e');
   const [whole = '', fraction = ''] = digits.split('.');

@@ -13,15 +13,16 @@ import { isOfPresence } from './interval.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
 
 /**
- * A statement and its values, but for those that its caller adds: `tenant_id`, `project_id`, `now_ms`, and of
- * statements about some players `players` and `former` (ids of players merged into them that events may still carry).
+ * A statement and its parameters, except those that the caller adds: `tenant_id`, `project_id` and `now_ms`; for
+ * statements about some players also `players` and `former` (ids of players merged into them that rows may still
+ * carry).
  */
 export interface CompiledQuery {
   sql: string;
   params: Record<string, unknown>;
 }
 
-/** The members of a segment among all players of a project: rows of `player_id` (spec part 2, "compiled_query"). */
+/** Selects the `player_id` of every player of a project that matches (spec part 2, "compiled_query"). */
 export function compileMembers(definition: Group): CompiledQuery {
   const context = contextOf([definition], false);
   const condition = nodeSql(definition, context);
@@ -32,13 +33,14 @@ export function compileMembers(definition: Group): CompiledQuery {
 /** A node of a definition with the names of its columns in {@link compileExplanation}'s row. */
 export interface ExplainedNode {
   node: DefinitionNode;
+  /** The column that is 1 where the node holds. */
   holds: string;
-  /** Of conditions. */
+  /** For conditions: the column of the value that was compared. */
   value?: string;
   children: ExplainedNode[];
 }
 
-/** One player against one definition: a row with a column per node and per value a condition looks at. */
+/** Evaluates one definition for one player: a row with a column for each node, and one for each condition's value. */
 export function compileExplanation(
   definition: Group,
   are_merged = false,
@@ -71,6 +73,7 @@ export function contextOf(definitions: readonly Group[], of_players: boolean): C
   return { bindings, scan, columns: new Set(), of_players };
 }
 
+/** Whether the condition only asks if the player has any such event. */
 function asksPresence(condition: Condition): boolean {
   if (condition.type !== 'event') return false;
   return condition.aggregate === 'count' && isOfPresence(condition.comparison.positive);
@@ -82,7 +85,10 @@ export function eventSetsOf(condition: Condition): readonly EventSet[] {
   return condition.type === 'sequence' ? condition.steps : [];
 }
 
-/** Players that are not deleted, each with the aggregates of its events. Made last: the conditions say what they read. */
+/**
+ * Players that are not deleted, each with the aggregates of its events. Call it after the conditions are compiled: they
+ * register the columns and aggregates that they read.
+ */
 function sourceSql(context: ConditionContext, are_merged = false): string {
   const { scan, of_players } = context;
   if (scan.is_empty) return playersSql(context);
@@ -90,7 +96,7 @@ function sourceSql(context: ConditionContext, are_merged = false): string {
   return withEvents(playersSql(context), events);
 }
 
-/** Players beside what is known of their events, as `e`; of those without any the columns have their types' defaults. */
+/** Players joined with the aggregates of their events, `e`. Without events the columns have their types' defaults. */
 export function withEvents(players: string, events: string): string {
   return `${players}\nany left join (\n${events}\n) as e on e.owner = p.player_id`;
 }
@@ -111,7 +117,7 @@ function eventsOfAll(scan: EventScan): string {
   );
 }
 
-/** What aggregates read. */
+/** The columns that aggregates read. */
 const EVENT_COLUMNS = [
   'tenant_id',
   'project_id',
@@ -124,9 +130,9 @@ const EVENT_COLUMNS = [
 ];
 
 /**
- * `columns` over the events of some players, from the table in their order, which a merge does not change at once: each
- * id of a player is asked for, and an event that is there under two of them counts once. `derived`: further columns of
- * the events.
+ * Aggregates (`columns`) over the events of some players, from the table that is sorted by player. A merge does not
+ * rewrite that table at once. So the query reads the events of every id of a player, and counts an event that has rows
+ * under two ids once. `derived`: further columns of the events.
  */
 export function eventsOfPlayersSql(
   scan: EventScan,

@@ -14,16 +14,16 @@ import { isJsonNumber, jsonComparisonSql, jsonDecimal, jsonNumber, jsonText } fr
 import { messageSql } from './message-sql.ts';
 import { sequenceSql, stepsReachedSql } from './sequence-sql.ts';
 
-/** Shares of `random` are counted in these. */
+/** Shares of `random` are millionths. */
 export const SHARES = 1_000_000;
 
 /** What the conditions of one statement share. */
 export interface ConditionContext {
   bindings: Bindings;
   scan: EventScan;
-  /** Columns of ClickHouse's `players` that are read. */
+  /** The columns of ClickHouse's `players` that the conditions read. */
   columns: Set<TraitFieldName | 'custom_attributes'>;
-  /** Whether the statement is about the players in `{players:Array(UUID)}` alone. */
+  /** Whether the statement is about the players in `{players:Array(UUID)}` only. */
   of_players: boolean;
 }
 
@@ -59,7 +59,7 @@ function conditionSql(condition: Condition, context: ConditionContext): string {
   }
 }
 
-/** What a condition looks at, for explanations: JSON text of the player's value, or null. */
+/** The value that a condition compares, for explanations: the player's value as JSON text, or null. */
 export function valueSql(condition: Condition, context: ConditionContext): string {
   const { bindings, scan, columns } = context;
   switch (condition.type) {
@@ -94,6 +94,7 @@ function meanSql(total: string, count: string): string {
   return `if(${count} = 0, null, toFloat64(${total}) / ${count})`;
 }
 
+/** The JSON value of a custom attribute. */
 function attribute(field: string, { columns }: ConditionContext) {
   columns.add('custom_attributes');
   return { column: 'p.custom_attributes', key: field.slice(ATTRIBUTE_PREFIX.length) };
@@ -106,7 +107,9 @@ function traitOperand(field: TraitFieldName): Operand {
   return { kind, sql, nullable, held_as: is_fraction ? 'float' : 'integer' };
 }
 
-/** Count, distinct and sum of nothing are 0; the others of nothing are missing. */
+/**
+ * The operand of an event condition. Without events count, distinct and sum are 0, and the other aggregates are null.
+ */
 function aggregateOperand(condition: EventCondition, { scan, bindings }: ConditionContext): Operand {
   const { aggregate, property = '' } = condition;
   const value = { column: 'properties', key: property };
@@ -126,7 +129,7 @@ function aggregateOperand(condition: EventCondition, { scan, bindings }: Conditi
       if (aggregate === 'sum') return money === undefined ? decimal(total) : integer(total);
       const present = money === undefined ? isJsonNumber(value, bindings) : `${money} is not null`;
       const mean_of = scan.aggregate(condition, 'count', '', [present]);
-      // Money becomes decimal here, to be compared with multiples of fractions.
+      // The other side is a fraction times the count, so the total of money, an integer, becomes a decimal.
       const exact = money === undefined ? total : `toDecimal256(${total}, 0)`;
       return {
         kind: 'number',
@@ -158,7 +161,7 @@ function decimal(sql: string): Operand {
   return { kind: 'number', held_as: 'decimal', sql, nullable: false };
 }
 
-/** The members of a segment as they were last materialised. */
+/** The materialised members of a segment. */
 function membersSql(segment_id: string, { bindings, of_players }: ConditionContext): string {
   return (
     'select player_id from segment_members final where tenant_id = {tenant_id:UUID} and ' +
@@ -167,7 +170,9 @@ function membersSql(segment_id: string, { bindings, of_players }: ConditionConte
   );
 }
 
-/** Where the player stands in the draw of this salt: the same for ever, and independent of other salts. */
+/**
+ * The player's number in the draw of this salt, from 0 to SHARES − 1: always the same, and independent of other salts.
+ */
 function shareSql(salt: string, bindings: Bindings): string {
   return `halfMD5(concat(${bindings.bind('String', salt)}, ':', toString(p.player_id))) % ${SHARES}`;
 }

@@ -6,8 +6,9 @@ import { before, comparisonSql, moment, NOW } from './comparison-sql.ts';
 import { jsonComparisonSql } from './json-sql.ts';
 
 /**
- * In so short a time players have few events of one kind each. Left ungrouped they cost a tenth less (49 instead of 57 ms
- * for the logins of a day), and half as much again where there are many (1,070 instead of 620 ms for all bets).
+ * In a window of at most this length a player has few events of one name. Without grouping such a query is faster (49
+ * instead of 57 ms for the logins of a day); with many events per player it is slower (1,070 instead of 620 ms for all
+ * bets).
  */
 const SHORT_MS = 2 * 24 * 3_600_000;
 
@@ -16,23 +17,26 @@ function isShort(window: Window): boolean {
   return window.kind === 'range' && window.to_ms - window.from_ms <= SHORT_MS;
 }
 
-/** One scan of events for every condition of a statement: each aggregate over its own part of what is read. */
+/** One scan of events for all conditions of a statement: each aggregate uses its own part of the rows. */
 export class EventScan {
   readonly #bindings: Bindings;
   readonly #sets: readonly EventSet[];
   readonly #of_players: boolean;
-  /** Every set is the whole scan but for its `where`. */
+  /** All sets have the same event and window; they differ in their `where` only. */
   readonly #is_of_one_event: boolean;
-  /** Nothing is read but the one set that there is. */
+  /** All sets are equal, and the filter reads nothing else. */
   readonly #is_narrow: boolean;
-  /** Rows are not counted: it is enough that there is one, and a player has few. */
+  /**
+   * The conditions only ask whether a player has a row, and players have few rows: these are neither counted nor
+   * grouped.
+   */
   readonly #is_of_presence: boolean;
   readonly #aliases = new Map<string, string>();
 
   /**
-   * `sets`: everything that will be asked for. `of_players`: of some players, whose rows may stand beside later revisions
-   * with other amounts: none may be left out by what it says. `of_presence`: all that will be asked is whether there is
-   * any.
+   * `sets`: every set that a condition will aggregate. `of_players`: the statement is about some players, whose events
+   * may have rows of several revisions with different amounts, so the filter must drop no row because of its
+   * properties. `of_presence`: every condition only asks whether the player has an event of its set.
    */
   constructor(
     sets: readonly EventSet[],
@@ -52,8 +56,8 @@ export class EventScan {
   }
 
   /**
-   * The column of an aggregate over the events of a set, like `e.a0`. `name` is that of an aggregate function without
-   * its -If; further conditions narrow the set.
+   * The column of an aggregate over the events of a set, like `e.a0`. `name`: the aggregate function without `If`.
+   * `further`: conditions in addition to those of the set.
    */
   aggregate(set: EventSet, name: string, argument: string, further: readonly string[] = []): string {
     if (this.#is_of_presence) return this.#column('toUInt64(1)');
@@ -79,19 +83,20 @@ export class EventScan {
     return `e.${alias}`;
   }
 
-  /** Rows of one player are one; of presence any of them stands for all, which is left to the join. */
+  /** Groups the rows by player. For presence nothing is grouped: the `any` join takes one row of each player. */
   get grouping(): string {
     return this.#is_of_presence ? '' : '\n  group by owner';
   }
 
-  /** The aggregates, to be selected under their names. */
+  /** The aggregates with their aliases, for the select list. */
   get columns(): string[] {
     return [...this.#aliases].map(([call, alias]) => `${call} as ${alias}`);
   }
 
   /**
-   * Which events are read at all: of each event the widest window that any set has; of some players, whose events are few
-   * and lie together, one window for all, since what the engine has to understand takes it longer than to read.
+   * The condition for the events that are read: for each name the widest window of its sets. For some players there is
+   * one window for all names: their events are few and stored together, so reading more of them takes ClickHouse less
+   * time than analysing a longer condition.
    */
   get filter(): string {
     const [first] = this.#sets;
@@ -109,6 +114,7 @@ export class EventScan {
     return parts.length === 1 ? (parts[0] ?? '') : `(${parts.map((part) => `(${part})`).join(' or ')})`;
   }
 
+  /** The bounds that include all windows: the longest `last`, and one range around all ranges; empty: no bounds. */
   #widest(windows: readonly Window[]): string[] {
     if (windows.some(({ kind }) => kind === 'always')) return [];
     const lasts = windows.flatMap((window) => (window.kind === 'last' ? [window.last_ms] : []));
@@ -143,7 +149,7 @@ export class EventScan {
     ];
   }
 
-  /** The conditions on properties as one expression of the events; empty where there are none. */
+  /** The `where` of a set as one expression over the events; an empty text without clauses. */
   whereSql(set: EventSet): string {
     return this.#conditionsOn(set).join(' and ');
   }

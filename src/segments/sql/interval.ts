@@ -1,15 +1,15 @@
 import type { PositiveComparison } from '../language/operators.ts';
 
-/** Whole numbers that lie side by side; both ends included. */
+/** A range of consecutive whole numbers; both ends are included. */
 export interface Interval {
   low: bigint;
   high: bigint;
 }
 
-/** Beyond what a total, a count or a field can be. */
+/** No total, count or field exceeds it. */
 const BOUND = 10n ** 38n - 1n;
 
-/** The whole numbers that satisfy a comparison; undefined where they do not lie side by side. */
+/** The whole numbers that satisfy a comparison; undefined for comparisons whose numbers are not one range. */
 export function intervalOf(positive: PositiveComparison): Interval | undefined {
   switch (positive.op) {
     case 'eq':
@@ -52,7 +52,9 @@ function clamp(value: bigint): bigint {
   return value < -BOUND ? -BOUND : value;
 }
 
-/** Whether some count of at least one decides a comparison as every other such count does. */
+/**
+ * Whether a comparison of a count only asks if it is 0: it holds for all counts from 1 on and not for 0, or only for 0.
+ */
 export function isOfPresence(positive: PositiveComparison): boolean {
   const interval = intervalOf(positive);
   if (interval === undefined) return false;

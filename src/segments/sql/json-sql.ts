@@ -9,8 +9,8 @@ export interface JsonValue {
 }
 
 /**
- * A comparison with a value whose stored JSON type decides: '12' is not 12. The engine converts between types when it
- * extracts, so the type is asked for wherever a value of another type could look the same.
+ * Compares a value by its stored JSON type: '12' does not equal 12. ClickHouse converts between types when it extracts
+ * a value, so the expression checks the type wherever a value of another type could be extracted as the same.
  */
 export function jsonComparisonSql(
   value: JsonValue,
@@ -44,20 +44,21 @@ export function jsonText(value: JsonValue, bindings: Bindings): string {
   return `if(${type} = 'Null', null, ${raw})`;
 }
 
-/** The value as a moment; null where it is no ISO-8601 text: a date, or a time with an offset. */
+/** The value as a moment; null unless it is ISO-8601 text: a date, or a time with an offset. */
 export function jsonDate(value: JsonValue, bindings: Bindings): string {
   const { type, text } = jsonParts(value, bindings);
   const is_date = `${type} = 'String' and match(${text}, '${ISO_8601}')`;
   return `if(${is_date}, parseDateTime64BestEffortOrNull(${text}, 3, 'UTC'), null)`;
 }
 
-/** The engine reads the year 0000 as the present one, so it is no date. */
+/** Without the year 0000, which ClickHouse reads as the current year. */
 const YEAR = '([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])';
-/** No backslashes: they mean something in a ClickHouse text. */
+/** Without backslashes, which are escapes in a ClickHouse string literal. */
 const ISO_8601 = `^${YEAR}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`;
 
 type Parts = ReturnType<typeof jsonParts>;
 
+/** The expressions that read a JSON value: its type, and the value extracted as each type. */
 function jsonParts({ column, key }: JsonValue, bindings: Bindings) {
   const args = `${column}, ${bindings.bind('String', key)}`;
   const type = `JSONType(${args})`;
@@ -114,7 +115,7 @@ function asDate(parts: Parts, positive: PositiveComparison, bindings: Bindings):
   return comparisonSql(operand, { negated: false, positive }, bindings);
 }
 
-/** Equal to one of the values, each by its own type. */
+/** Equal to one of the values, each compared by its own type. */
 function equalsSql(parts: Parts, values: readonly Scalar[], bindings: Bindings): string {
   const texts = values.filter((value) => typeof value === 'string');
   const numbers = values.filter((value) => typeof value === 'number');
@@ -130,7 +131,7 @@ function equalsSql(parts: Parts, values: readonly Scalar[], bindings: Bindings):
 
 function equalsText(parts: Parts, texts: readonly string[], bindings: Bindings): string {
   const equals = asText(parts.text, { op: 'in', values: texts }, bindings);
-  // Only what is JSON text itself, or empty, can come out of a value of another type.
+  // From a value of another type ClickHouse extracts JSON text or nothing: only such texts need a check of the type.
   return texts.some((text) => text === '' || isJson(text))
     ? `(${parts.type} = 'String' and ${equals})`
     : equals;

@@ -13,18 +13,18 @@ import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQue
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
 import { intervalOf, type Interval } from './interval.ts';
 
-/** A statement about some players and any number of segments, and how its rows are read. */
+/** A statement about some players and any number of segments, and the function that reads its rows. */
 export interface CompiledMatrix extends CompiledQuery {
   /** Whether the player of a row belongs to each of the segments, in the order of their definitions. */
   verdicts: (row: Readonly<Record<string, unknown>>) => boolean[];
 }
 
 /**
- * Which of some players match which segments. Each condition that occurs is asked once, however many segments have it;
- * what makes up most of them (how often, how much) is asked for by lists of values in one expression, because the engine
- * takes a millisecond and more to understand an expression: a hundred segments as a hundred columns took 300 ms to analyse
- * and 10 ms to run. Comparing whole numbers, and AND, OR and NOT, are left to the reader of a row.
- * `are_merged`: there are `former` ids.
+ * Compiles a statement that finds which of some players match which segments. A condition that several segments have is
+ * computed once. Most conditions compare counts and sums of events: one expression computes all of these from lists of
+ * values, because ClickHouse takes a millisecond and more to analyse each expression (a hundred segments as a hundred
+ * columns took 300 ms to analyse and 10 ms to run). `verdicts` compares the whole numbers and applies AND, OR and NOT.
+ * `are_merged`: the players have `former` ids.
  */
 export function compileMatrix(
   definitions: readonly Group[],
@@ -51,37 +51,41 @@ export function compileMatrix(
   };
 }
 
-/** Where the answer to a condition stands in a row: 0 or 1, or a whole number that is to lie in an interval. */
+/**
+ * The part of a result row that answers a condition: 0 or 1, or (`within`) a whole number that must lie in an interval.
+ */
 interface Cell {
   column: string;
-  /** In a column that is a list; empty for players without events, of whom all totals are 0. */
+  /** The index in a column that is a list. The list is empty for players without events, whose totals are all 0. */
   index?: number;
   within?: Interval;
   negated: boolean;
 }
 
-/** An aggregate of events that is asked for by a list: the sum of a measure over a name, a time span and conditions. */
+/** One entry of the lists: the sum of a measure over the events of a name, in a time span, that satisfy a `where`. */
 interface Total {
   event: string;
+  /** The events with `after_ms` < time <= `until_ms`, in milliseconds since the epoch. */
   after_ms: number;
   until_ms: number;
-  /** Of `MEASURES`, from 1. */
+  /** The index in `MEASURES`, from 1. */
   measure: number;
-  /** Of the conditions on properties, from 1. */
+  /** The index in the list of conditions on properties, from 1. */
   where: number;
 }
 
 const MEASURES = ['1', 'ifNull(base_amount, 0)', 'ifNull(base_payout, 0)'];
 const MEASURE_OF: Readonly<Record<string, number>> = { amount: 2, payout: 3 };
-/** Of DateTime64: an event has its time in between. */
+/** Wider than the range of DateTime64, so it includes every event. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
 
+/** The conditions of all definitions, and how a statement computes each of them once. */
 class Leaves {
   readonly #context: ConditionContext;
   readonly #now_ms: number;
-  /** By what they say: equal conditions are asked once. */
+  /** Cells by the condition as JSON: equal conditions share a cell. */
   readonly #asked = new Map<string, Cell>();
-  /** By themselves: rows are read by the thousand. */
+  /** Cells by the condition object, for the fast access that thousands of rows need. */
   readonly #cells = new Map<Condition, Cell>();
   readonly #totals: Total[] = [];
   readonly #total_indexes = new Map<string, number>();
@@ -103,14 +107,14 @@ class Leaves {
 
   holds(condition: Condition, row: Readonly<Record<string, unknown>>): boolean {
     const cell = this.#cells.get(condition);
-    if (cell === undefined) throw new Error('a condition was not asked for');
+    if (cell === undefined) throw new Error('a condition was not added');
     const content = row[cell.column];
     const value = cell.index === undefined ? content : ((content as unknown[])[cell.index] ?? 0);
     const holds = cell.within === undefined ? Number(value) === 1 : isWithin(value, cell.within);
     return holds !== cell.negated;
   }
 
-  /** What is selected for each player. */
+  /** The select list: one row per player. */
   columns(): string[] {
     const columns = this.#single.map((sql, i) => `${sql} as c${i}`);
     if (this.#totals.length > 0) columns.unshift('e.totals as totals');
@@ -118,7 +122,7 @@ class Leaves {
     return columns;
   }
 
-  /** What is asked of the players' events. */
+  /** The subquery over the players' events. */
   eventsSql(are_merged: boolean): string {
     const { scan } = this.#context;
     if (this.#totals.length === 0) return eventsOfPlayersSql(scan, are_merged, scan.columns);
@@ -157,11 +161,13 @@ class Leaves {
     return this.#ownCell(condition);
   }
 
+  /** A condition that no list covers: a column of its own. */
   #ownCell(condition: Condition): Cell {
     this.#single.push(nodeSql(condition, this.#context));
     return { column: `c${this.#single.length - 1}`, negated: false };
   }
 
+  /** A count, or a sum of money, that is compared with a range: an entry of the lists. */
   #cellOfTotal(condition: EventCondition): Cell | undefined {
     const { aggregate, property = '', event, window, comparison } = condition;
     const measure = aggregate === 'count' ? 1 : aggregate === 'sum' ? MEASURE_OF[property] : undefined;
@@ -172,7 +178,7 @@ class Leaves {
     return { column: 'totals', index, within: interval, negated: comparison.negated };
   }
 
-  /** A total is asked for once, whatever it is compared with. */
+  /** The index of a total, added once: conditions that compare it with different values share it. */
   #indexOf(total: Total): number {
     const key = JSON.stringify(total);
     const index = this.#total_indexes.get(key) ?? this.#totals.push(total) - 1;
@@ -187,6 +193,7 @@ class Leaves {
     return known >= 0 ? known + 1 : this.#wheres.push(`toUInt8(${sql})`);
   }
 
+  /** A whole-number field that is compared with a range: the field's column. */
   #cellOfField({ field, comparison }: TraitCondition): Cell | undefined {
     const interval = intervalOf(comparison.positive);
     if (!isTraitField(field) || !isWhole(field) || interval === undefined) return undefined;
@@ -207,7 +214,7 @@ function isWhole(name: TraitFieldName): boolean {
   return kind === 'number' && !nullable && is_fraction !== true;
 }
 
-/** The times of a window that `after_ms < t <= until_ms` holds for. */
+/** The window as bounds of `after_ms < t <= until_ms`. */
 function timeOf(window: Window, now_ms: number): { after_ms: number; until_ms: number } {
   if (window.kind === 'always') return ALWAYS;
   if (window.kind === 'last') return { after_ms: now_ms - window.last_ms, until_ms: now_ms };

@@ -6,8 +6,9 @@ import { before, moment, NOW } from './comparison-sql.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
 
 /**
- * When a message came to a status, as an expression over `message_sends`; null while it has not. A callback can be lost:
- * whoever clicked has opened. What was never sent has the time at which that was decided on.
+ * When a message reached a status, as an expression over `message_sends`; null while it has not. Because a callback can
+ * be lost, a later status implies the earlier ones: a clicked message was also opened. A message that was never sent
+ * has the time at which that was decided.
  */
 export const REACHED_AT: Readonly<Record<MessageStatus, string>> = {
   sent: 'sent_at',
@@ -19,7 +20,7 @@ export const REACHED_AT: Readonly<Record<MessageStatus, string>> = {
   capped: `if(status = 'capped', enqueued_at, null)`,
 };
 
-/** Whether the player is among those with such a message; of some players only their messages are read. */
+/** Whether the player has such a message. `of_players`: only the messages of the statement's players are read. */
 export function messageSql(condition: MessageCondition, bindings: Bindings, of_players: boolean): string {
   const { channel, status, campaign_id, window } = condition;
   const conditions = [
