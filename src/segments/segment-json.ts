@@ -3,7 +3,7 @@ import type { SegmentRow } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { compileMembers } from './sql/compile.ts';
 
-/** The state of a segment in the audit log: without fields that are derived from its definition or change with its members. */
+/** A segment in the audit log: without the fields that are derived from its definition or change with its members. */
 export function segmentAuditOf(ref: ProjectRef, { definition, ...row }: SegmentRow): object {
   return {
     id: row.segment_id,

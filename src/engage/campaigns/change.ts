@@ -23,7 +23,7 @@ import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
 
 const DEFAULT_ATTRIBUTION_DAYS = 7;
 const DEFAULT_WEIGHT = 100;
-/** While it is in one of these, nothing was sent: everything may be changed. */
+/** In these statuses nothing was sent yet, so everything may be changed. */
 const CHANGEABLE: readonly CampaignStatus[] = ['draft', 'scheduled'];
 
 export interface ChangeDeps {
@@ -33,8 +33,8 @@ export interface ChangeDeps {
 }
 
 /**
- * Makes a campaign (spec part 4), with its default variant. A draft, or `scheduled` when `schedule_at` is ahead. Rejects
- * with VALIDATION_ERROR.
+ * Creates a campaign (spec part 4) with its default variant: a draft, or `scheduled` when the body has a `schedule_at`.
+ * Rejects with VALIDATION_ERROR.
  */
 export async function createCampaign(
   { postgres, clock, record }: ChangeDeps,
@@ -55,7 +55,8 @@ export async function createCampaign(
 }
 
 /**
- * Changes a campaign that was not sent. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ * Changes a campaign that is draft or scheduled. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or
+ * VALIDATION_ERROR.
  */
 export async function changeCampaign(
   { postgres, clock, record }: ChangeDeps,
@@ -75,8 +76,8 @@ export async function changeCampaign(
 }
 
 /**
- * Soft delete. Repeating it answers the same. Rejects with CAMPAIGN_NOT_FOUND, or with CAMPAIGN_INVALID_STATUS once it
- * was sent or cancelled.
+ * Soft delete. Idempotent. Rejects with CAMPAIGN_NOT_FOUND, or with CAMPAIGN_INVALID_STATUS once the campaign was sent
+ * or cancelled.
  */
 export async function deleteCampaign(
   { postgres, clock, record }: ChangeDeps,
@@ -128,7 +129,7 @@ async function reread(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
   return requireRow(CAMPAIGN, ref, row);
 }
 
-/** What a campaign is before anything is said of it. */
+/** A new campaign before the fields of the body. */
 const NOTHING: Omit<CampaignPlan, 'name' | 'channel'> & Partial<CampaignPlan> = {
   type: 'broadcast',
   segment_id: null,
@@ -142,11 +143,14 @@ const NOTHING: Omit<CampaignPlan, 'name' | 'channel'> & Partial<CampaignPlan> = 
   status: 'draft',
 };
 
-/** What the campaign becomes. A type that nothing fires forgets its event, unless the patch names one: that is refused. */
+/**
+ * The campaign after the patch. A type other than `triggered` drops the trigger event. Throws VALIDATION_ERROR when the
+ * patch names a trigger event for such a type, or a `schedule_at` that is not in the future.
+ */
 function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date): CampaignPlan {
   const { schedule_at, ...given } = patch;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  // A row or a whole body has every field between them.
+  // Complete: `row` is a whole row, or `patch` is the whole body of a new campaign.
   const plan = { ...row, ...set } as CampaignPlan;
   if (plan.type !== 'triggered') {
     if (typeof given.trigger_event === 'string') {
@@ -163,7 +167,10 @@ function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date)
   return { ...plan, schedule_at: at, status: 'scheduled' };
 }
 
-/** What `given` names is there and of the plan's channel; what was named before is not asked for again. */
+/**
+ * Checks that the segment, template and provider in `given` exist, and that template and provider are of the plan's
+ * channel; those that the campaign had before are checked again only when `given` changes the channel.
+ */
 async function checkNamed(
   tx: Tx,
   project: ProjectRef,

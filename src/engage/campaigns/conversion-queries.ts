@@ -8,14 +8,17 @@ import type { CampaignRef } from './queries.ts';
 
 const LIMITS = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
 
-/** What a campaign is sent for. */
+/** The goal of a campaign: the event, how long after a message it counts, and the property that is summed. */
 export interface Goal {
   event: string;
   window_ms: number;
   value_property: string | null;
 }
 
-/** `value` is a number in plain digits: the sum over what was counted, where the goal has a property. */
+/**
+ * The conversions of one variant; counts as text. `value`: the sum of the goal's property over the conversions, a
+ * number in plain digits; 0 without a property.
+ */
 export interface VariantConversions {
   variant_id: string;
   recipients: string;
@@ -23,12 +26,12 @@ export interface VariantConversions {
   value: string;
 }
 
-/** The messages of the campaign that went out. */
+/** The messages of the campaign that were sent. */
 const SENDS =
   `select assumeNotNull(variant_id) as variant, assumeNotNull(sent_at) as at, ${OWNER} from campaign_sends final ` +
   `where ${SCOPE} and assumeNotNull(campaign_id) = {campaign_id:UUID} and variant_id is not null and sent_at is not null`;
 
-/** How many messages of each variant went out. */
+/** How many messages of each variant were sent, for a campaign without a goal. */
 export async function countRecipients(
   clickhouse: ClickHouse,
   ref: CampaignRef,
@@ -43,13 +46,14 @@ export async function countRecipients(
 const NO_ID = `toUUID('00000000-0000-0000-0000-000000000000')`;
 
 /**
- * For each message that went out the first goal event of its player that is not before it, if it lies in the window;
- * of several at the same moment the first by id. Only events of the time that any window covers are read. Messages and
- * goals are gone through together from the latest back, so that a player with thousands of both costs no more than as
- * many players.
+ * Counts conversions: a message that was sent converts when the first goal event of its player at or after the message
+ * lies in the window; of several goal events at the same moment the first by id counts. The query reads only events
+ * from the first message to the end of the last window. It sorts the messages and goal events of a player together,
+ * latest first, and takes for each message the goal event before it in this order. So one player with thousands of both
+ * costs no more than thousands of players.
  *
- * Rejected: `asof join` over goals of distinct times, which took 2.5 times as long (200,000 messages, 800,000 goals);
- * lists of goals filtered for each message, as fast, but quadratic in one player's.
+ * Rejected: `asof join` over goals of distinct times, which took 2.5 times as long (200,000 messages, 800,000 goals); a
+ * list of goals filtered for each message, which was as fast but is quadratic in the messages and goals of one player.
  */
 export async function countConversions(
   clickhouse: ClickHouse,
@@ -85,7 +89,10 @@ export async function countConversions(
   );
 }
 
-/** Money in the base currency at event time, other numbers as they were sent; what is missing or no number is 0. */
+/**
+ * The value of a goal event: money in the smallest unit of the base currency at event time, other numbers as they were
+ * sent; 0 where the property is missing or is not a number. `nothing`: 0 of the same type.
+ */
 function worthOf(property: string | null, bindings: Bindings): { worth: string; nothing: string } {
   const none = 'toInt128(0)';
   if (property === null) return { worth: none, nothing: none };

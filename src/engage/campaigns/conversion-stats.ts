@@ -9,8 +9,8 @@ const DAY_MS = 24 * 3_600_000;
 type Deps = Pick<Platform, 'postgres' | 'clickhouse'>;
 
 /**
- * What the variants of a campaign came to (spec part 4), as JSON text: values are exact, whatever their digits. Without
- * a goal nobody has converted, and nothing has won.
+ * The conversions of a campaign's variants (spec part 4), as JSON text, which keeps every digit of the values. Without
+ * a goal there are no conversions and no winner.
  */
 export async function conversionStatsOf(
   deps: Deps,

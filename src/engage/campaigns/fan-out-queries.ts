@@ -8,23 +8,23 @@ import type { CampaignRef } from './queries.ts';
 /** Members of one fan-out batch (spec part 8). */
 export const FAN_OUT_BATCH = 1_000;
 
-/** Who a campaign is for. */
+/** The members of a campaign's segment, reached on its channel. */
 export interface Audience extends CampaignRef {
-  /** Null: nobody. */
+  /** Null: no members. */
   segment_id: string | null;
   channel: Channel;
 }
 
-/** Members from one player id (included) to another (not included); null: to the end. */
+/** The members from one player id (included) to another (not included); null: to the last. */
 export interface MemberRange {
   from_player_id: string;
   until_player_id: string | null;
 }
 
-/** A range that waits to become rows. */
+/** A range of members that waits for its send rows. */
 export type FanOutBatch = CampaignRef & MemberRange;
 
-/** What a variant gives to a row. */
+/** The variant of a send row, and its template. */
 export interface RowVariant {
   variant_id: string;
   template_id: string | null;
@@ -36,9 +36,9 @@ const EVERYBODY: MemberRange = {
 };
 
 /**
- * The members `m` of a range with their players `p`: nobody when the segment was deleted, and never a deleted player. Each
- * player is looked up by its key, whatever the statistics say of tables that have just been filled. `as_sets` joins
- * both tables as wholes, a fifth of the work for each of very many.
+ * The members `m` of a range with their players `p`, without deleted players; none when the segment was deleted. By
+ * default each player is looked up by its key, even if the statistics of newly filled tables suggest another plan.
+ * `as_sets` joins both tables as a whole instead: for very many members that is a fifth of the work.
  */
 function membersSql(
   tx: Tx,
@@ -67,25 +67,26 @@ function membersSql(
 }
 
 /**
- * The commit of the transaction is not waited for: a range that is lost with its rows waits again, and rows of which some
- * are claimed are not lost, as the commit of the claim, which is waited for, comes after theirs.
+ * Makes the commit of the transaction asynchronous. If Postgres crashes before the commit is on disk, the rows are lost
+ * and the range waits again. Rows that a messenger has claimed are never lost: the claim commits later and
+ * synchronously, so it is on disk only together with the earlier commit.
  */
 export function commitLater(tx: Tx): void {
   void tx`set local synchronous_commit = off`.execute();
 }
 
-/** A member of a segment, with its zone if it has one. */
+/** A member of a segment; `timezone` null: the player has none. */
 export interface Member {
   player_id: string;
   timezone: string | null;
 }
 
-/** The members of a range. */
+/** The members of a range that are not deleted. */
 export async function selectMembers(tx: Tx, audience: Audience, range: MemberRange): Promise<Member[]> {
   return tx<Member[]>`select p.player_id, p.timezone ${membersSql(tx, audience, range, { as_sets: false })}`;
 }
 
-/** The zones of all members; null: players without one. */
+/** The time zones of all members, each once; null stands for players without one. */
 export async function selectMemberZones(tx: Tx, audience: Audience): Promise<(string | null)[]> {
   const rows = await askOfAll(
     tx,
@@ -95,7 +96,7 @@ export async function selectMemberZones(tx: Tx, audience: Audience): Promise<(st
   return rows.map(({ timezone }) => timezone);
 }
 
-/** How many members there are, how many the gate would let through, and how many have no address. */
+/** Counts all members, those that pass the gate (`enqueued`), and those without an address on the channel. */
 export async function countAudience(
   tx: Tx,
   audience: Audience,
@@ -117,12 +118,15 @@ export async function countAudience(
   };
 }
 
-/** From so many members on, tables are joined as wholes. */
+/** With more members than this the tables are joined as a whole. */
 const MANY_MEMBERS = 50_000;
-/** Until the transaction ends; for a million of them, instead of files. */
+/** `work_mem` until the transaction ends: a million members are joined in memory, without temporary files. */
 const MANY_MEMBERS_MEMORY = '128MB';
 
-/** Asks about all members. Where they are many, a planner without statistics would join row by row, by whichever index. */
+/**
+ * Runs a query over all members. For many members it turns nested loops off, because without statistics the planner
+ * would join row by row.
+ */
 async function askOfAll<T extends Row>(
   tx: Tx,
   audience: Audience,
@@ -161,7 +165,7 @@ export async function insertBatches(tx: Tx, audience: Audience): Promise<void> {
     where row_number % ${FAN_OUT_BATCH} = 1`;
 }
 
-/** Takes a range of the campaign that nobody else works on. It is gone once the transaction commits. */
+/** Claims the first range of the campaign that no other transaction holds; the commit removes it. */
 export async function takeFirstBatch(tx: Tx, ref: CampaignRef): Promise<FanOutBatch | undefined> {
   const { tenant_id, project_id, campaign_id } = ref;
   return takeBatch(
@@ -170,7 +174,10 @@ export async function takeFirstBatch(tx: Tx, ref: CampaignRef): Promise<FanOutBa
   );
 }
 
-/** The same of any campaign but these: of the next one after `last`, so that each has its turn. */
+/**
+ * Claims a range of any campaign except those in `but_of`: of the next campaign after `last`, so that all campaigns
+ * take turns.
+ */
 export async function takeNextBatch(
   tx: Tx,
   last: CampaignRef | undefined,
@@ -184,8 +191,8 @@ export async function takeNextBatch(
   return (await takeBatch(tx, tx`${after} and ${others}`)) ?? takeBatch(tx, others);
 }
 
-// Chosen once, and only then joined: as a subquery the planner may have it choose again for every row it looks at, and
-// then all ranges go for one.
+// The materialised CTE chooses the range once. The planner may run a plain subquery again for each row that it scans;
+// because of `skip locked` each run chooses another range, and all of them would be deleted.
 async function takeBatch(tx: Tx, which: PendingQuery<Row[]>): Promise<FanOutBatch | undefined> {
   const [batch] = await tx<FanOutBatch[]>`
     with one as materialized (
@@ -197,7 +204,10 @@ async function takeBatch(tx: Tx, which: PendingQuery<Row[]>): Promise<FanOutBatc
   return batch;
 }
 
-/** Nobody further of this campaign becomes a row, but for ranges that somebody works on: that one sees it, too. */
+/**
+ * Deletes the ranges of a campaign that no other transaction holds: their members get no rows. A transaction that holds
+ * a range checks the campaign's status itself.
+ */
 export async function deleteBatches(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: CampaignRef,
@@ -211,15 +221,15 @@ export async function deleteBatches(
     delete from campaign_batches b using free where b.ctid = free.ctid`;
 }
 
-/** What the rows of a batch have in common, and who gets which variant. */
+/** What the rows of a batch have in common, and the variant of each player. */
 export interface NewRows {
   audience: Audience;
   provider_id: string | null;
-  /** By player. */
+  /** By player_id. */
   choices: ReadonlyMap<string, RowVariant>;
 }
 
-/** Makes rows for players: queued, or with the reason why not. A row that is there already stays. */
+/** Inserts send rows for players: queued, or skipped with the reason. Idempotent: an existing row stays as it is. */
 export async function insertRows(
   tx: Tx,
   { audience, provider_id, choices }: NewRows,
@@ -229,7 +239,7 @@ export async function insertRows(
   const recipient = recipientSql(tx, channel);
   const variants = [...new Set(choices.values())];
   const index_of = new Map(variants.map((variant, i) => [variant, i + 1]));
-  // Each player is looked up by its key, whatever the statistics say.
+  // The lateral join looks each player up by its key, whatever plan the statistics suggest.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
       provider_id, recipient, status, error_code, enqueued_at)

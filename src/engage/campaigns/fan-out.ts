@@ -14,7 +14,7 @@ import {
 import { notifyMessengers } from './send-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
-/** Turns waiting ranges of members into rows (spec part 4), of one campaign after the other. */
+/** Turns waiting ranges of members into send rows (spec part 4); campaigns take turns. */
 export class FanOut {
   readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
   readonly #back_off = new BackOff();
@@ -25,8 +25,9 @@ export class FanOut {
   }
 
   /**
-   * One range; false when none waits. Range and rows change places in one transaction: whoever dies within it leaves the
-   * range to the next. A cancelled campaign gets no further rows, and one whose range fails backs off: it holds up no other.
+   * Makes the rows of one range; returns false when no range waits. One transaction deletes the range and inserts its
+   * rows, so after a crash the range waits again. A cancelled campaign gets no further rows. A campaign whose range
+   * fails backs off, and the others go on.
    */
   async turn(): Promise<boolean> {
     const { postgres, clock, logger } = this.#platform;

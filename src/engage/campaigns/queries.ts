@@ -5,17 +5,17 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CampaignFilters, CampaignStatus, CampaignType } from './schema.ts';
 
-/** Which campaign of which project. */
+/** The key of a campaign. */
 export interface CampaignRef extends ProjectRef {
   campaign_id: string;
 }
 
-/** What a campaign is as far as it may be changed before it is sent. */
+/** The fields of a campaign that may change before it is sent. */
 export interface CampaignPlan {
   name: string;
   type: CampaignType;
   channel: Channel;
-  /** Null: an absent segment has no members. */
+  /** Null: the campaign has no recipients. */
   segment_id: string | null;
   template_id: string | null;
   provider_id: string | null;
@@ -27,11 +27,12 @@ export interface CampaignPlan {
   status: CampaignStatus;
 }
 
+/** A campaign as Postgres has it. */
 export interface CampaignRow extends CampaignPlan {
   campaign_id: string;
   started_at: Date | null;
   finished_at: Date | null;
-  /** Why it could not be sent when it was due. */
+  /** Why the campaign could not be sent when it was due. */
   last_error: string | null;
   created_at: Date;
   updated_at: Date;
@@ -48,7 +49,7 @@ function itself(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {
   return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`;
 }
 
-/** The campaign, deleted or not; no row when the project has none of this id. */
+/** The campaign, deleted or not; no row when the project has no campaign of this id. */
 export function selectCampaign(tx: Tx, ref: CampaignRef): PendingQuery<CampaignRow[]> {
   return tx<CampaignRow[]>`select ${columns(tx)} from campaigns where ${itself(tx, ref)}`;
 }
@@ -61,8 +62,8 @@ export async function lockCampaign(tx: Tx, ref: CampaignRef): Promise<CampaignRo
 }
 
 /**
- * The campaign as it is now, if it is not deleted, without a lock: whoever cancels it need not wait for those who make
- * rows, and a row that slips through is skipped by the messenger.
+ * The campaign as it is now, if it is not deleted. It is not locked, so that a cancellation does not wait for the
+ * transactions that make rows. If one of these makes rows after the cancellation, the messenger skips them.
  */
 export async function selectLiveCampaign(tx: Tx, ref: CampaignRef): Promise<CampaignRow | undefined> {
   const [row] = await tx<CampaignRow[]>`
@@ -98,7 +99,7 @@ export async function insertCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPla
       ${plan.goal_event}, ${plan.goal_attribution_days}, ${plan.goal_value_property}, ${plan.status}, ${now}, ${now})`;
 }
 
-/** Changes what a locked campaign is. */
+/** Writes the fields of a locked campaign. */
 export async function updateCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPlan, now: Date): Promise<void> {
   await tx`
     update campaigns set
@@ -110,19 +111,20 @@ export async function updateCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPla
     where ${itself(tx, ref)}`;
 }
 
+/** Marks the campaign as deleted; one that was deleted before keeps its time. */
 export async function softDeleteCampaign(tx: Tx, ref: CampaignRef, now: Date): Promise<void> {
   await tx`
     update campaigns set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
 }
 
-/** What the ids of a campaign name, as far as it is there and not deleted. */
+/** What the ids of a campaign refer to; null or false where it does not exist or is deleted. */
 export interface Named {
   segment_exists: boolean;
   template_channel: Channel | null;
   provider_channel: Channel | null;
 }
 
-/** Looks up what a campaign or variant refers to; null ids name nothing. */
+/** Looks up what a campaign or variant refers to; a null id refers to nothing. */
 export async function selectNamed(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -139,23 +141,24 @@ export async function selectNamed(
   return row ?? { segment_exists: false, template_channel: null, provider_channel: null };
 }
 
+/** A variant as it is read, with its effective template. */
 export interface VariantRow {
   variant_id: string;
   name: string;
   label: string;
-  /** Of the default one, the campaign's own. */
+  /** For the default variant: the campaign's template. */
   template_id: string | null;
   weight: number;
   sort_order: number;
-  /** The one every campaign begins with; it gives way to the first explicit one. */
+  /** Whether it is the variant that every campaign begins with; the first explicit variant replaces it. */
   is_default: boolean;
   created_at: Date;
   updated_at: Date;
 }
 
 /**
- * The variants that are not deleted, by sort_order and id, at least one of a campaign that exists; the template is
- * never left open: it is the campaign's where the variant has none.
+ * The variants that are not deleted, by sort_order and id; a campaign that exists has at least one. A variant without a
+ * template of its own has the campaign's; `template_id` is null when the campaign has none either.
  */
 export function selectLiveVariants(tx: Tx, ref: CampaignRef): PendingQuery<VariantRow[]> {
   return tx<VariantRow[]>`

@@ -2,7 +2,7 @@ import { requireLiveRow, requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectCampaign, type CampaignRef, type CampaignRow } from './queries.ts';
 
-/** What campaigns are called. */
+/** The names of campaigns in paths, ids and errors. */
 export const CAMPAIGN = {
   scope: 'project',
   noun: 'campaign',
@@ -10,7 +10,7 @@ export const CAMPAIGN = {
   not_found: 'CAMPAIGN_NOT_FOUND',
 } as const;
 
-/** What the variants of a campaign are called. */
+/** The names of variants in paths, ids and errors. */
 export const VARIANT = {
   scope: 'project',
   noun: 'variant',

@@ -12,7 +12,7 @@ export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number];
 
 const MAX_PROPERTY = 200;
 const MAX_ATTRIBUTION_DAYS = 365;
-/** Of one variant. */
+/** The largest weight of a variant. */
 export const MAX_WEIGHT = 1_000_000;
 const MAX_SORT_ORDER = 1_000_000;
 
@@ -45,15 +45,15 @@ const fields = {
 export const createCampaignBody = z.strictObject({ ...fields, type: fields.type.default('broadcast') });
 export type CreateCampaignBody = z.infer<typeof createCampaignBody>;
 
-/** `PATCH /v1/campaigns/:id`; null takes away what may be absent. */
+/** `PATCH /v1/campaigns/:id`; null removes an optional field. */
 export const patchCampaignBody = z.strictObject(fields).partial();
 export type PatchCampaignBody = z.infer<typeof patchCampaignBody>;
 
-/** What `GET /v1/campaigns` filters by. */
+/** The filters of `GET /v1/campaigns`. */
 export const CAMPAIGN_FILTERS = { status: z.enum(CAMPAIGN_STATUSES).optional() };
 export type CampaignFilters = z.infer<z.ZodObject<typeof CAMPAIGN_FILTERS>>;
 
-/** What only the service sets. */
+/** Fields that only the service sets: a caller that sends one gets FIELD_NOT_WRITABLE. */
 export const COMPUTED_FIELDS = new Set([
   'id',
   'tenant_id',
@@ -102,7 +102,7 @@ const variantFields = {
   sort_order: z.int().min(0).max(MAX_SORT_ORDER).optional(),
 };
 
-/** `POST /v1/campaigns/:id/variants`; `label` is the name and `sort_order` the last place, unless given. */
+/** `POST /v1/campaigns/:id/variants`. Defaults: `label` is the name; `sort_order` puts the variant after all others. */
 export const createVariantBody = z.strictObject(variantFields);
 export type CreateVariantBody = z.infer<typeof createVariantBody>;
 
@@ -110,7 +110,7 @@ export type CreateVariantBody = z.infer<typeof createVariantBody>;
 export const patchVariantBody = z.strictObject(variantFields).partial();
 export type PatchVariantBody = z.infer<typeof patchVariantBody>;
 
-/** What only the service sets of a variant. */
+/** Fields of a variant that only the service sets. */
 export const COMPUTED_VARIANT_FIELDS = new Set([
   'id',
   'campaign_id',

@@ -2,15 +2,18 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
-/** NOTIFY channel: of the campaign in the payload there are messages to be sent, or members to be walked. */
+/**
+ * Postgres notifies on this channel, with a campaign_id, when the campaign may have messages to send or ranges to fan
+ * out.
+ */
 export const MESSAGES_CHANNEL = 'messages';
 
-/** Tells the messengers that there is something to do, once the transaction commits. */
+/** Wakes the messengers for the campaign when the transaction commits. */
 export async function notifyMessengers(tx: Tx, { campaign_id }: { campaign_id: string }): Promise<void> {
   await tx`select pg_notify(${MESSAGES_CHANNEL}, ${campaign_id})`;
 }
 
-/** Templates of these ids that exist, with whether they may be sent. */
+/** The templates of these ids that exist and are not deleted, and whether each is active. */
 export async function selectTemplateStates(
   tx: Tx,
   { tenant_id, project_id }: Pick<CampaignRef, 'tenant_id' | 'project_id'>,
@@ -22,7 +25,7 @@ export async function selectTemplateStates(
       and template_id in ${tx(template_ids)}`;
 }
 
-/** The campaign goes out, through this provider. */
+/** Marks the campaign as `sending` through this provider. */
 export async function markSending(tx: Tx, ref: CampaignRef, provider_id: string, now: Date): Promise<void> {
   await tx`
     update campaigns
@@ -30,13 +33,14 @@ export async function markSending(tx: Tx, ref: CampaignRef, provider_id: string,
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
 }
 
+/** Marks the campaign as `cancelled`. */
 export async function markCancelled(tx: Tx, ref: CampaignRef, now: Date): Promise<void> {
   await tx`
     update campaigns set status = 'cancelled', finished_at = ${now}, updated_at = ${now}
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
 }
 
-/** A scheduled campaign that could not be sent waits as a draft for somebody to look. */
+/** Makes a due campaign that could not be sent a draft again; `last_error` keeps the reason for its editor. */
 export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, now: Date): Promise<void> {
   await tx`
     update campaigns set status = 'draft', schedule_at = null, last_error = ${message}, updated_at = ${now}
@@ -44,7 +48,7 @@ export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, 
       and status = 'scheduled' and schedule_at <= ${now}`;
 }
 
-/** Scheduled campaigns that are due, without these, the longest waiting first. */
+/** Scheduled campaigns that are due, except those in `but_not`, the earliest `schedule_at` first. */
 export async function selectDueCampaigns(
   sql: Tx,
   now: Date,
@@ -58,7 +62,10 @@ export async function selectDueCampaigns(
     order by schedule_at limit ${limit}`;
 }
 
-/** Campaigns without anything left to make or to send are sent. Triggered ones go on until they are cancelled. */
+/**
+ * Marks campaigns as `sent` that have no range left to fan out and no message left to send. Triggered campaigns go on
+ * until they are cancelled.
+ */
 export async function finishCampaigns(sql: Tx, now: Date): Promise<void> {
   await sql`
     update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}

@@ -33,7 +33,9 @@ import {
   selectTemplateStates,
 } from './send-queries.ts';
 
-/** The answer to sending a campaign (spec part 4): what the gate says of its members at that moment. */
+/**
+ * The answer to sending a campaign (spec part 4): how many members it has, and how many pass the gate at that moment.
+ */
 export interface SendResult {
   campaign_id: string;
   recipients_total: number;
@@ -50,10 +52,10 @@ interface StartOptions {
 }
 
 /**
- * Sends a campaign within the caller's transaction: cuts the members into batches and makes the rows of the first. The
- * others follow one by one. Rejects with CAMPAIGN_NOT_FOUND,
- * CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR where a triggered campaign
- * has no event.
+ * Sends a campaign within the caller's transaction: divides the members into batches and makes the rows of the first
+ * batch; the processor makes those of the others. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS,
+ * TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR for a triggered campaign without an event or a
+ * campaign of type journey.
  */
 export async function startCampaign(
   tx: Tx,
@@ -61,7 +63,7 @@ export async function startCampaign(
   now: Date,
   { requireReady = requireUnsent, record }: StartOptions = {},
 ): Promise<SendResult> {
-  // Counting takes a while where there are many members. Until something is written or locked, it holds up nobody.
+  // Counting many members takes time. It runs before the campaign is locked, so that it blocks no other transaction.
   const [row] = await selectCampaign(tx, ref);
   const seen = requireLiveRow(CAMPAIGN, ref, row);
   requireReady(seen);
@@ -79,7 +81,7 @@ export async function startCampaign(
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
 }
 
-/** A triggered campaign finds its players one by one. */
+/** The counts of a triggered campaign: events find its recipients later. */
 const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
 
 async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
@@ -94,8 +96,8 @@ async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, no
 }
 
 /**
- * Cancels a campaign (spec part 3): what a provider has goes its way, what is queued is skipped by the messenger, and no
- * further rows are made. Rejects with CAMPAIGN_NOT_FOUND or CAMPAIGN_INVALID_STATUS.
+ * Cancels a campaign (spec part 3). Messages that a provider already has are delivered; the messenger skips queued
+ * ones; no further rows are made. Rejects with CAMPAIGN_NOT_FOUND or CAMPAIGN_INVALID_STATUS.
  */
 export async function cancelCampaign(
   { postgres, clock, record }: ChangeDeps,
@@ -114,7 +116,7 @@ export async function cancelCampaign(
 /** How many due campaigns are started in one turn. */
 const MAX_DUE = 20;
 
-/** Sends campaigns that are due, and ends those that are done. */
+/** Sends campaigns that are due, and marks those as sent that are done. */
 export class Schedule {
   readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
   readonly #back_off = new BackOff();
@@ -123,7 +125,10 @@ export class Schedule {
     this.#platform = platform;
   }
 
-  /** Whether there may be more that is due. A campaign that cannot be sent is a draft again; one that fails backs off. */
+  /**
+   * Starts up to 20 due campaigns; returns whether more may be due. A campaign that may not be sent becomes a draft
+   * again; a campaign that fails for another reason backs off.
+   */
   async turn(): Promise<boolean> {
     const { postgres, clock, logger } = this.#platform;
     const now = new Date(clock.now_ms());
@@ -148,7 +153,7 @@ export class Schedule {
   }
 }
 
-/** Another one was quicker, or it was put off. */
+/** The campaign is no longer due: another process started it, or its schedule changed. */
 class NotDue extends Error {
   override readonly name = 'NotDue';
 }
@@ -180,7 +185,10 @@ function requireStartable({ type, trigger_event }: CampaignRow): void {
   }
 }
 
-/** A template that was deleted fails its rows one by one; one that is there must be active. */
+/**
+ * Throws TEMPLATE_NOT_ACTIVE for a template that is not active. A deleted template is no error here: its rows are
+ * skipped.
+ */
 async function requireTemplates(tx: Tx, ref: CampaignRef): Promise<void> {
   const variants = await selectLiveVariants(tx, ref);
   const ids = variants.flatMap(({ template_id }) => (template_id === null ? [] : [template_id]));
@@ -191,7 +199,7 @@ async function requireTemplates(tx: Tx, ref: CampaignRef): Promise<void> {
   throw new ApiError('TEMPLATE_NOT_ACTIVE', `make these templates active first: ${names}`);
 }
 
-/** The campaign's own provider, or else the oldest active one of its channel. */
+/** The campaign's provider, or the oldest active one of its channel. Throws PROVIDER_NOT_CONFIGURED. */
 async function chooseProvider(
   tx: Tx,
   tenant_id: string,

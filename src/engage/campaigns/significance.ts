@@ -3,21 +3,22 @@ import { rate } from './stats.ts';
 /** Recipients that a variant needs to be compared (spec part 8). */
 const MINIMUM_SAMPLE = 30;
 
-/** What a variant came to. */
+/** The recipients and conversions of a variant. */
 export interface Outcome {
   variant_id: string;
   recipients: number;
   conversions: number;
 }
 
+/** The winner of a comparison and its significance; null when fewer than two variants have enough recipients. */
 export interface Comparison {
   winner_variant_id: string | null;
   significance: { test: 'two_proportion_z'; p_value: number } | null;
 }
 
 /**
- * The variant with the highest rate among those with enough recipients, of which there must be two; a tie has no winner.
- * The significance is that of the difference between the best two.
+ * Compares the variants with at least 30 recipients, if there are two: the one with the highest conversion rate wins; a
+ * tie has no winner. The significance is that of the difference between the best two.
  */
 export function compareVariants(outcomes: readonly Outcome[]): Comparison {
   const [best, second] = outcomes
@@ -30,14 +31,14 @@ export function compareVariants(outcomes: readonly Outcome[]): Comparison {
   };
 }
 
-/** Exact: products of counts, no quotients. */
+/** Orders by conversion rate. Exact: it compares products of counts instead of quotients. */
 function byRate(a: Outcome, b: Outcome): number {
   return Number(BigInt(a.conversions) * BigInt(b.recipients) - BigInt(b.conversions) * BigInt(a.recipients));
 }
 
 /**
- * How likely a difference of at least this size is, in either direction, where both have the same rate (pooled); 1 where
- * everybody or nobody converted.
+ * The two-sided p-value: how likely a difference of at least this size is if both have the same (pooled) rate; 1 when
+ * all or no recipients converted.
  */
 export function twoProportionP(a: Omit<Outcome, 'variant_id'>, b: Omit<Outcome, 'variant_id'>): number {
   const pooled = rate(a.conversions + b.conversions, a.recipients + b.recipients);
@@ -47,12 +48,12 @@ export function twoProportionP(a: Omit<Outcome, 'variant_id'>, b: Omit<Outcome, 
   return erfc(Math.abs(z) / Math.SQRT2);
 }
 
-/** From here on the continued fraction takes few terms, below it the series does. */
+/** From this `x` on the continued fraction needs few terms; below it the series does. */
 const FRACTION_FROM = 3;
 const FRACTION_TERMS = 80;
 const SERIES_TERMS = 100;
 
-/** The complementary error function of `x` ≥ 0, to 14 digits after the point and better. */
+/** The complementary error function of `x` ≥ 0, correct to at least 14 decimals. */
 export function erfc(x: number): number {
   if (x >= FRACTION_FROM) {
     let below = x;

@@ -5,7 +5,7 @@ import type { SendRow } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
-/** How far the messages of a campaign have come; each message counts for every stage it has been through. */
+/** The messages of a campaign by stage; each message counts for every stage that it has reached. */
 export interface Counters {
   recipients_total: bigint;
   sent: bigint;
@@ -13,13 +13,16 @@ export interface Counters {
   opened: bigint;
   clicked: bigint;
   bounced: bigint;
-  /** With those that were skipped. */
+  /** Includes skipped messages, except the capped ones. */
   failed: bigint;
-  /** Skipped over a frequency cap: not among the failed. */
+  /** Skipped because of a frequency cap. */
   capped: bigint;
 }
 
-/** Always one row. A callback can be lost: whoever clicked has opened, whether or not that was told. */
+/**
+ * Counts the messages of a campaign by stage; always one row. Because a callback can be lost, a later stage implies the
+ * earlier ones: a clicked message was also opened.
+ */
 export function countSends(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: CampaignRef,
@@ -40,13 +43,13 @@ export function countSends(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`;
 }
 
-/** Which recipients are listed: of a status, with an error code, or every one that was skipped. */
+/** Which recipients are listed: those of a status, those with an error code, or all that were skipped. */
 export type RecipientFilter = { status: SendStatus } | { error_code: string } | 'skipped' | undefined;
 
 /** Where a page of recipients ends. */
 export type RecipientPosition = readonly [player_id: string, send_id: string];
 
-/** A page of a campaign's rows by player; an index has them in this order but for several of one player. */
+/** A page of a campaign's rows by player and send. An index gives the order by player, so little is left to sort. */
 export function listRecipients(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: CampaignRef,

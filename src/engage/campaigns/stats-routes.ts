@@ -20,7 +20,7 @@ import {
 } from './stats-schema.ts';
 import { statsOf } from './stats.ts';
 
-/** What became of campaigns (spec part 4). */
+/** The statistics and recipients of campaigns (spec part 4). */
 export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
   const shared = {
     method: 'GET',

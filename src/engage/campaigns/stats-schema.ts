@@ -17,7 +17,7 @@ export const recipientsQuery = z.strictObject({
 });
 export type RecipientsQuery = z.infer<typeof recipientsQuery>;
 
-/** What a value of the query's `status` means. */
+/** The filter that a value of the query's `status` stands for. */
 export function filterOf(status: string | undefined): RecipientFilter {
   if (status === undefined) return undefined;
   if (status === EVERY_SKIP) return 'skipped';

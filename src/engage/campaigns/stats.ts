@@ -1,7 +1,7 @@
 import type { CampaignRow } from './queries.ts';
 import type { Counters } from './stats-queries.ts';
 
-/** The counters as JSON numbers, with the rates between them: fractions, 0 over 0 is 0 (spec part 4). */
+/** The counters as JSON numbers, and the rates between them as fractions (spec part 4); a rate of nothing is 0. */
 export function statsOf({ campaign_id, status }: CampaignRow, counted: Counters) {
   const counters = {
     recipients_total: Number(counted.recipients_total),
@@ -23,7 +23,7 @@ export function statsOf({ campaign_id, status }: CampaignRow, counted: Counters)
   return { campaign_id, status, counters, rates };
 }
 
-/** A share of a whole; of nothing 0. */
+/** `part` / `whole`; 0 when `whole` is 0. */
 export function rate(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole;
 }

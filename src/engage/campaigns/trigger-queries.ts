@@ -5,7 +5,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
 import type { CampaignRow } from './queries.ts';
 
-/** A campaign that is fired by events. */
+/** A triggered campaign that is `sending`: its event fires it. */
 export type ArmedCampaign = Pick<CampaignRow, 'campaign_id' | 'segment_id' | 'channel' | 'provider_id'> & {
   tenant_id: string;
   project_id: string;
@@ -13,7 +13,7 @@ export type ArmedCampaign = Pick<CampaignRow, 'campaign_id' | 'segment_id' | 'ch
   started_at: Date;
 };
 
-/** Every campaign of these projects that waits for its event. */
+/** The triggered campaigns of these projects that are `sending`. */
 export async function selectArmedCampaigns(
   sql: Tx,
   projects: readonly ProjectRef[],
@@ -28,16 +28,16 @@ export async function selectArmedCampaigns(
       and status = 'sending' and type = 'triggered' and trigger_event is not null`;
 }
 
-/** An event that fires a campaign for its player, with the variant that the player gets. */
+/** An event that fires a campaign for its player, and the player's variant. */
 export interface Firing {
   player_id: string;
-  /** Names the event. */
+  /** Identifies the event: one event fires a campaign once. */
   dedup_key: string;
   properties: Record<string, unknown>;
   variant: RowVariant;
 }
 
-/** The zones of players; null: without one. */
+/** The time zones of players, each once; null stands for players without one. */
 export async function selectPlayerZones(
   tx: Tx,
   { tenant_id, project_id }: Pick<Audience, 'tenant_id' | 'project_id'>,
@@ -50,7 +50,10 @@ export async function selectPlayerZones(
   return rows.map(({ timezone }) => timezone);
 }
 
-/** Makes rows for those who are in the segment; an event that has fired before fires nothing. Returns how many. */
+/**
+ * Inserts send rows for the firings whose players are in the segment. Idempotent: an event that has fired the campaign
+ * before adds no row. Returns how many rows were added.
+ */
 export async function insertFirings(
   tx: Tx,
   audience: Audience & { provider_id: string | null },

@@ -16,19 +16,19 @@ import {
 
 type TriggerDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
 
-/** How long before it is received an event may have happened to fire still: a device may have been without a network. */
+/** The longest time between an event and its receipt with which it still fires: a device may have been offline. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 
 /**
- * Fires triggered campaigns by resolved events: one row per event, for players who are in the segment at that time. A
- * repeated event fires once. Where no campaign waits, one question is asked.
+ * Fires triggered campaigns by resolved events: one send row per event, if its player is in the segment at this time. A
+ * repeated event fires once. Without triggered campaigns in the projects it costs one query.
  *
- * An event fires what was sent before it was received, if it was received within 24 hours of happening. So an event that
- * a device kept for an hour fires, also one from just before the campaign was sent; a history that is imported does
- * not, however long the campaign has been waiting.
+ * An event fires the campaigns that were started before it was received, if it was received within 24 hours after it
+ * happened. So an event that a device kept for an hour fires, even if it happened just before the campaign was started;
+ * an imported history fires nothing, however long the campaign has been running.
  *
- * Where a campaign's own data is refused, that is logged, and its events of this batch fire nothing: the others' go on.
- * Rejects with every other error, so that the batch is repeated.
+ * When the data of one campaign are refused, that is logged, and the batch's events do not fire it; the other campaigns
+ * go on. Rejects with every other error, so that the batch is repeated.
  */
 export async function fireCampaigns(deps: TriggerDeps, records: readonly LogRecord[]): Promise<void> {
   const { byTrigger, projects } = grouped(records);
@@ -45,7 +45,7 @@ export async function fireCampaigns(deps: TriggerDeps, records: readonly LogReco
   }
 }
 
-/** The values of records by project and event name, and the projects that they are of. */
+/** The values of records by project and event name, and their projects. */
 function grouped(records: readonly LogRecord[]): {
   byTrigger: Map<string, string[]>;
   projects: ProjectRef[];
@@ -66,7 +66,7 @@ function grouped(records: readonly LogRecord[]): {
   return { byTrigger, projects: [...projects.values()] };
 }
 
-/** What fires campaigns: events of this name in this project. */
+/** The key of a trigger: an event name in a project. */
 function triggerOf({ tenant_id, project_id, event }: ProjectRef & { event: string }): string {
   return `${tenant_id} ${project_id} ${event}`;
 }
@@ -85,7 +85,7 @@ async function fireOrSkip(
   } catch (error) {
     const code = refusalOf(error);
     if (code === undefined) throw error;
-    // Not the error itself: Postgres quotes rows.
+    // The error itself is not logged: Postgres quotes rows in it.
     const { campaign_id } = campaign;
     deps.logger.error(
       { campaign_id, code, events: events.length },
@@ -94,7 +94,7 @@ async function fireOrSkip(
   }
 }
 
-/** What refuses a campaign's data: Postgres, or what computes with it. Undefined for any other error. */
+/** The code of an error that the campaign's own data cause, in Postgres or in code; undefined for any other error. */
 function refusalOf(error: unknown): string | undefined {
   if (isDataError(error)) return error.code;
   return error instanceof RangeError || error instanceof TypeError ? error.name : undefined;
@@ -108,7 +108,7 @@ async function fire(
   const { campaign_id } = campaign;
   const now = new Date(clock.now_ms());
   await postgres.service.begin(async (tx) => {
-    // Cancelled meanwhile: it fires no more.
+    // A campaign that was cancelled meanwhile fires nothing.
     const current = await selectLiveCampaign(tx, campaign);
     if (current?.status !== 'sending') return;
     const variants = await selectLiveVariants(tx, campaign);

@@ -2,12 +2,12 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef, VariantRow } from './queries.ts';
 
-/** Which variant of which campaign. */
+/** The key of a variant. */
 export interface VariantRef extends CampaignRef {
   variant_id: string;
 }
 
-/** What may be changed of a variant; `template_id` null: the campaign's own. */
+/** The fields of a variant that may change; `template_id` null: the campaign's template. */
 export type VariantPlan = Pick<VariantRow, 'name' | 'label' | 'template_id' | 'weight' | 'sort_order'>;
 
 function ofCampaign(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {
@@ -27,7 +27,7 @@ export async function insertVariant(
       ${plan.template_id}, ${plan.weight}, ${plan.sort_order}, ${plan.is_default}, ${now}, ${now})`;
 }
 
-/** The template of the default variant stays open whatever `plan` says. */
+/** Writes the fields of a variant; the template of the default variant stays null, whatever `plan` has. */
 export async function updateVariant(tx: Tx, ref: VariantRef, plan: VariantPlan, now: Date): Promise<void> {
   await tx`
     update campaign_variants set name = ${plan.name}, label = ${plan.label},
@@ -36,13 +36,16 @@ export async function updateVariant(tx: Tx, ref: VariantRef, plan: VariantPlan, 
     where ${ofCampaign(tx, ref)} and variant_id = ${ref.variant_id}`;
 }
 
+/** Marks the variant as deleted. */
 export async function softDeleteVariant(tx: Tx, ref: VariantRef, now: Date): Promise<void> {
   await tx`
     update campaign_variants set deleted_at = ${now}, updated_at = ${now}
     where ${ofCampaign(tx, ref)} and variant_id = ${ref.variant_id} and deleted_at is null`;
 }
 
-/** Has the default variant give way to explicit ones, or come back when there are none. */
+/**
+ * Deletes the default variant when there are explicit ones (`given way`), or restores it when there are none (`back`).
+ */
 export async function setDefaultVariant(
   tx: Tx,
   ref: CampaignRef,
@@ -54,7 +57,7 @@ export async function setDefaultVariant(
     where ${ofCampaign(tx, ref)} and is_default`;
 }
 
-/** Templates of explicit variants that are of another channel, or are there no more. */
+/** The explicit variants whose template is of another channel, or does not exist. */
 export async function selectMismatchedVariants(
   tx: Tx,
   ref: CampaignRef,

@@ -22,11 +22,11 @@ import {
   type VariantRef,
 } from './variant-queries.ts';
 
-/** Of one campaign. */
+/** Explicit variants of one campaign. */
 const MAX_VARIANTS = 50;
 
 /**
- * Adds a variant to a campaign that was not sent; the first one takes the place of the default variant. Rejects with
+ * Adds a variant to a campaign that is draft or scheduled; the first one replaces the default variant. Rejects with
  * CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function createVariant(
@@ -55,9 +55,9 @@ export async function createVariant(
 }
 
 /**
- * Changes a variant of a campaign that was not sent; the weight also later, for what is sent afterwards (spec part 4).
- * The default variant has the campaign's template, which is changed there. Rejects with CAMPAIGN_NOT_FOUND,
- * VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
+ * Changes a variant of a campaign that is draft or scheduled. The weight may also change later, for messages that are
+ * made afterwards (spec part 4). The default variant has the campaign's template, which only the campaign changes.
+ * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeVariant(
   { postgres, clock, record }: ChangeDeps,
@@ -86,8 +86,9 @@ export async function changeVariant(
 }
 
 /**
- * Soft delete; when it was the last explicit one, the default variant comes back. Resolves with the variant as it was.
- * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS, or with CONFLICT for the default one.
+ * Soft delete; after the last explicit variant the default variant is restored. Resolves with the variant as it was.
+ * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS, or with CONFLICT for the default
+ * variant.
  */
 export async function deleteVariant(
   { postgres, clock, record }: ChangeDeps,
@@ -127,17 +128,19 @@ async function recordVariant(
   });
 }
 
+/** The variant that the id names. Rejects with VARIANT_NOT_FOUND. */
 async function pick(tx: Tx, ref: VariantRef): Promise<VariantRow> {
   const wanted = ref.variant_id.toLowerCase();
   const row = (await selectLiveVariants(tx, ref)).find(({ variant_id }) => variant_id === wanted);
   return requireRow(VARIANT, ref, row);
 }
 
-/** Whether nothing but the weight changes: it applies to what is sent afterwards, and to nothing that was sent. */
+/** Whether the patch changes only the weight, which applies to messages that are made afterwards. */
 function isReweighing(patch: PatchVariantBody): boolean {
   return Object.keys(patch).every((key) => key === 'weight');
 }
 
+/** Throws VALIDATION_ERROR unless the template exists and is of the campaign's channel. */
 async function checkTemplate(
   tx: Tx,
   ref: CampaignRef,
