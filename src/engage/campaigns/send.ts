@@ -45,9 +45,9 @@ export interface SendResult {
 }
 
 interface StartOptions {
-  /** Throws unless it may be sent; absent: it must be draft or scheduled. */
+  /** Throws unless the campaign may be sent; absent: it must be draft or scheduled. */
   requireReady?: (campaign: CampaignRow) => void;
-  /** Absent: nobody sends it but its schedule. */
+  /** Absent: the schedule sends the campaign, not a caller. */
   record?: RecordChange;
 }
 

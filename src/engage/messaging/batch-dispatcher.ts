@@ -1,21 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendQueue } from './messenger-queries.ts';
 
-/** Batches in hand at the same time, and of one queue: while one is delivered, the next is claimed. */
+/** Batches that run at the same time, in all and per queue: while one is delivered, the next is claimed. */
 const MAX_RUNNING = 12;
 const MAX_PER_QUEUE = 3;
-/** A queue with nothing to take is left alone for longer and longer; one that failed, for this long. */
+/**
+ * The back-off of a queue without work doubles from the first length to the longest; after a failure it is the longest.
+ */
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 5_000;
-/** A back-off that ended so long ago is forgotten: the next one begins short again. */
+/** A back-off that ended this long ago is forgotten: the next one begins with the first length again. */
 const BACK_OFF_KEPT_MS = 60_000;
-/** How long one waits for something to happen, at most. */
+/** The longest wait for a wake-up. */
 const LONGEST_WAIT_MS = 1_000;
 
-/** What came of serving a queue: `locked`, when another messenger is about its project. */
+/** The result of serving a queue; `locked`: another messenger is claiming messages of its project. */
 export type Served = 'worked' | 'nothing' | 'locked';
 
-/** While it lasts, the queue is not served. One that `failed` is not called back from it. */
+/** Until `until_ms` the queue is not served. `wake` ends a back-off, but not that of a queue that `failed`. */
 interface QueueBackOff {
   until_ms: number;
   length_ms: number;
@@ -23,12 +25,12 @@ interface QueueBackOff {
 }
 
 /**
- * Which queues are served when: several batches at a time, in turns, so that none waits for others that are slow, many,
- * or cannot now. Times are of this process's own clock, that nobody sets.
+ * Decides which queues are served when: several batches at a time, in turns, so that no queue waits for others that are
+ * slow, many or unavailable. Times are of the process's monotonic clock (`performance.now`).
  */
 export class BatchDispatcher {
   readonly #onFailure: (queue: SendQueue, error: unknown) => void;
-  /** Batches in hand by campaign and slot; they never reject. */
+  /** Running batches by campaign and slot; they never reject. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #back_offs = new Map<string, QueueBackOff>();
   #last: SendQueue | undefined;
@@ -38,7 +40,7 @@ export class BatchDispatcher {
     this.#onFailure = onFailure;
   }
 
-  /** The queue that had its turn last: those after it come first. */
+  /** The queue that was served last: the next turn begins with the queues after it. */
   get last(): SendQueue | undefined {
     return this.#last;
   }
@@ -47,7 +49,7 @@ export class BatchDispatcher {
     return this.#running.size;
   }
 
-  /** Serves these queues in the background, one batch of each before a second of any; how many batches were begun. */
+  /** Starts batches in the background, one of each queue before a second of any; returns how many were started. */
   dispatch(queues: readonly SendQueue[], serve: (queue: SendQueue) => Promise<Served>): number {
     let begun = 0;
     for (let slot = 0; slot < MAX_PER_QUEUE; slot++) {
@@ -55,7 +57,7 @@ export class BatchDispatcher {
         if (this.#running.size >= MAX_RUNNING) return begun;
         if (slot === 0) this.#last = queue;
         const key = `${queue.campaign_id} ${slot}`;
-        // Of one that had nothing to take, one batch is enough to find out.
+        // A queue that had no work lately gets one batch only, to find out whether it has work again.
         if (slot > 0 && this.#back_offs.has(queue.campaign_id)) continue;
         if (this.#running.has(key) || this.#isBackingOff(queue)) continue;
         this.#run(key, queue, serve);
@@ -65,7 +67,7 @@ export class BatchDispatcher {
     return begun;
   }
 
-  /** Resolves when a batch has ended, a back-off is over, or somebody calls; never later than in a second. */
+  /** Resolves when a batch ends, a back-off ends or `wake` is called; after one second at the latest. */
   async nextWakeUp(): Promise<void> {
     const now_ms = performance.now();
     let wait_ms = LONGEST_WAIT_MS;
@@ -78,14 +80,14 @@ export class BatchDispatcher {
     this.#wakeUp = new AbortController();
   }
 
-  /** There is something to do for this campaign; without one, for any. */
+  /** Ends back-offs and the wait: the campaign, or without an id any campaign, may have work. */
   wake(campaign_id?: string): void {
     const called = campaign_id === undefined ? [...this.#back_offs.keys()] : [campaign_id];
     for (const id of called) if (this.#back_offs.get(id)?.failed === false) this.#back_offs.delete(id);
     this.#wakeUp.abort();
   }
 
-  /** Resolves when nothing is in hand. */
+  /** Resolves when all running batches have ended. */
   async close(): Promise<void> {
     await Promise.all(this.#running.values());
   }
@@ -117,7 +119,7 @@ export class BatchDispatcher {
     if (served === 'worked') this.#back_offs.delete(campaign_id);
     else if (served === 'locked' || before === undefined)
       this.#backOff(campaign_id, FIRST_BACK_OFF_MS, false);
-    // Slots that find nothing at the same time are one such time.
+    // Slots that find no work at the same time count once: the length doubles only after the back-off has ended.
     else if (before.until_ms <= performance.now())
       this.#backOff(campaign_id, Math.min(before.length_ms * 2, LONGEST_BACK_OFF_MS), false);
   }

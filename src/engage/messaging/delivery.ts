@@ -1,15 +1,15 @@
 import type { Outcome } from '../providers/message.ts';
 import type { SendResultRow } from './messenger-queries.ts';
 
-/** How often a message that certainly did not go out is tried again. */
+/** Retries of a message that certainly did not go out. */
 export const MAX_RETRIES = 5;
 const FIRST_PAUSE_MS = 5_000;
-/** A provider that asks for more is asked again by then. */
+/** The longest pause before a retry, even if the provider asks for a longer one. */
 const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 /**
- * What an outcome makes of a row that has been tried `attempts` times: retries with pauses that double, or as long as the
- * provider asked for.
+ * The result to write for an outcome of the attempt number `attempts`. Retries have pauses that double, or the
+ * provider's pause if that is longer.
  */
 export function resultOf(send_id: string, attempts: number, outcome: Outcome, now_ms: number): SendResultRow {
   const failed = { ...NOTHING_LEFT, send_id } as const;
@@ -30,18 +30,18 @@ export function resultOf(send_id: string, attempts: number, outcome: Outcome, no
   }
 }
 
-/** After so many attempts, in milliseconds; `asked_ms` is what the provider asked for. */
+/** The pause after so many attempts, in milliseconds; `asked_ms`: the pause that the provider asked for. */
 export function pauseMs(attempts: number, asked_ms: number | null): number {
   const own_ms = FIRST_PAUSE_MS * 2 ** (attempts - 1);
   return Math.min(Math.max(own_ms, asked_ms ?? 0), LONGEST_PAUSE_MS);
 }
 
-/** A message that was not handed over, for a reason that is not its own: it waits again. */
+/** The result of a message that was not handed over, for a reason outside of it: it is queued again. */
 export function requeued(send_id: string): SendResultRow {
   return { ...NOTHING_LEFT, send_id, status: 'queued', error_code: null };
 }
 
-/** A message that could not be made: its template rendered to nothing, or not at all. */
+/** The result of a message that could not be rendered, or whose body is blank. */
 export function renderFailed(send_id: string): SendResultRow {
   return { ...NOTHING_LEFT, send_id, status: 'failed', error_code: 'TEMPLATE_FAILED' };
 }

@@ -3,19 +3,19 @@ import { definitionOf } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { SendFeedback } from '../../analytics/send-mirror-queries.ts';
 
-/** In the order of their index within a send; a number once given is never another stage's. */
+/** The index of a stage is the `event_index` of its event, so the order must never change. */
 const STAGES = ['sent', 'opened', 'clicked', 'bounced'] as const;
 
-/** Makes ids of events out of ids of sends. */
+/** The UUID v5 namespace in which a send_id gives the ingestion_id of its events. */
 const NAMESPACE = '6f0f4c1e-8a1d-4b57-9f39-1d6a3f6f2b60';
 
-/** Events that the client SDK reports itself, which are there already. */
+/** Events that the client SDK reports: they are on the log already. */
 const REPORTED_BY_SDK: ReadonlySet<string> = new Set(['push_opened', 'push_clicked']);
 
 /**
- * The events of a message (spec part 6, "Messaging feedback"): one for each stage that it has been through and that its
- * channel has a name for. Saying them again gives the same events, so that a repeat is one, and fires no campaign that
- * was sent after the stage.
+ * The events of a message (spec part 6, "Messaging feedback"): one for each stage that it has reached, if the catalogue
+ * has an event for the channel and stage. Idempotent: a repeat gives events with the same ids, which are recognised as
+ * duplicates. Their `received_at` is the time of the stage, so they fire no campaign that was started after it.
  */
 export function feedbackEventsOf(send: SendFeedback): PlayerEvent[] {
   const { tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel } = send;

@@ -5,7 +5,10 @@ import { gateRulesOf, type GateRules } from './gate.ts';
 import type { Gate } from './gate-queries.ts';
 import { quietZones } from './quiet-hours.ts';
 
-/** The gate at a moment. `zonesInUse` is asked only where hours are quiet; null stands for players without a zone. */
+/**
+ * The gate at a moment. `zonesInUse` is called only when the tenant has quiet hours; null stands for players without a
+ * time zone.
+ */
 export async function gateAt(
   rules: GateRules,
   now: Date,
@@ -18,7 +21,7 @@ export async function gateAt(
   return { ...rules, now, quiet_zones: quietZones(quiet_hours, now.getTime(), known_zones), known_zones };
 }
 
-/** The gate of a tenant for a channel, as its rules are now. */
+/** The gate of a tenant for a channel, with the rules of the tenant's present configuration. */
 export async function tenantGateAt(
   tx: Tx,
   { tenant_id, channel }: { tenant_id: string; channel: Channel },

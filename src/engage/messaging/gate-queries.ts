@@ -4,19 +4,19 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { GateRules } from './gate.ts';
 
-// The gate decides for many players at once, next to their rows: one expression for counting, fan-out, sending and tests.
+// The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
 
 type Fragment = PendingQuery<Row[]>;
 
-/** The rules at a moment, with the zones in which it is quiet then. */
+/** The rules at the moment `now`, with the time zones that have quiet hours then. */
 export interface Gate extends GateRules {
   now: Date;
   quiet_zones: readonly string[];
-  /** Those that were asked about; of others nothing is known. */
+  /** The zones that were checked; whether it is quiet in others is not known. */
   known_zones: readonly string[];
 }
 
-/** Where the player `p` is reached; null where it cannot be. */
+/** The address of the player `p` on the channel; null without one. */
 export function recipientSql(tx: Tx, channel: Channel): Fragment {
   if (channel === 'email') return tx`nullif(p.email, '')`;
   if (channel === 'sms') return tx`nullif(p.phone, '')`;
@@ -25,8 +25,8 @@ export function recipientSql(tx: Tx, channel: Channel): Fragment {
 }
 
 /**
- * Why a message to the player `p` at `recipient` must not go out; null: it may. Who asked for no messages at all comes
- * before what the tenant's rules say. A recipient that is nowhere kept as allowed is not: it fails closed.
+ * The code why a message to the player `p` at `recipient` must not go out; null: it may. The player's own exclusions
+ * are checked before the tenant's rules. The gate fails closed: without a player or a recipient nothing goes out.
  */
 export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment): Fragment {
   return tx`case
@@ -45,7 +45,7 @@ export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment): Fragment {
   end`;
 }
 
-/** The status of a row by the `verdict` of `j`: `may_go` where there is none. */
+/** The status of a row by the `verdict` of `j`; `may_go`: the status when the verdict is null. */
 export function statusSql(tx: Tx, may_go: 'queued' | 'sending'): Fragment {
   return tx`case when j.verdict is null then ${may_go} when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped'
     else 'failed' end`;
@@ -55,19 +55,20 @@ function consentSql(tx: Tx, { channel, consent_required }: Gate): Fragment {
   return tx`coalesce(consent_to(p.custom_attributes, ${channel}), ${!consent_required})`;
 }
 
-/** Rows that may have gone out in the last 24 hours and 7 days, this moment included. */
+/** The frequency caps: they count messages that may have gone out in the last 24 hours and 7 days. */
 function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
   if (per_day === null && per_week === null) return tx``;
   const { day, week } = {
     day: new Date(now.getTime() - 86_400_000),
     week: new Date(now.getTime() - 604_800_000),
   };
-  // By player alone: a planner without statistics takes the primary key, which begins with the tenant, for as good.
+  // Filters by player and time only. With the tenant in the filter, a planner without statistics considers the primary
+  // key, which begins with the tenant, as good as the index by player.
   const recent = tx`select * from message_sends m
     where m.player_id = p.player_id and m.counted_at > ${per_week === null ? day : week}`;
   const fewest = Math.min(...[per_day, per_week].filter((cap) => cap !== null));
   if (fewest === 0) return tx`when true then 'SKIPPED_FREQUENCY_CAP'`;
-  // Most have had fewer than any cap; whether that is so costs half of counting.
+  // Most players have had fewer messages than the smallest cap; to check that costs half as much as counting.
   return tx`when exists (${recent} offset ${fewest - 1}) and (
       select count(*) filter (where s.counted_at > ${day}) >= coalesce(${per_day}::bigint, ${NO_CAP})
         or count(*) >= coalesce(${per_week}::bigint, ${NO_CAP})
@@ -76,10 +77,10 @@ function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
     ) then 'SKIPPED_FREQUENCY_CAP'`;
 }
 
-/** More messages than anybody has. */
+/** More messages than any player has. */
 const NO_CAP = 2n ** 62n;
 
-/** Whether it is known of the player `p` if it is quiet there: somebody may have come since zones were asked about. */
+/** Whether the gate has checked the zone of the player `p`; a player may have been added after the zones were read. */
 export function isZoneKnownSql(tx: Tx, { quiet_hours, known_zones }: Gate): Fragment {
   if (quiet_hours === null) return tx`true`;
   return tx`coalesce(coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, known_zones)}, true)`;
@@ -91,7 +92,7 @@ function quietSql(tx: Tx, { quiet_hours, quiet_zones }: Gate): Fragment {
     then 'SKIPPED_QUIET_HOURS'`;
 }
 
-/** As a subquery the list is read once, not for every player. */
+/** `= any(…)` of a list; in a subquery Postgres parses the list once, not once per player. */
 function anyOf(tx: Tx, texts: readonly string[]): Fragment {
   return tx`any((select ${textArray(texts)}::text::text[])::text[])`;
 }

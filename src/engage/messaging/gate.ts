@@ -7,13 +7,13 @@ export interface TenantQuietHours extends QuietHours {
   default_timezone: string;
 }
 
-/** The rules by which the gate lets messages of one channel through (spec part 4). */
+/** The tenant's rules for messages of one channel (spec part 4). */
 export interface GateRules {
   channel: Channel;
-  /** Messages in any 24 hours and in any 7 days; null: no cap. */
+  /** The most messages in any 24 hours and in any 7 days; null: no cap. */
   per_day: number | null;
   per_week: number | null;
-  /** Whether who has said nothing is asked nothing. */
+  /** Whether a player without a stored consent gets no messages. */
   consent_required: boolean;
   quiet_hours: TenantQuietHours | null;
 }
@@ -32,7 +32,7 @@ export function gateRulesOf({ config }: Pick<TenantConfig, 'config'>, channel: C
   };
 }
 
-/** The same for a message that somebody has asked for: a test is sent at any hour and counts for nothing. */
+/** The rules for a test, which a user asked for: without caps and quiet hours. */
 export function withoutTiming(rules: GateRules): GateRules {
   return { ...rules, per_day: null, per_week: null, quiet_hours: null };
 }

@@ -8,19 +8,19 @@ const NAME = 'unsubscribe-link';
 const KEY_BYTES = 32;
 
 /**
- * The key that signs unsubscribe links. It is made from CREDENTIALS_KEY once and kept in Postgres, so that links in
- * messages that were sent stay good when that key is rotated. `sql` is the service role.
+ * The key that signs unsubscribe links. It is derived from CREDENTIALS_KEY once and kept in Postgres, so that links in
+ * messages that were sent remain valid when that key is rotated. `sql` is the service role.
  */
 export async function loadLinkKey(sql: Db, keys: EncryptionKeys, logger: Logger): Promise<Buffer> {
-  // Links that are out already were signed by the older of the two.
+  // Derived from the older of the two keys, which signed the links that are in messages already.
   const made = derive(keys.previous ?? keys.current);
   try {
     return Buffer.from(await keepInstallationSecret(sql, keys, NAME, () => made.toString('hex')), 'hex');
   } catch (error) {
-    // Nothing else stops for a lost key: messages go on, with links that this key signs.
+    // A lost key does not stop messages: the newly derived key signs their links.
     logger.error(
       { err: error },
-      'links in messages sent before cannot be checked: CREDENTIALS_KEY is another',
+      'links in messages sent earlier cannot be verified: CREDENTIALS_KEY has changed',
     );
     return made;
   }

@@ -3,11 +3,12 @@ import type { MergePair } from '../../players/player-ref.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 /**
- * The messages of a player who is merged away become the survivor's. Where both have one of the same campaign and
- * dedup_key, the dedup_key of the one that moves tells whose it was; and of two that wait, or one that waits beside one that
- * may be out, a waiting one is not sent: it would be the second for one person.
+ * Gives the messages of a player that is merged away to the survivor. When both have a message with the same campaign
+ * and dedup_key (twins), the dedup_key of the moved one gets the id of its former player appended. If both twins are
+ * queued, or one is queued and the other may have gone out, a queued one is cancelled: it would be the second message
+ * to one person.
  *
- * They are locked by a statement of their own: what the next ones change, they see as others left it.
+ * A statement of its own locks the rows first, so that the next statements see the changes of other transactions.
  */
 async function moveSends(
   tx: Tx,
@@ -21,13 +22,13 @@ async function moveSends(
   const locked = tx`
     select from message_sends s where ${isOf('s', player_id)} or ${isOf('s', into_player_id)}
     order by s.send_id for update`;
-  // The survivor's own that waits gives way to one that may be out …
+  // A queued message of the survivor is cancelled when its twin may have gone out.
   const cancelled = tx`
     update message_sends s
     set status = 'failed', error_code = 'SKIPPED_CANCELLED', changed_xid = pg_current_xact_id()
     where ${isOf('s', into_player_id)} and s.status = 'queued'
       and exists (select from message_sends o where ${isOf('o', player_id)} and ${isTwin('s')} and ${mayBeOut})`;
-  // … and otherwise goes before one that waits, too.
+  // Otherwise the survivor's message is kept, and a queued twin that moves is cancelled.
   const moved = tx`
     update message_sends s set
       player_id = ${into_player_id},
@@ -48,4 +49,5 @@ async function moveSends(
   await Promise.all([locked, cancelled, moved]);
 }
 
+/** What happens to messages when a player is merged. */
 export const messagesOfPlayers: PlayerDependent = { onMerge: moveSends };

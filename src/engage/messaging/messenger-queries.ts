@@ -3,23 +3,23 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { isZoneKnownSql, recipientSql, statusSql, verdictSql, type Gate } from './gate-queries.ts';
 
-/** The messages of one campaign that wait to be sent. */
+/** A campaign with messages that wait to be sent, and the provider that sends them. */
 export interface SendQueue {
   tenant_id: string;
   project_id: string;
   campaign_id: string;
   channel: Channel;
   provider_id: string;
-  /** Nothing more goes out, so it needs no provider. */
+  /** The campaign is cancelled: its messages are skipped, without a provider. */
   is_cancelled: boolean;
 }
 
-/** Queues that are looked at in one turn. */
+/** Queues per page of {@link selectQueues}. */
 export const MAX_QUEUES = 200;
 
 /**
- * The campaigns that have messages to send, after this one, found by hopping from one to the next in the index of open
- * messages.
+ * The campaigns that have messages to send, after `after` in order of their keys. The query hops from one campaign to
+ * the next in the index of open messages, so it does not read every message.
  */
 export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueue[]> {
   const beyond =
@@ -44,7 +44,10 @@ export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueu
     order by c.tenant_id, c.project_id, c.campaign_id`;
 }
 
-/** Lets one at a time decide who of the project gets what, so that no cap is exceeded by two that do not see each other. */
+/**
+ * Takes the project's advisory lock until the transaction ends; false when another transaction holds it. One claim at a
+ * time counts the messages of a player, because two that do not see each other could exceed a frequency cap.
+ */
 export async function tryLockMessages(tx: Tx, { tenant_id, project_id }: SendQueue): Promise<boolean> {
   const key = `messages ${tenant_id} ${project_id}`;
   const [row] = await tx<{ locked: boolean }[]>`
@@ -59,7 +62,7 @@ export async function countDue(sql: Tx, queue: SendQueue, now: Date, limit: numb
   return row?.due ?? 0;
 }
 
-/** The zones of the players whose messages come next. */
+/** The time zones of the players of the next `limit` due messages. */
 export async function selectQueuedZones(
   tx: Tx,
   queue: SendQueue,
@@ -81,7 +84,7 @@ function dueSql(
   now: Date,
   limit: number,
 ) {
-  // What goes out no more need not wait for it.
+  // Messages of a cancelled campaign are skipped at once, without waiting for their retry.
   const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
   return tx`
     select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
@@ -91,7 +94,7 @@ function dueSql(
     order by s.send_id limit ${limit}`;
 }
 
-/** A row of a queue after the gate: to be sent by us, or skipped. */
+/** A row of a queue after the gate: `sending` by this messenger, or skipped. */
 export interface ClaimedSend {
   send_id: string;
   status: 'sending' | 'failed' | 'capped';
@@ -109,20 +112,21 @@ export interface ClaimedSend {
   custom_attributes: Record<string, unknown>;
 }
 
-/** Who claims, and on which terms. */
+/** The terms of a claim. */
 export interface ClaimTerms {
   lease_id: string;
   limit: number;
-  /** Without a provider, messages fail. */
+  /** False: the messages fail with PROVIDER_NOT_CONFIGURED. */
   has_provider: boolean;
-  /** What was accepted before this moment is folded. */
+  /** Every event that was accepted before this moment is folded. */
   fenced_at: Date;
 }
 
 /**
- * Passes the oldest due messages of a queue through the gate: those that may go out are `sending` under `lease_id` and
- * count for the caps from now on, before anything leaves. Of a player's several messages one is taken at a time, and none of a
- * player whose zone `gate` does not know yet. Returns what it has written.
+ * Passes the oldest due messages of a queue through the gate. Messages that may go out become `sending` under
+ * `lease_id` and count for the frequency caps, before they are handed over. A claim takes at most one message of a
+ * player that may go out, and none of a player whose time zone the gate has not checked. Returns the rows that it has
+ * written.
  */
 export async function claimSends(
   tx: Tx,
@@ -168,7 +172,7 @@ export async function claimSends(
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
         attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
       from judged j
-      -- By the ctid of the row that was locked: no index is asked twice, nor the wrong one.
+      -- Joins by the ctid of the locked row: no index is read again, and the planner cannot choose a wrong one.
       where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
       returning m.*
     )
@@ -181,7 +185,7 @@ export async function claimSends(
     ) p on w.status = 'sending'`;
 }
 
-/** A template as messages are made from it. */
+/** A template with the fields that rendering needs. */
 export interface SourceTemplate {
   template_id: string;
   channel: Channel;
@@ -192,6 +196,7 @@ export interface SourceTemplate {
   updated_at: Date;
 }
 
+/** The templates of these ids, deleted ones too: the claim has checked them. */
 export async function selectSources(
   sql: Tx,
   { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
@@ -203,20 +208,20 @@ export async function selectSources(
       and template_id = any(${plainArray(template_ids)}::text::uuid[])`;
 }
 
-/** What became of a message that was being sent. */
+/** The result of an attempt to send a message. */
 export interface SendResultRow {
   send_id: string;
   status: 'sent' | 'queued' | 'failed';
   error_code: string | null;
   provider_message_id: string | null;
   retry_at: Date | null;
-  /** Whether it may have gone out. */
+  /** Whether the message may have gone out, and so counts for the frequency caps. */
   counts: boolean;
 }
 
 /**
- * Writes what became of messages. A callback may have been quicker, and says more: its status stays. One of which the
- * outcome was given up as unknown is known now.
+ * Writes the results of messages. A callback may have arrived first; then its status stays, because it is further. The
+ * result replaces OUTCOME_UNKNOWN of a message that was given up meanwhile.
  */
 export async function recordResults(
   tx: Tx,
@@ -235,8 +240,8 @@ export async function recordResults(
   const found = tx`
     select o.ctid, o.status, o.error_code from message_sends o
     where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
-  // Locked first, in the order in which everybody locks them: the next statement sees them as others left them, and
-  // finds them by their ctid, which stays.
+  // The first statement locks the rows in order of send_id, as claims and merges do, which avoids deadlocks. The next one
+  // sees the changes of other transactions, and finds the rows by their ctid, which cannot change any more.
   const locked = tx`
     select from (select * from ${given} order by g.send_id) g cross join lateral (${found} for update) o`;
   const written = tx`
@@ -259,8 +264,8 @@ export async function recordResults(
 }
 
 /**
- * Extends the lease to 20 s from now. While it has more than 15 s left nothing is written, so that the claims of one
- * messenger do not wait for each other.
+ * Extends the lease to 20 s from now. While more than 15 s are left it writes nothing, so that the claims of one
+ * messenger do not wait for each other's row lock.
  */
 export async function renewLease(sql: Tx, lease_id: string): Promise<void> {
   await sql`
@@ -271,14 +276,14 @@ export async function renewLease(sql: Tx, lease_id: string): Promise<void> {
     on conflict (lease_id) do update set expires_at = excluded.expires_at`;
 }
 
-/** Ends a lease under which nothing is being sent. */
+/** Deletes a lease under which no message is being sent. */
 export async function releaseLease(sql: Tx, lease_id: string): Promise<void> {
   await sql`delete from messenger_leases where lease_id = ${lease_id}`;
 }
 
 /**
- * Gives up messages that were being sent under a lease that has expired or is gone: they may have gone out, so they are never sent again, and
- * count for the caps. Returns how many.
+ * Gives up messages that are `sending` under a lease that has expired or is gone, with OUTCOME_UNKNOWN. They may have
+ * gone out, so they are never sent again and still count for the frequency caps. Returns how many.
  */
 export async function failOrphans(sql: Tx): Promise<number> {
   const { count } = await sql`

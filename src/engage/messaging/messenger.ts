@@ -33,7 +33,7 @@ import {
 import { Transports, type OpenedTransport } from './transports/transports.ts';
 import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
-/** What messages are made with, beside the platform. */
+/** The keys and the URL that making messages needs. */
 export interface MessengerSettings {
   credentials_keys: EncryptionKeys;
   /** Signs unsubscribe links. */
@@ -41,31 +41,34 @@ export interface MessengerSettings {
   public_url: string;
 }
 
-/** What a messenger works with. */
+/** The parts of the platform that a messenger uses. */
 export type MessengerDeps = Pick<
   Platform,
   'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'rateLimiter'
 >;
 
-/** Where a transport takes many at once. */
+/** Messages per batch, for a transport that takes many at once. */
 const MAX_BATCH = 1_000;
-/** Pages of queues looked at in one turn, while none of a page has anything to do. */
+/** Pages of queues read in one turn while no batch can be started. */
 const MAX_PAGES = 10;
-/** How long messages are rendered before others get their turn in this process. */
+/** How long messages are rendered before the event loop gets a turn. */
 const RENDERING_MS = 20;
-/** What became of messages is written again and again, with pauses that double, before it is given up. */
+/** Attempts to write the results of a batch, with pauses that double. */
 const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
-/** Longer than the fold is ever behind; while it stands still, nothing is sent. */
+/**
+ * How long a claim waits for the fold: longer than its usual lag. While the fold makes no progress, nothing is sent.
+ */
 const FENCE_WAIT_MS = 10_000;
 const HEARTBEAT_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
 
 /**
- * Batches are claimed under a lease, which a heartbeat renews. When a batch fails, the next ones are claimed under a new
- * lease (a new epoch); the old one drains and is released with its last batch, and what is still `sending` under it then
- * is given up. A claim renews its lease in its own transaction.
+ * Batches are claimed under a lease, which a heartbeat renews; a claim also renews it in its own transaction. When a
+ * batch fails, the next ones are claimed under a new lease (a new epoch). The old lease drains: it is released after
+ * its last batch, and messages that are still `sending` under it are given up. `batches`: how many are running under
+ * it.
  */
 interface MessengerLease {
   lease_id: string;
@@ -73,9 +76,10 @@ interface MessengerLease {
 }
 
 /**
- * Sends queued messages (spec part 4), batch by batch: the end of the event log is noted, and the fold waited for; then
- * the gate decides, and what may go out is marked as being sent; then it is handed over; then what became of it is
- * written. Dying before the mark leaves it queued; after it, the next messenger gives it up as of unknown outcome.
+ * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
+ * the event log; 2. passes messages through the gate and marks those that may go out as `sending`; 3. hands them to the
+ * provider; 4. writes the results. After a crash before step 2 commits the messages are still queued; after a later
+ * crash another messenger gives them up with OUTCOME_UNKNOWN.
  */
 export class Messenger {
   readonly #platform: MessengerDeps;
@@ -83,7 +87,7 @@ export class Messenger {
   readonly #transports: Transports;
   readonly #dispatcher: BatchDispatcher;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
-  /** The claim under way of each project. */
+  /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
   #lease: MessengerLease = { lease_id: newId(), batches: 0 };
   readonly #draining_leases = new Set<MessengerLease>();
@@ -98,7 +102,7 @@ export class Messenger {
     );
   }
 
-  /** Begins to serve queues, and waits until there may be more to do; false when no queue has any message. */
+  /** Starts batches, and waits until there may be more work; false when no queue has a message. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#heartbeat();
     const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
@@ -107,12 +111,12 @@ export class Messenger {
     return true;
   }
 
-  /** There is something to do for this campaign; without one, for any. */
+  /** Ends back-offs and the wait: the campaign, or without an id any campaign, may have work. */
   wake(campaign_id?: string): void {
     this.#dispatcher.wake(campaign_id);
   }
 
-  /** Lets what is in hand end, and releases the leases. */
+  /** Waits for running batches, closes the transports and releases the leases. */
   async close(): Promise<void> {
     await this.#dispatcher.close();
     await this.#transports.close();
@@ -121,7 +125,7 @@ export class Messenger {
     }
   }
 
-  /** Begins batches of the queues whose turn it is; how many queues were looked at. */
+  /** Starts batches of the next queues; returns how many queues were read. */
   async #beginBatches(stop: AbortSignal | undefined): Promise<number> {
     let found = 0;
     for (let page = 0; page < MAX_PAGES; page++) {
@@ -133,7 +137,7 @@ export class Messenger {
     return found;
   }
 
-  /** The queues after the one that had its turn last, and then from the first on. */
+  /** A page of queues: those after the queue that was served last, then those from the first on. */
   async #queuesInTurn(): Promise<SendQueue[]> {
     const { service } = this.#platform.postgres;
     const { last } = this.#dispatcher;
@@ -161,13 +165,16 @@ export class Messenger {
       );
   }
 
-  /** Serves one batch under a name. When it fails, it may have left messages that nobody knows of. */
+  /**
+   * Serves one batch under a lease. A batch that fails may leave messages in `sending`: then the next batches get a new
+   * lease, and those messages are given up after the old one has drained.
+   */
   async #serveUnder(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
     lease.batches += 1;
     try {
       return await this.#serve(lease, queue, stop);
     } catch (error) {
-      // Whoever waits for the fold when the service ends has nothing in hand.
+      // The batch was waiting for the fold when the service stopped: it has claimed nothing.
       if (stop?.aborted === true && error === stop.reason) return 'nothing';
       if (this.#lease === lease) {
         this.#draining_leases.add(lease);
@@ -192,7 +199,7 @@ export class Messenger {
     return claimed.length > 0 ? 'worked' : 'nothing';
   }
 
-  /** One slot at a time claims of a project, while the others deliver. */
+  /** Runs the claims of a project one after another; meanwhile other slots deliver. */
   async #claim<T>({ project_id }: SendQueue, claimNow: () => Promise<T>): Promise<T> {
     const before = this.#claiming.get(project_id);
     const claim = Promise.resolve(before).then(claimNow);
@@ -215,7 +222,8 @@ export class Messenger {
     stop: AbortSignal | undefined,
   ): Promise<ClaimedSend[] | 'locked'> {
     const { postgres, clock } = this.#platform;
-    // The fence: an exclusion accepted before this moment is folded before the gate looks; `counted_at` tells the moment.
+    // The fence: an exclusion that was accepted before this moment is folded before the gate decides. The claimed rows
+    // keep the moment in `counted_at`.
     const fenced_at = new Date(clock.now_ms());
     await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
     const limit =
@@ -235,7 +243,7 @@ export class Messenger {
     });
   }
 
-  /** Hands messages over and writes what became of them. What fails before anything has left puts them back. */
+  /** Hands messages over and writes the results. After an error before the hand-over, all of them are queued again. */
   async #send(
     queue: SendQueue,
     transport: OpenedTransport,
@@ -261,7 +269,10 @@ export class Messenger {
     const outcomes = await transport.deliver(ready.map(({ message }) => message));
     const now_ms = clock.now_ms();
     for (const [i, { row }] of ready.entries()) {
-      const outcome: Outcome = outcomes[i] ?? { kind: 'unknown', reason: 'the transport said nothing of it' };
+      const outcome: Outcome = outcomes[i] ?? {
+        kind: 'unknown',
+        reason: 'the transport returned no outcome',
+      };
       this.#logUnlessSent(row, outcome);
       results.push(resultOf(row.send_id, row.attempts, outcome, now_ms));
     }
@@ -275,7 +286,10 @@ export class Messenger {
     this.#platform.logger.warn({ send_id, outcome: kind, reason }, 'a message was not sent');
   }
 
-  /** Writes results, as often as it takes: what is not written counts as of unknown outcome. */
+  /**
+   * Writes results, with up to 20 attempts. If all fail, or the service stops, it rejects, and the messages are given
+   * up with OUTCOME_UNKNOWN.
+   */
   async #record(
     queue: SendQueue,
     results: readonly SendResultRow[],
@@ -291,14 +305,17 @@ export class Messenger {
         return;
       } catch (error) {
         if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;
-        logger.warn({ err: error, campaign_id, pause_ms }, 'what became of messages is written again');
+        logger.warn(
+          { err: error, campaign_id, pause_ms },
+          'results of messages could not be written; trying again',
+        );
       }
       await sleep(pause_ms, undefined, { ...(stop && { signal: stop }) }).catch(() => undefined);
       pause_ms = Math.min(pause_ms * 2, LONGEST_RECORD_PAUSE_MS);
     }
   }
 
-  /** Messages one by one; those who wait for this process get their turn in between. */
+  /** Renders messages one by one; every 20 ms it lets the event loop run. */
   async *#renderAll(
     queue: SendQueue,
     claimed: readonly ClaimedSend[],
@@ -330,7 +347,7 @@ export class Messenger {
     return new Map(compiled);
   }
 
-  /** Undefined for one that was stored when the language was another. */
+  /** Undefined for a template that does not compile: it was stored by a version that accepted it. */
   #compile(source: SourceTemplate): CompiledTemplate | undefined {
     try {
       return compileTemplate(source);
@@ -340,7 +357,7 @@ export class Messenger {
     }
   }
 
-  /** Undefined when there is nothing to send: the template fails for this player, or says nothing. */
+  /** Undefined when there is nothing to send: the template fails for this player, or its body is blank. */
   #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate | undefined): Message | undefined {
     if (template === undefined) return undefined;
     const { channel, tenant_id, project_id } = queue;

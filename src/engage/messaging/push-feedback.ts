@@ -6,16 +6,16 @@ import type { Platform } from '../../wiring/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
 import type { Receipt } from './callbacks/callback.ts';
 
-/** The events that report on a push, and the step of the message that each stands for. */
+/** The events that report on a push, and the status that each reports. */
 const STEPS: ReadonlyMap<string, Receipt['step']> = new Map([
   ['push_opened', 'opened'],
   ['push_clicked', 'clicked'],
 ]);
 
 /**
- * Applies what the client SDK told of pushes by the events `push_opened` and `push_clicked` (spec part 6), as far as their
- * `send_id` names a push to the event's own player. In whatever order, and however often, it comes to the same. Where no
- * event tells of a push, nothing is asked.
+ * Applies the events `push_opened` and `push_clicked` of the client SDK (spec part 6) to the pushes that their
+ * `send_id` names, if the push went to the event's player. Idempotent, and independent of the order. Without such
+ * events it costs no query.
  */
 export async function applyPushFeedback(
   { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
@@ -43,7 +43,7 @@ function receiptOf(event: PlayerEvent, step: Receipt['step']): Receipt | undefin
   const { project_id, player_id, occurred_at, received_at, properties } = event;
   const { send_id } = properties;
   if (typeof send_id !== 'string' || !isUuid(send_id)) return undefined;
-  // A device's clock may be ahead; nothing was opened after we were told of it. That it was not opened before it was sent
-  // either, the message's row says.
+  // A device's clock may be ahead, but a push was opened before its event was received. The update of the row corrects
+  // times before the push was sent.
   return { project_id, player_id, send_id, step, at_ms: Math.min(occurred_at, received_at) };
 }

@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { sendColumns } from './send-row-queries.ts';
 import type { SendRow } from './send-row.ts';
 
-/** The last messages of a player, also those that were skipped, the newest first. */
+/** The last messages of a player, skipped ones too, the newest first. */
 export function selectPlayerMessages(
   tx: Tx,
   ref: { tenant_id: string; project_id: string; player_id: string },

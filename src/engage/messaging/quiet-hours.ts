@@ -1,6 +1,6 @@
 import { IANAZone } from 'luxon';
 
-/** `start` belongs to the window, `end` does not; `HH:MM` on the player's clock. Equal: there is no window. */
+/** A daily window in the player's local time, `HH:MM`: `start` is included, `end` is not. Equal: there is no window. */
 export interface QuietHours {
   start: string;
   end: string;
@@ -9,9 +9,9 @@ export interface QuietHours {
 const MINUTES_A_DAY = 1440;
 
 /**
- * Whether the clock in `time_zone` shows a time within the window at `at_ms`; a window whose end is before its start
- * goes over midnight. What counts is what the clock shows: where it is put back, an hour in the window is quiet twice;
- * where it is put forward, the minutes it leaves out are nobody's. A zone unknown to this machine is taken as UTC.
+ * Whether the local time in `time_zone` is within the window at `at_ms`; a window whose end is before its start goes
+ * over midnight. When clocks are put back, an hour in the window is quiet twice; when they are put forward, the skipped
+ * minutes do not occur. A zone that this machine does not know is taken as UTC.
  */
 export function isQuiet(rules: QuietHours, time_zone: string, at_ms: number): boolean {
   const start = minutesOf(rules.start);
@@ -21,14 +21,14 @@ export function isQuiet(rules: QuietHours, time_zone: string, at_ms: number): bo
   return start < end ? start <= now && now < end : now >= start || now < end;
 }
 
-/** Those of the zones in which it is quiet at `at_ms`. */
+/** The zones among these in which it is quiet at `at_ms`. */
 export function quietZones(rules: QuietHours, at_ms: number, zones: readonly string[]): string[] {
   return zones.filter((zone) => isQuiet(rules, zone, at_ms));
 }
 
-/** Minutes since midnight on the zone's clock. */
+/** Minutes since midnight, local time of the zone. */
 function localMinutes(time_zone: string, at_ms: number): number {
-  // The library keeps a formatter per name it was asked for: in one spelling, there are no more of them than zones.
+  // The library caches a formatter per spelling of a name; lower case limits the cache to one per zone.
   const offset = IANAZone.create(time_zone.toLowerCase()).offset(at_ms);
   const minutes = Math.floor(at_ms / 60_000 + (Number.isNaN(offset) ? 0 : offset));
   return ((minutes % MINUTES_A_DAY) + MINUTES_A_DAY) % MINUTES_A_DAY;

@@ -2,8 +2,9 @@ import type { SendStatus } from '../../analytics/message-status.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 
 /**
- * Why a message was not sent (spec part 2): decided by the gate, or by what became of its campaign or template. In the
- * order in which the gate asks: of several that hold, the first is told.
+ * Why a message was skipped (spec part 2), by the gate or because of its campaign or template. The gate's codes are in
+ * the order in which the gate checks them, and the first that applies is stored; only a missing or deleted player is
+ * SKIPPED_NO_RECIPIENT before all others. The last two are checked before the gate.
  */
 export const SKIP_CODES = [
   'SKIPPED_SELF_EXCLUDED',
@@ -19,7 +20,7 @@ export const SKIP_CODES = [
 ] as const;
 export type SkipCode = (typeof SKIP_CODES)[number];
 
-/** Why a message that should have been sent was not, or may not have been. */
+/** Why a message that passed the gate was not sent, or may not have been sent. */
 export const FAILURE_CODES = [
   'PROVIDER_UNAVAILABLE',
   'PROVIDER_REJECTED',

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 
-/** Nothing more goes to the address on the channel, for whatever reason was given first. */
+/** Suppresses an address on a channel for the whole tenant. Idempotent: the first reason stays. */
 export async function suppress(
   tx: Tx,
   { tenant_id, channel, address }: { tenant_id: string; channel: Channel; address: string },

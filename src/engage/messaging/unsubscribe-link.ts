@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 
-/** Who gets no more messages at which address once the link is used. */
+/** The player, channel and address that an unsubscribe link is for. */
 export interface Unsubscriber {
   tenant_id: string;
   project_id: string;
@@ -17,8 +17,8 @@ const MAC_BYTES = 16;
 const MAX_TOKEN_CHARS = 8_192;
 
 /**
- * The link with which a player unsubscribes, and the headers with which mail programs offer it (RFC 8058). It is good
- * for ever: a message is read whenever it is read. `link_key` is the installation's, see link-key.ts.
+ * The link with which a player unsubscribes, and the headers with which mail programs offer it (RFC 8058). The link
+ * never expires, because a message may be read at any time. `link_key` is the installation's, see link-key.ts.
  */
 export function unsubscribeHeaders(
   link_key: Buffer,
@@ -32,7 +32,7 @@ export function unsubscribeHeaders(
   };
 }
 
-/** What the link carries: signed, not encrypted, as it is only sent to whom it is about. */
+/** The token of the link. It is signed but not encrypted, because only the player that it is about receives it. */
 export function unsubscribeToken(link_key: Buffer, who: Unsubscriber): string {
   const ids = [who.tenant_id, who.project_id, who.player_id].map((id) => id.replaceAll('-', '')).join('');
   const says = Buffer.concat([
@@ -43,7 +43,7 @@ export function unsubscribeToken(link_key: Buffer, who: Unsubscriber): string {
   return Buffer.concat([macOf(link_key, says), says]).toString('base64url');
 }
 
-/** Whom the token is of; undefined when this installation did not make it. */
+/** Reads a token; undefined when this installation did not make it. */
 export function readUnsubscribeToken(link_key: Buffer, token: string): Unsubscriber | undefined {
   if (token.length > MAX_TOKEN_CHARS) return undefined;
   const bytes = Buffer.from(token, 'base64url');

@@ -1,4 +1,4 @@
-/** A variant as far as the choice is concerned. `weight` is a positive integer below 2^31. */
+/** A variant with the fields that the choice needs. `weight` is a positive integer below 2^31. */
 export interface WeightedVariant {
   variant_id: string;
   weight: number;
@@ -12,7 +12,7 @@ export function fnv1a(text: string): number {
   return hash >>> 0;
 }
 
-/** MurmurHash3's finaliser: each bit of the hash decides about each bit of the result. */
+/** MurmurHash3's finaliser: each bit of the hash affects each bit of the result. */
 export function fmix32(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
@@ -23,12 +23,12 @@ export function fmix32(hash: number): number {
 /**
  * Which of `total` equal parts a player falls into in a campaign: 0 … total − 1, always the same.
  *
- * FNV-1a alone does not do. Its lowest bit is the parity of the input's bytes, so `hash % 2` puts a player into the same
- * arm of every campaign, or always into the other; and its upper bits correlate between campaigns.
+ * FNV-1a alone is not enough. Its lowest bit is the parity of the input's bytes, so `hash % 2` puts a player into the
+ * same arm of every campaign, or always into the other; and its upper bits correlate between campaigns.
  */
 export function bucketOf(campaign_id: string, player_id: string, total: number): number {
   const hash = fmix32(fnv1a(`${campaign_id}:${player_id}`.toLowerCase()));
-  // Not in doubles: the product of 32 bits with a sum of weights may exceed 2^53.
+  // BigInt, because the product of 32 bits and a sum of weights may exceed 2^53.
   return Number((BigInt(hash) * BigInt(total)) >> 32n);
 }
 

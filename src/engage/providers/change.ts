@@ -28,7 +28,9 @@ export interface ChangeDeps {
   credentials_keys: EncryptionKeys;
 }
 
-/** Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config. */
+/**
+ * Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config.
+ */
 export async function createProvider(
   { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
   { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
@@ -84,7 +86,7 @@ export async function deleteProvider(
   });
 }
 
-/** The resource is without its secrets; that they were changed shows in `updated_at` alone. */
+/** Writes the audit row, without the secrets: a change of these shows in `updated_at` only. */
 async function recordProvider(
   record: RecordChange,
   tx: Tx,

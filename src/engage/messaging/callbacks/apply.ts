@@ -6,9 +6,10 @@ import { applyCallbacks } from './callback-queries.ts';
 const AT_ONCE = 1_000;
 
 /**
- * Applies what a provider told to the messages that it was given; returns how many messages, or the suppression of
- * their address, changed. What is told again, or in another order, comes to the same. Messages that nobody knows are
- * passed over, since the account may send others too; but whoever complains of one, or unsubscribes, is suppressed.
+ * Applies a provider's callbacks to the messages that were handed to it; returns how many messages changed, or got
+ * their address suppressed. Idempotent, and independent of the order. Callbacks of unknown messages are ignored,
+ * because the provider's account may send others too; but a complaint or an unsubscription suppresses the address also
+ * then.
  */
 export async function applyAll(
   postgres: Postgres,
@@ -17,7 +18,7 @@ export async function applyAll(
   now_ms: number,
 ): Promise<number> {
   let applied = 0;
-  // The size of a body bounds how many there are.
+  // The size limit of a body bounds the number of callbacks.
   for (let from = 0; from < callbacks.length; from += AT_ONCE) {
     const some = callbacks.slice(from, from + AT_ONCE);
     applied += await retryConflicts(() =>

@@ -6,7 +6,7 @@ import type { Callback, Receipt } from './callback.ts';
 
 type Fragment = PendingQuery<Row[]>;
 
-/** A provider as far as checking its signature is concerned. */
+/** A provider with the fields that checking a signature needs. */
 export interface CallbackProvider {
   tenant_id: string;
   provider_id: string;
@@ -15,7 +15,7 @@ export interface CallbackProvider {
   credentials: Buffer | null;
 }
 
-/** The provider, of whichever tenant: its id is what names the tenant, its signature what proves it. */
+/** The provider of any tenant: the id in the URL identifies the tenant, and the signature authenticates it. */
 export async function findCallbackProvider(
   sql: Tx,
   provider_id: string,
@@ -28,9 +28,9 @@ export async function findCallbackProvider(
 }
 
 /**
- * Writes what a provider told; returns how many messages it changed something about. Of those messages only that were
- * given to it. Somebody who complains or unsubscribes is suppressed whatever message it was about: each new address of
- * no message that is known counts too.
+ * Writes callbacks of a provider to the messages that were handed to it. A complaint or an unsubscription suppresses
+ * its address even when the message is unknown. Returns how many messages changed or got their address suppressed, plus
+ * the newly suppressed addresses of unknown messages.
  */
 export async function applyCallbacks(
   tx: Tx,
@@ -41,7 +41,7 @@ export async function applyCallbacks(
   return apply(tx, provider, foundOf(tx, provider, callbacks), now);
 }
 
-/** Writes what players' devices told of pushes that these players got; returns how many messages it changed. */
+/** Writes receipts from players' devices to the pushes of these players; returns how many messages changed. */
 export async function applyReceipts(
   tx: Tx,
   tenant_id: string,
@@ -52,10 +52,11 @@ export async function applyReceipts(
 }
 
 /**
- * Applies `found`. Everything is the earliest time or the furthest status of what was told, so that neither order nor
- * repetition matters: who opens it was delivered it. A time from before the message was handed over counts as the moment
- * it was; where that is not recorded, what is told first stands for it. Of rows that failed only those are changed that
- * may have gone out after all. What changes nothing leaves the row as it is.
+ * Applies the reports in `found`. A row gets the earliest time of each stage and the furthest status, so neither order
+ * nor duplicates matter; a later stage implies the earlier ones: an opened message was delivered. A reported time
+ * before the message was claimed is replaced by the time of the claim; in a row without that time, the earliest
+ * reported time becomes the time of the claim. Failed rows change only if their message may have gone out after all. A
+ * report that adds nothing does not touch the row.
  */
 async function apply(
   tx: Tx,
@@ -66,8 +67,8 @@ async function apply(
   const mayBeOut = tx`s.status = 'failed' and s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE')`;
   const rank = tx`case when ${mayBeOut} then ${rankOf(tx, tx`'sending'`)} else ${rankOf(tx, tx`s.status`)} end`;
   const isFurther = tx`t.rank > ${rank}`;
-  // Every access names all its keys at once. Looking for each alone, which a planner with statistics of a table that
-  // has grown since may think cheap, reads all messages of a project a thousand times.
+  // Each access passes all its keys in one array, so nested loops and merge joins are turned off. With statistics from
+  // when the table was small the planner may choose a lookup per key, and read all messages of a project 1,000 times.
   const settled = tx`
     select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
   const written = tx<{ applied: number }[]>`
@@ -122,27 +123,27 @@ async function apply(
   return rows[0]?.applied ?? 0;
 }
 
-/** How far a status is. */
+/** The rank of a status: its position in SEND_STATUSES. */
 function rankOf(tx: Tx, status: Fragment): Fragment {
   return tx`array_position(${plainArray(SEND_STATUSES)}::text::text[], ${status})`;
 }
 
-/** Whether a message `s` may have gone out, so that something can be reported of it. */
+/** Whether a message `s` may have gone out, so that a provider or device can report on it. */
 function mayBeReported(tx: Tx): Fragment {
   return tx`(s.status <> 'capped' and (s.error_code is null
     or s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE', 'DELIVERY_FAILED')))`;
 }
 
 /**
- * What `found` holds of a message `s`. Nothing happened to it before it was handed over, as far as that is known, nor
- * before it was there at all, whatever the clock of who told it says.
+ * The columns of `found` for a message `s`. No reported time may be before `not_before`, whatever the reporter's clock
+ * says: the later of the row's creation and, if recorded, its claim.
  */
 function itsColumns(tx: Tx): Fragment {
   return tx`s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient,
         greatest(s.enqueued_at, s.counted_at) as not_before`;
 }
 
-/** `given`: what a provider reported, numbered; `found`: the messages it is about. */
+/** CTEs `given`: the provider's callbacks, numbered; `found`: the messages that they are about. */
 function foundOf(
   tx: Tx,
   { tenant_id, provider_id }: { tenant_id: string; provider_id: string },
@@ -177,7 +178,7 @@ function foundOf(
     )`;
 }
 
-/** `given`: what devices reported, numbered; `found`: the pushes it is about. */
+/** CTEs `given`: the devices' receipts, numbered; `found`: the pushes that they are about. */
 function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment {
   return tx`given as (
       select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
@@ -197,7 +198,7 @@ function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment 
     )`;
 }
 
-/** `reported`: what is reported of each message that was found. */
+/** CTE `reported`: the reports on each message in `found`, combined into one row. */
 function reportedOf(tx: Tx): Fragment {
   const rank = rankOf(tx, tx`g.step`);
   return tx`reported as (

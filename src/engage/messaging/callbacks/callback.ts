@@ -1,24 +1,24 @@
 import type { SendStatus } from '../../../analytics/message-status.ts';
 
-/** What a provider can tell of a message. */
+/** The statuses that a provider can report of a message. */
 export type Step = Extract<SendStatus, 'sent' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'failed'>;
 
-/** Why an address gets nothing more. */
+/** Why an address is suppressed. */
 export type SuppressionReason = 'bounce' | 'complaint' | 'unsubscribe';
 
-/** One thing that a provider told. Which message it is about is said by our id, else by the provider's. */
+/** One report of a provider. Its message is found by `send_id`, or else by `provider_message_id`. */
 export interface Callback {
   send_id: string | null;
   provider_message_id: string | null;
-  /** Lower case; null where the message's id alone names one. */
+  /** The recipient in lower case; null: the report has none, and provider_message_id alone identifies the message. */
   address: string | null;
-  /** Null: it says nothing of the message's way. */
+  /** Null: the report does not change the message's status. */
   step: Step | null;
   suppression: SuppressionReason | null;
   at_ms: number;
 }
 
-/** What the app on a player's device told of a push to that player. */
+/** A report of the app on a player's device about a push to that player. */
 export interface Receipt {
   project_id: string;
   player_id: string;

@@ -16,11 +16,11 @@ interface Deps {
   postgres: Postgres;
   clock: Clock;
   credentials_keys: EncryptionKeys;
-  /** Where providers find this service. */
+  /** The base URL under which providers reach this service. */
   public_url: string;
 }
 
-// Unknown ids are refused like bad signatures, so nothing of them is checked before.
+// An unknown or malformed id gets the same answer as a bad signature, so the schema does not check its format.
 const id = z.string().optional().meta({ format: 'uuid' });
 const provider_id = id.describe('The messaging provider whose callbacks they are');
 
@@ -29,7 +29,7 @@ const response = z.object({
   applied: z.int().describe('Messages that they changed something about'),
 });
 
-/** What providers tell of messages (spec part 4). */
+/** The callbacks of providers about messages (spec part 4). */
 export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
   return [sendgridEndpoint(deps), twilioEndpoint(deps)];
 }
@@ -82,7 +82,7 @@ function twilioEndpoint({ postgres, clock, credentials_keys, public_url }: Deps)
   });
 }
 
-/** Whoever names no provider of the kind is told no more than who signs badly. */
+/** The provider that the id names. Throws the error of a bad signature when there is none of this kind. */
 async function requireProvider(
   postgres: Postgres,
   provider_id: string | undefined,

@@ -4,12 +4,12 @@ import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Callback, Step, SuppressionReason } from './callback.ts';
 
-/** How far a signature's time may be from ours, either way (spec part 8). */
+/** The largest difference between a signature's time and ours, in either direction (spec part 8). */
 const WINDOW_S = 300;
 const SIGNATURE = 'x-twilio-email-event-webhook-signature';
 const TIMESTAMP = 'x-twilio-email-event-webhook-timestamp';
 
-/** Other events (processed, deferred, …) change nothing. */
+/** SendGrid's events by the status that they report; other events (processed, deferred, …) change nothing. */
 const STEPS: ReadonlyMap<string, Step> = new Map([
   ['delivered', 'delivered'],
   ['open', 'opened'],
@@ -24,8 +24,8 @@ const SUPPRESSIONS: ReadonlyMap<string, SuppressionReason> = new Map([
 ]);
 
 /**
- * Whether SendGrid signed the request with the key pair whose public half (`webhook_public_key`: SPKI as base64, or as
- * PEM) is configured, and not long ago: ECDSA over P-256 and SHA-256 of timestamp and body.
+ * Whether SendGrid signed the request with the private key that belongs to the configured `webhook_public_key` (SPKI as
+ * base64 or PEM), at a time at most 5 minutes from ours: ECDSA with P-256 and SHA-256 over timestamp and body.
  */
 export function isSignedBySendgrid(
   { headers, body }: SignedRequest,
@@ -53,8 +53,9 @@ function readKey(text: string): KeyObject | undefined {
 }
 
 /**
- * What a signed body tells, event by event; one that cannot be read tells nothing, since the whole batch would come
- * again and again. Throws BODY_MALFORMED (no JSON) or VALIDATION_ERROR (no list).
+ * The callbacks of a signed body, one per event; undefined for an event that cannot be read or changes nothing. Such an
+ * event is no error, because SendGrid would repeat the whole batch again and again. Throws BODY_MALFORMED (not JSON) or
+ * VALIDATION_ERROR (not a list).
  */
 export function readSendgridBody(body: Buffer, now_ms: number): (Callback | undefined)[] {
   const events = parse(body);
@@ -77,12 +78,12 @@ function readEvent(event: unknown, now_ms: number): Callback | undefined {
   const step = STEPS.get(name);
   const suppression = name === 'bounce' ? bounceReason(type) : SUPPRESSIONS.get(name);
   if (step === undefined && suppression === undefined) return undefined;
-  // What stands before the first dot is the id that was answered when the message was handed over.
+  // The part before the first dot is the id that SendGrid returned when the message was handed over.
   const [provider_message_id = ''] = storable(sg_message_id)?.split('.', 1) ?? [];
   return {
     send_id: typeof send_id === 'string' && isUuid(send_id) ? send_id : null,
     provider_message_id: provider_message_id === '' ? null : provider_message_id,
-    // Messages handed over together share their id.
+    // Messages that are handed over together share their id, so the address is needed to find the right one.
     address: storable(email)?.toLowerCase() ?? null,
     step: step ?? null,
     suppression: suppression ?? null,
@@ -90,7 +91,7 @@ function readEvent(event: unknown, now_ms: number): Callback | undefined {
   };
 }
 
-/** A blocked message may get through another day; any other bounce is for good. */
+/** Undefined for a blocked message, which may get through another day; any other bounce is permanent. */
 function bounceReason(type: unknown): SuppressionReason | undefined {
   return type === 'blocked' ? undefined : 'bounce';
 }

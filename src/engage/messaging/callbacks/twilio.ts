@@ -4,10 +4,10 @@ import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Callback, Step } from './callback.ts';
 
-/** Many times what a status callback needs; what is larger is not looked at. */
+/** Many times the size of a status callback; a larger body is refused. */
 const MAX_BODY_BYTES = 65_536;
 
-/** Other statuses (accepted, queued, sending, …) change nothing. */
+/** Twilio's statuses by the status that they report; others (accepted, queued, sending, …) change nothing. */
 const STEPS: ReadonlyMap<string, Step> = new Map([
   ['sent', 'sent'],
   ['delivered', 'delivered'],
@@ -19,9 +19,9 @@ const STEPS: ReadonlyMap<string, Step> = new Map([
 
 /**
  * Whether Twilio signed the request with the account's `auth_token`: HMAC-SHA1 over the URL that it called and the
- * form's parameters in order of name. `public_url` is where it finds us. The signature has no time, so a request can be
- * sent again for ever; that is harmless, because what it tells is applied once however often it comes.
- * Throws PAYLOAD_TOO_LARGE.
+ * form's parameters sorted by name. `public_url`: the base URL under which Twilio reaches the service. The signature
+ * contains no time, so a request can be replayed for ever; that is harmless, because applying it is idempotent. Throws
+ * PAYLOAD_TOO_LARGE.
  */
 export function isSignedByTwilio(
   { url, headers, body }: SignedRequest,
@@ -39,7 +39,7 @@ export function isSignedByTwilio(
   });
 }
 
-/** Each name with its different values, all in order. */
+/** Each parameter name followed by its distinct values, both sorted. */
 function signedText(parameters: URLSearchParams): string {
   const byName = new Map<string, Set<string>>();
   for (const [name, value] of parameters) byName.set(name, (byName.get(name) ?? new Set()).add(value));
@@ -49,7 +49,7 @@ function signedText(parameters: URLSearchParams): string {
     .join('');
 }
 
-/** Some of Twilio's systems sign the URL with its port, some without, whichever it was called by. */
+/** The spellings of the base URL that Twilio may sign: some of its systems sign with the port, some without. */
 function spellingsOf(public_url: string): string[] {
   const { protocol, hostname, port, pathname } = new URL(public_url);
   const path = pathname.replace(/\/+$/, '');
@@ -57,7 +57,9 @@ function spellingsOf(public_url: string): string[] {
   return [public_url, `${protocol}//${hostname}${path}`, `${protocol}//${hostname}:${usual}${path}`];
 }
 
-/** What a signed status callback tells; undefined: nothing. It carries no time of its own. */
+/**
+ * The callback of a signed body; undefined when its status changes nothing. The body has no time, so `now_ms` is used.
+ */
 export function readTwilioBody(
   body: Buffer,
   send_id: string | undefined,

@@ -5,7 +5,10 @@ import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';
 
-/** Why the player must not be told anything at `recipient`; null: it may. No row when the project has no such player. */
+/**
+ * The gate's code why the player must get no message at `recipient`; null: it may. No row: the project has no such
+ * player.
+ */
 export function selectVerdict(
   tx: Tx,
   project: ProjectRef,
@@ -19,7 +22,7 @@ export function selectVerdict(
     where p.tenant_id = ${project.tenant_id} and p.project_id = ${project.project_id} and p.player_id = ${player_id}`;
 }
 
-/** Whether the address gets nothing more on the channel. */
+/** A row when the address is suppressed on the channel. */
 export function selectSuppressed(
   tx: Tx,
   tenant_id: string,
@@ -32,9 +35,9 @@ export function selectSuppressed(
 }
 
 /**
- * Why people of the project who have this address must not be written to; no rows: none of them is kept from it. It is
- * theirs however it is written: letters of either case, a number with or without what makes it readable. Who was deleted
- * is excluded all the same.
+ * The codes why players of the project with this address must get no messages; no rows: no such player is excluded. An
+ * email address matches in any case of its letters, a telephone number with or without separators and prefixes. Deleted
+ * players count too.
  */
 export function selectAddresseeVerdicts(
   tx: Tx,
@@ -48,7 +51,7 @@ export function selectAddresseeVerdicts(
     sms: tx`${dialled(tx, tx`p.phone`)} = ${dialled(tx, tx`${recipient}::text`)}`,
     push: tx`p.custom_attributes ->> 'push_token' = ${recipient}`,
   };
-  // The condition in brackets implies that of the index players_not_contactable: few rows are read.
+  // The condition in brackets implies that of the partial index players_not_contactable, so few rows are read.
   return tx<{ verdict: SkipCode }[]>`
     select distinct case
       when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'
@@ -60,7 +63,7 @@ export function selectAddresseeVerdicts(
       and ${isTheirs[channel]}`;
 }
 
-/** The digits that reach a telephone from abroad, without those that only stand for `+` or a call at home. */
+/** The digits of an international call: without separators, and without zeros that stand for `+` or a national call. */
 function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
   return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
 }

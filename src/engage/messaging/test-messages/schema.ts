@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 
-/** `POST /v1/templates/:id/send-test`: to `recipient`, whoever the player is. */
+/** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
 export const sendTestBody = z.strictObject({
   recipient: z.string().trim().min(1).max(4_096),
   player_id: z.uuid().nullable().optional(),
@@ -11,7 +11,7 @@ export type SendTestBody = z.infer<typeof sendTestBody>;
 
 const timestamp = z.iso.datetime();
 
-/** What became of a test; `error_code` as in a send row. */
+/** The result of a test; `error_code` as in a send row. */
 export const sendTestResult = z.object({
   recipient: z.string(),
   channel: z.enum(CHANNELS),

@@ -30,7 +30,7 @@ import {
 import { selectAddresseeVerdicts, selectSuppressed, selectVerdict } from './queries.ts';
 import type { SendTestBody } from './schema.ts';
 
-/** What sending a test needs. */
+/** The dependencies of sending a test. */
 export interface SendTestDeps {
   eventLog: EventLog;
   postgres: Postgres;
@@ -40,7 +40,7 @@ export interface SendTestDeps {
   public_url: string;
 }
 
-/** What became of a test. */
+/** The result of a test. */
 export interface TestSend {
   recipient: string;
   channel: Channel;
@@ -53,7 +53,7 @@ export interface TestSend {
   sent_at: string | null;
 }
 
-/** Longer than the fold is ever behind. */
+/** How long a test waits for the fold: longer than its usual lag. */
 const FENCE_WAIT_MS = 10_000;
 const RETRY_AFTER_S = 5;
 
@@ -64,9 +64,10 @@ const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, 
 };
 
 /**
- * Sends the template to `recipient`, as the player would get it, at any hour and beside the caps. Who must not be told
- * anything is told nothing here either: that is a result, as is what the provider says. Nothing is tried twice. Rejects
- * with TEMPLATE_NOT_FOUND, TEMPLATE_NOT_ACTIVE, PLAYER_NOT_FOUND, PROVIDER_NOT_CONFIGURED or VALIDATION_ERROR.
+ * Sends the template to `recipient`, as the player would get it, without frequency caps and quiet hours. The other
+ * rules of the gate apply. A refusal by the gate or by the provider is a result, not an error. There are no retries.
+ * Rejects with TEMPLATE_NOT_FOUND, TEMPLATE_NOT_ACTIVE, PLAYER_NOT_FOUND, PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR, or
+ * SERVICE_UNAVAILABLE when the fold lags more than 10 s.
  */
 export async function sendTest(
   deps: SendTestDeps & Recording,
@@ -134,7 +135,10 @@ async function deliver(
   return failed(CODES[outcome.kind]);
 }
 
-/** Before the message leaves: none does that is not recorded. To whom is personal data, and stays out. */
+/**
+ * Writes the audit row before the message is handed over, so that every test is recorded; without the recipient's
+ * address.
+ */
 async function recordTest(
   { postgres, record }: SendTestDeps & Recording,
   { tenant_id, project_id, template_id: resource_id }: TemplateRef,
@@ -152,8 +156,8 @@ const CODES = {
 } as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
 
 /**
- * The gate without what depends on the hour, after everything that was accepted up to now. It is passed by whoever has
- * the address as well as by the player: what is sent reaches the one, whatever it says of the other.
+ * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now. The player
+ * must pass it, and so must every player who has the address: that person receives the message, whoever it is about.
  */
 async function verdictOn(
   deps: SendTestDeps,
@@ -172,12 +176,12 @@ async function verdictOn(
     const own = await ownVerdict(tx, ref, channel, player, recipient, now);
     const theirs = await selectAddresseeVerdicts(tx, ref, channel, recipient, now);
     const verdicts = new Set([own, ...theirs.map(({ verdict }) => verdict)]);
-    // They are in the order in which the gate asks.
+    // SKIP_CODES are in the order in which the gate checks them.
     return SKIP_CODES.find((code) => verdicts.has(code)) ?? null;
   });
 }
 
-/** What the gate says of the player, or of an address that is nobody's in particular. */
+/** The gate's verdict on the player; without a player only whether the address is suppressed. */
 async function ownVerdict(
   tx: Tx,
   ref: TemplateRef,
@@ -193,7 +197,7 @@ async function ownVerdict(
   const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
   const gate = await gateAt(rules, now, () => Promise.resolve([]));
   const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
-  // Merged away a moment ago.
+  // No row: the player was merged away a moment ago.
   return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
 }
 

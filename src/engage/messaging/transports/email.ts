@@ -1,22 +1,22 @@
 import type { Message, Outcome } from '../../providers/message.ts';
 
-/** A text that ends no header: controls and line breaks become spaces. */
+/** A text that is safe in a header: control characters and line breaks become spaces. */
 export function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
 }
 
 /**
- * Whether the text is one plain address. What a mail program would read as a list, a name or a comment is none: it would
- * reach somebody else.
+ * Whether the text is one plain address. A text that a mail program would read as a list, a name or a comment is
+ * refused: the message could reach another person.
  */
 export function isAddress(text: string): boolean {
   return /^[^\s\p{Cc}@,;:<>()[\]"\\]+@[^\s\p{Cc}@,;:<>()[\]"\\]+$/u.test(text);
 }
 
-/** What becomes of a message to something else. */
-export const NO_ADDRESS: Outcome = { kind: 'rejected', reason: 'the recipient is no email address' };
+/** The outcome of a message whose recipient is not an address. */
+export const NO_ADDRESS: Outcome = { kind: 'rejected', reason: 'the recipient is not an email address' };
 
-/** `Casino <hello@casino.example>`, or the address alone. */
+/** Parses `Casino <hello@casino.example>`, or an address alone. */
 export function parseSender(from: string): { email: string; name?: string } {
   const [, name = '', email] = /^([^<>]*)<([^<>]+)>$/.exec(oneLine(from)) ?? [];
   if (email === undefined) return { email: oneLine(from) };
@@ -26,7 +26,10 @@ export function parseSender(from: string): { email: string; name?: string } {
 
 const HIDDEN = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
 
-/** The body with the preheader first, where mail programs look for the line that they show beside the subject. */
+/**
+ * The body with the preheader as its first, hidden text: mail programs show the beginning of the body after the
+ * subject.
+ */
 export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader'>): string {
   if (preheader === null || preheader === '') return body;
   const hidden = `<div style="${HIDDEN}">${preheader}</div>`;

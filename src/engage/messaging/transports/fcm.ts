@@ -8,18 +8,18 @@ import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 const BASE_URL = 'https://fcm.googleapis.com';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const ASSERTION_SECONDS = 3_600;
-/** A token is renewed so long before it runs out. */
+/** A token is renewed this long before it expires. */
 const MARGIN_MS = 60_000;
 const CONCURRENCY = 20;
 
 interface Granted {
   value: string;
   until_ms: number;
-  /** It has been accepted: when it is refused later, another one may do. */
+  /** The token was accepted before: if it is refused later, a new token may be accepted. */
   is_proven: boolean;
 }
 
-/** A token, or why there is none. */
+/** A token, or the outcome of the messages that wait for it. */
 type Token = Granted | { failed: Exclude<Outcome, { kind: 'sent' }> };
 
 /** Push messages through Firebase Cloud Messaging (HTTP v1), as a service account. */
@@ -49,7 +49,10 @@ export function openFcm(
   };
 }
 
-/** One token for all messages until it runs out. Those that wait for it together share its failure, later ones do not. */
+/**
+ * One token for all messages until it expires. Messages that wait for the same request share its failure; later ones
+ * make a new request.
+ */
 function keptToken(fetchNew: () => Promise<Token>, clock: Clock) {
   let current: Promise<Token> | undefined;
   const fetchShared = () => {
@@ -68,7 +71,7 @@ function keptToken(fetchNew: () => Promise<Token>, clock: Clock) {
       if ('failed' in token || token.until_ms > clock.now_ms()) return token;
       return current === held || current === undefined ? fetchShared() : current;
     },
-    /** Forgets a token that was refused, unless there is another one already. */
+    /** Drops a token that was refused, unless a newer one has replaced it. */
     drop(refused: Granted): void {
       const held = current;
       void held?.then((token) => {
@@ -89,7 +92,7 @@ function requestOf({ recipient, subject, body, data, send_id }: Message) {
   };
 }
 
-/** Without a token nothing goes out, whatever became of the request for it. */
+/** Requests a token. Any failure means that no message went out, so even a request without an answer may be retried. */
 async function fetchToken(account: FcmConfig['service_account'], clock: Clock): Promise<Token> {
   const now_ms = clock.now_ms();
   const now_s = Math.floor(now_ms / 1_000);

@@ -1,7 +1,7 @@
 import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { Outcome } from '../../providers/message.ts';
 
-/** From the call to the last byte of the answer: longer than the 10 s in which a connection must be had. */
+/** From the call to the last byte of the answer; longer than the 10 s that fetch allows for connecting. */
 const TIMEOUT_MS = 20_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
@@ -14,20 +14,20 @@ export interface HttpCall {
   timeout_ms?: number;
 }
 
-/** What came back: the status and the text, which is cut off where it is too long. Null: it broke off. */
+/** An answer: the status and the text, cut off at 64 KiB; `text` null: the connection broke before its end. */
 export interface HttpAnswer {
   status: number;
   headers: Headers;
   text: string | null;
 }
 
-/** No answer: `not_sent` is certain, otherwise the provider may have acted. */
+/** No answer. `not_sent` true: the request certainly did not leave; false: the provider may have acted on it. */
 export interface NoAnswer {
   not_sent: boolean;
   reason: string;
 }
 
-/** Errors before a request can have left: of names, of connections, of certificates. */
+/** Errors that occur before a request leaves: of name resolution, connections and certificates. */
 const BEFORE_SENDING = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -45,7 +45,7 @@ const BEFORE_SENDING = new Set([
 ]);
 const OF_TLS = /^ERR_(?:SSL|TLS)_/;
 
-/** Posts once; never rejects. Redirects are not followed: they would carry the credentials elsewhere. */
+/** Posts once; never rejects. It follows no redirects, which would send the credentials to another host. */
 export async function post({
   url,
   headers,
@@ -65,8 +65,8 @@ export async function post({
 }
 
 /**
- * What the answer means. A 2xx is a success, whatever the text says: `idOf` finds the provider's id in it if it can.
- * 408, 429 and 5xx may be tried again, anything else is a refusal.
+ * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
+ * from it, if there is one. 408, 429 and 5xx may be retried; any other status is a refusal.
  */
 export function outcomeOf(
   answer: HttpAnswer | NoAnswer,
@@ -89,13 +89,13 @@ export function outcomeOf(
   return { kind: 'rejected', reason };
 }
 
-/** How long a provider asks to be left alone, at most a day; null where it does not say. */
+/** The pause that a provider asks for in Retry-After, in milliseconds, at most a day; null without a valid header. */
 export function retryAfterMs(header: string | null, now_ms: number): number | null {
   const ms = readRetryAfter(header, now_ms);
   return ms === null ? null : Math.min(ms, MAX_RETRY_AFTER_MS);
 }
 
-/** A text field of a JSON object; null where there is none. */
+/** A text field of a JSON object; null unless it is a text of 1 to 500 characters. Throws for text that is not JSON. */
 export function jsonText(text: string, field: string): string | null {
   const parsed: unknown = JSON.parse(text);
   const value =
@@ -109,7 +109,7 @@ async function textOf(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    // Leaving the loop gives the connection up.
+    // Leaving the loop closes the connection.
     if (bytes > MAX_ANSWER_BYTES) break;
     chunks.push(chunk);
   }
@@ -124,12 +124,12 @@ function attempted(work: () => string | null): string | null {
   }
 }
 
-/** Codes of the driver, never its messages: those quote what was sent. */
+/** The code of an error. Its message is never used, because it may quote the request. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'ERROR';
   if (error.name === 'TimeoutError') return 'TIMEOUT';
   const { cause } = error as { cause?: { code?: unknown; message?: string; errors?: { code?: unknown }[] } };
-  // Ports that fetch refuses to speak to have no code.
+  // The error for a port that fetch refuses has no code.
   if (cause?.message === 'bad port') return 'BAD_PORT';
   const code = cause?.code ?? cause?.errors?.[0]?.code;
   return typeof code === 'string' ? code : error.name;

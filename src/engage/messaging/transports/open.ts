@@ -12,11 +12,11 @@ import { openTwilio } from './twilio.ts';
 export interface TransportDeps {
   postgres: Postgres;
   clock: Clock;
-  /** Where providers report what became of a message. */
+  /** The base URL under which providers send their callbacks. */
   public_url: string;
 }
 
-/** A provider ready to send, from its row and its secrets. Nothing is connected yet. Throws when the config is unusable. */
+/** Opens a provider's transport from its row and secrets, without connecting. Throws when the config is unusable. */
 export function openTransport(
   row: ProviderRow,
   secrets: Record<string, unknown>,

@@ -7,7 +7,7 @@ import type { Message, Outcome, Transport } from '../../providers/message.ts';
 
 const CONCURRENCY = 1_000;
 
-/** Keeps messages where they can be read instead of sending them. */
+/** Stores messages in Postgres, where the API shows them, instead of sending them. */
 export function openSandbox(
   ref: ProviderRef,
   { postgres, clock }: { postgres: Postgres; clock: Clock },
@@ -18,7 +18,7 @@ export function openSandbox(
       const ids = await keepMessages(postgres.service, ref, kept, new Date(clock.now_ms()));
       return ids.map((id) => ({ kind: 'sent', provider_message_id: id }));
     } catch {
-      // Kept or not: it may be handed over again, for a send is kept once.
+      // It is unknown whether the messages were stored. A retry is safe, because a send is stored once.
       return messages.map(() => ({ kind: 'retry', reason: 'POSTGRES', retry_after_ms: null }));
     }
   };

@@ -6,7 +6,7 @@ import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.
 const CONNECTIONS = 5;
 const MESSAGES_PER_CONNECTION = 100;
 const STEP_TIMEOUT_MS = 10_000;
-/** A server may think about a message for a while before it takes it. */
+/** How long the server may be silent: it may check a message for a while before it accepts it. */
 const SILENCE_TIMEOUT_MS = 30_000;
 const MESSAGE_TIMEOUT_MS = 60_000;
 const IDLE_MS = 15_000;
@@ -17,7 +17,7 @@ export interface SmtpTimeouts {
   silence_ms: number;
 }
 
-/** Email over SMTP, on a few connections that are kept. */
+/** Email over SMTP, on a pool of up to 5 connections. */
 export function openSmtp(
   { host, port, secure = port === IMPLICIT_TLS_PORT, username, password = '', from }: SmtpConfig,
   { silence_ms }: SmtpTimeouts = { silence_ms: SILENCE_TIMEOUT_MS },
@@ -30,7 +30,7 @@ export function openSmtp(
     ...(username === undefined ? {} : { auth: { user: username, pass: password } }),
     maxConnections: CONNECTIONS,
     maxMessages: MESSAGES_PER_CONNECTION,
-    // It would hand a message over again on its own when a connection ends: that is for others to decide.
+    // Otherwise nodemailer itself would send a message again when a connection ends; the messenger decides on retries.
     maxRequeues: 0,
     idleTimeout: IDLE_MS,
     connectionTimeout: STEP_TIMEOUT_MS,
@@ -69,7 +69,9 @@ export function openSmtp(
   };
 }
 
-/** Whether the server has asked for the text of the message: from then on it may have it. */
+/**
+ * Records whether nodemailer has begun to send the text of the message: from then on the server may have the message.
+ */
 class Progress {
   #streams: { readableDidRead: boolean }[] = [];
 
@@ -100,18 +102,21 @@ function mailOf(message: Message, sender: { email: string; name?: string }, prog
   };
 }
 
-/** The send in the sender's domain: whoever gets a message twice can tell. */
+/** The Message-ID: the send_id in the sender's domain, so that a recipient can recognise a duplicate. */
 function messageIdOf({ send_id }: Message, from: string): string | undefined {
   return send_id === null ? undefined : `<${send_id}@${from.slice(from.lastIndexOf('@') + 1)}>`;
 }
 
-/** Before the server knows of a message: what it refuses then is not the message. */
+/** Commands before the server knows of a message: a refusal of these is not a refusal of the message. */
 const SESSION_COMMANDS = new Set(['CONN', 'EHLO', 'HELO', 'LHLO', 'STARTTLS', 'API']);
 
-/** What a server answers to a recipient whose mailbox cannot now, or whom it makes wait the first time (greylisting). */
+/**
+ * Replies for one recipient: the mailbox is unavailable at present, or the server delays the first attempt
+ * (greylisting).
+ */
 const RECIPIENT_WAITS = new Set([450, 451, 452]);
 
-/** What nodemailer's error means; its text is not told on: it quotes addresses. */
+/** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
 function failureOf(error: unknown, has_begun: boolean): Outcome {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');
@@ -123,7 +128,7 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
   if (has_begun) return { kind: 'unknown', reason };
-  // No reply: an address or credentials that are never sent to a server.
+  // Errors without a reply: nodemailer refuses the address or the credentials before it sends them.
   return code === 'EENVELOPE' || code === 'EMESSAGE' || code === 'EAUTH'
     ? { kind: 'rejected', reason }
     : retry;

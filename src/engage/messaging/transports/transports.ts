@@ -5,17 +5,20 @@ import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { openTransport } from './open.ts';
 
 const MAX_OPEN = 200;
-/** A provider that cannot now is left alone for a while: as long as it asks, within these. Each message waits besides. */
+/**
+ * The limits of the pause of a provider that is unavailable or asks for a pause. Each message has a pause of its own
+ * besides.
+ */
 const SHORTEST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 
-/** A provider's transport with what it may be given now. */
+/** A provider's transport, and how many messages it may be given now. */
 export interface OpenedTransport {
-  /** Whether it is given anything at present: it is active, and does not back off. */
+  /** Whether the provider is active and not paused after failures. */
   is_ready: boolean;
   /**
-   * How many messages it may be given at once, up to `wanted`: none while it is at its rate. Where there is a rate,
-   * `countDue` is asked how many there are, because a permit that is taken is gone.
+   * How many messages it may be given at once, up to `wanted`; 0 while the provider's rate is used up. For a provider
+   * with a rate, `countDue` counts the due messages first, because permits that are taken cannot be returned.
    */
   permits(wanted: number, countDue: (most: number) => Promise<number>): Promise<number>;
   /** Hands messages over; outcomes in their order. Never rejects. */
@@ -24,7 +27,7 @@ export interface OpenedTransport {
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter'>;
 
-/** The transports of providers, opened when first needed and again when the provider has changed. */
+/** The transports of providers, opened at their first use, and again after the provider's row has changed. */
 export class Transports {
   readonly #deps: Deps;
   readonly #settings: { public_url: string };
@@ -46,7 +49,7 @@ export class Transports {
     this.#secretsOf = secretsOf;
   }
 
-  /** The provider's transport. Throws when its secrets cannot be read: its messages wait until they can. */
+  /** The provider's transport. Throws when its secrets cannot be decrypted: its messages stay queued. */
   open(row: ProviderRow): OpenedTransport {
     const key = `${row.provider_id} ${row.updated_at.getTime()}`;
     const known = this.#open.get(key);
@@ -94,8 +97,8 @@ export class Transports {
   }
 
   /**
-   * One that cannot now, or asks for a pause, gets no further messages for a while. A recipient who has to wait holds up
-   * nobody else: a few in a hundred of them would hold up all.
+   * Pauses a provider that is unavailable or asks for a pause. A retry that concerns one recipient only does not pause
+   * the provider: a few such recipients in a hundred would stop all messages.
    */
   #pauseAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
     const asked = outcomes.flatMap((one) =>

@@ -6,7 +6,7 @@ import { jsonText, outcomeOf, post } from './http-call.ts';
 const BASE_URL = 'https://api.twilio.com';
 const CONCURRENCY = 20;
 
-/** SMS through Twilio. It is told where to report: the address names the provider and the send. */
+/** SMS through Twilio. Each message has a callback URL, which names the provider and the send. */
 export function openTwilio(
   { account_sid, auth_token, from, base_url = BASE_URL }: TwilioConfig,
   { clock, public_url, provider_id }: { clock: Clock; public_url: string; provider_id: string },
@@ -16,7 +16,7 @@ export function openTwilio(
     authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}`,
     'content-type': 'application/x-www-form-urlencoded',
   };
-  // A messaging service is named in another field than a number or a sender's name.
+  // The id of a messaging service has a field of its own, other than a number or a sender's name.
   const sender: Record<string, string> = /^MG[0-9a-f]{32}$/i.test(from)
     ? { MessagingServiceSid: from }
     : { From: from };

@@ -12,14 +12,14 @@ interface Deps {
   link_key: Buffer;
 }
 
-/** The form goes back to the address that it came from. */
+/** The form has no action, so the browser posts it to the page's own URL. */
 const QUESTION = page('Do you want to receive no more of these messages?', '<button>Unsubscribe</button>');
 const DONE = page('You will receive no more of these messages.', '');
 
 const shared = {
   path: '/v1/unsubscribe',
   access: { mode: 'public' },
-  // A missing one is as good as a wrong one.
+  // A missing token is answered like a wrong one.
   query: z.object({ token: z.string().default('').describe('Of the link in the message') }),
   status: 200,
   response: z.string(),
@@ -28,7 +28,7 @@ const shared = {
   errors: ['NOT_FOUND', 'SERVICE_UNAVAILABLE'],
 } as const;
 
-/** Where the links in messages lead: for players, who have no credential. */
+/** The targets of the links in messages, for players, who have no credential. */
 export function unsubscribeEndpoints({ postgres, clock, link_key }: Deps): AnyEndpoint[] {
   return [
     endpoint({

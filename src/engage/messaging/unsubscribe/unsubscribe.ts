@@ -7,8 +7,8 @@ import { suppress } from '../suppression-queries.ts';
 import type { Unsubscriber } from '../unsubscribe-link.ts';
 
 /**
- * Takes a player at their word: the address gets nothing more on the channel, from any project of the tenant, and the
- * player's consent is withdrawn, so that another address is none either. Repeating it changes nothing.
+ * Unsubscribes a player: suppresses the address on the channel for all projects of the tenant, and withdraws the
+ * player's consent to the channel, so that another address of the player gets no messages either. Idempotent.
  */
 export async function unsubscribe(
   { postgres, clock }: { postgres: Postgres; clock: Clock },
@@ -21,7 +21,7 @@ export async function unsubscribe(
       postgres.asTenant(who.tenant_id, async (tx) => {
         const [locked] = await Promise.all([
           lockPlayer(tx, ref),
-          // However full the player's attributes are: this one must not be refused.
+          // Without the limits on custom attributes, because an unsubscription must never be refused.
           patchPlayer(tx, ref, patch, now),
           suppress(tx, who, 'unsubscribe', now),
         ]);
