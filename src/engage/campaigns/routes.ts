@@ -108,7 +108,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       ...one,
       method: 'PATCH',
       summary:
-        'Changes a variant before the campaign is sent; the weight also later, for what is sent afterwards',
+        'Changes a variant before the campaign is sent; the weight also later, for messages made afterwards',
       audit: { resource: 'campaign_variant', action: 'update' },
       body: patchVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
@@ -124,7 +124,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       ...one,
       method: 'DELETE',
       summary:
-        'Takes a variant away; after the last one the default variant is back, which cannot be deleted',
+        'Deletes a variant; after the last one the default variant is restored, which cannot be deleted',
       audit: { resource: 'campaign_variant', action: 'delete' },
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'CONFLICT'],
       handle: async ({ caller, params, record }) => {

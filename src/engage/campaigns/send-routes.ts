@@ -48,7 +48,8 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/campaigns/:id/cancel',
       audit: { resource: 'campaign', action: 'cancel' },
-      summary: 'Cancels the campaign: what a provider already has goes out, nothing else does',
+      summary:
+        'Cancels the campaign: messages that a provider already has are delivered, all others are skipped',
       access: write,
       status: 200,
       response: campaignResource,

@@ -55,7 +55,8 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/conversion-stats',
-      summary: 'Per variant: who was sent a message, and who of them came to the goal in time',
+      summary:
+        'Per variant: how many messages were sent, and how many of them converted within the attribution window',
       response: conversionStats,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);

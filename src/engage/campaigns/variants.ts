@@ -98,11 +98,11 @@ export async function deleteVariant(
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const campaign = await lockExisting(tx, ref);
     const row = await pick(tx, ref);
-    requireChangeable(campaign, 'left by variants');
+    requireChangeable(campaign, 'changed');
     if (row.is_default) {
       throw new ApiError(
         'CONFLICT',
-        'a campaign has at least one variant: the default one goes when another comes',
+        'a campaign has at least one variant: adding another one removes the default variant',
       );
     }
     await softDeleteVariant(tx, ref, now);

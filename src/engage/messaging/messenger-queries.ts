@@ -240,8 +240,8 @@ export async function recordResults(
   const found = tx`
     select o.ctid, o.status, o.error_code from message_sends o
     where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
-  // The first statement locks the rows in order of send_id, as claims and merges do, which avoids deadlocks. The next one
-  // sees the changes of other transactions, and finds the rows by their ctid, which cannot change any more.
+  // The first statement locks the rows in order of send_id, as claims and merges do, which avoids deadlocks. The next
+  // one sees the changes of other transactions, and finds the rows by their ctid, which cannot change any more.
   const locked = tx`
     select from (select * from ${given} order by g.send_id) g cross join lateral (${found} for update) o`;
   const written = tx`

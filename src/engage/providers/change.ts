@@ -21,7 +21,7 @@ import { providerResourceOf } from './provider-json.ts';
 import { PROVIDER } from './read.ts';
 import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
 
-/** What changing providers needs: `credentials_keys` encrypt their secrets. */
+/** The dependencies of changing providers; `credentials_keys` encrypt their secrets. */
 export interface ChangeDeps {
   postgres: Postgres;
   clock: Clock;
@@ -29,7 +29,7 @@ export interface ChangeDeps {
 }
 
 /**
- * Makes a provider. Rejects with VALIDATION_ERROR where the kind does not send on the channel or needs another config.
+ * Creates a provider. Rejects with VALIDATION_ERROR when its kind does not send on the channel, or refuses the config.
  */
 export async function createProvider(
   { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
@@ -51,7 +51,7 @@ export async function createProvider(
 }
 
 /**
- * Changes a provider; what `config` does not name is kept, secrets too. Rejects with PROVIDER_NOT_FOUND or
+ * Changes a provider. Fields that `config` does not name are kept, secrets too. Rejects with PROVIDER_NOT_FOUND or
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
@@ -70,7 +70,7 @@ export async function changeProvider(
   });
 }
 
-/** Soft delete; its secrets are gone. Repeating it answers the same. Rejects with PROVIDER_NOT_FOUND. */
+/** Soft delete, which also erases the secrets. Idempotent. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
   { postgres, clock, record }: Omit<ChangeDeps, 'credentials_keys'> & Recording,
   ref: ProviderRef,
@@ -103,11 +103,13 @@ async function recordProvider(
   });
 }
 
+/** The stored config with changes, split and encrypted again. */
 function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<string, unknown>) {
   const secrets = row.credentials === null ? {} : decryptSecrets(keys, row, row.credentials);
   return storedConfig(keys, row, row.kind, mergeConfig(row.config, secrets, changes));
 }
 
+/** Checks a config and splits it into what may be shown and the encrypted secrets. Throws VALIDATION_ERROR. */
 function storedConfig(
   keys: EncryptionKeys,
   owner: SecretsOwner,

@@ -11,13 +11,18 @@ import {
 
 const FILE = 'credentials-key';
 
-/** Whose secrets they are: in another provider's row they cannot be opened. */
+/**
+ * The provider that secrets belong to. It is part of the encryption: in another provider's row they cannot be
+ * decrypted.
+ */
 export interface SecretsOwner {
   tenant_id: string;
   provider_id: string;
 }
 
-/** The keys that providers' secrets are encrypted with: the configured ones, else one made once and kept in DATA_DIR. */
+/**
+ * The keys that encrypt providers' secrets: the configured ones, or a key that is generated once and kept in DATA_DIR.
+ */
 export async function loadCredentialsKeys(config: Config): Promise<EncryptionKeys> {
   const { credentials_key, credentials_key_previous: previous } = config;
   if (credentials_key !== undefined) return { current: credentials_key, previous };
@@ -33,7 +38,7 @@ export function encryptSecrets(
   return encryptText(keys, nameOf(owner), JSON.stringify(secrets));
 }
 
-/** The secrets again. Throws when they were encrypted with a key that is not given, or for another provider. */
+/** Decrypts a provider's secrets. Throws when they were encrypted with a key not in `keys`, or for another provider. */
 export function decryptSecrets(
   keys: EncryptionKeys,
   owner: SecretsOwner,
@@ -53,7 +58,7 @@ export function decryptSecrets(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** The same secrets encrypted with the current key; undefined when no key opens them. */
+/** The same secrets encrypted with the current key; undefined when no key in `keys` decrypts them. */
 export function reencryptSecrets(
   keys: EncryptionKeys,
   owner: SecretsOwner,

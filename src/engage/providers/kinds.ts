@@ -6,7 +6,7 @@ import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 export const PROVIDER_KINDS = ['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
-/** What each kind can send. */
+/** The channels that each kind can send on. */
 export const CHANNELS_OF: Readonly<Record<ProviderKind, readonly Channel[]>> = {
   smtp: ['email'],
   sendgrid: ['email'],
@@ -70,25 +70,25 @@ const TWILIO = z.strictObject({
   base_url: base_url.optional(),
 });
 const FCM = z.strictObject({
-  // As the console hands it out: the file's text is as good as what it says.
+  // The JSON file that the Firebase console gives, as its text or as the parsed object.
   service_account: z.preprocess(parsedIfText, serviceAccount),
   base_url: base_url.optional(),
 });
 const SANDBOX = z.strictObject({});
 
-/** What `config` holds, kind by kind. */
+/** The schema of `config` for each kind, secrets included. */
 export const CONFIG_OF = { smtp: SMTP, sendgrid: SENDGRID, twilio: TWILIO, fcm: FCM, sandbox: SANDBOX };
 export type SmtpConfig = z.infer<typeof SMTP>;
 export type SendgridConfig = z.infer<typeof SENDGRID>;
 export type TwilioConfig = z.infer<typeof TWILIO>;
 export type FcmConfig = z.infer<typeof FCM>;
 
-/** What is never shown again. */
+/** The fields that are encrypted and never returned. */
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['password', 'api_key', 'auth_token', 'service_account']);
 
 type Fields = Record<string, unknown>;
 
-/** A checked config as it is stored: what may be shown, and what is encrypted. */
+/** Splits a checked config into the fields that may be shown and those to encrypt. */
 export function splitConfig(config: Fields): { shown: Fields; secrets: Fields } {
   const entries = Object.entries(config);
   return {
@@ -97,7 +97,7 @@ export function splitConfig(config: Fields): { shown: Fields; secrets: Fields } 
   };
 }
 
-/** A stored config with changes laid over it, still unchecked; null removes a field. */
+/** A stored config with changes applied, not checked yet; null removes a field. */
 export function mergeConfig(shown: Fields, secrets: Fields, changes: Fields): Fields {
   const merged = { ...shown, ...secrets, ...changes };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));

@@ -1,6 +1,6 @@
 import type { Channel } from '../../tenants/config/channels.ts';
 
-/** A message as it leaves: rendered, and addressed to one recipient. */
+/** A rendered message to one recipient, as a transport gets it. */
 export interface Message {
   channel: Channel;
   /** An address, a telephone number or a push token. */
@@ -10,31 +10,33 @@ export interface Message {
   preheader: string | null;
   /** HTML for email, text for the others. */
   body: string;
-  /** Of push messages. */
+  /** For push messages: their data. */
   data: Readonly<Record<string, string>>;
   /** Further email headers, such as List-Unsubscribe. */
   headers: Readonly<Record<string, string>>;
-  /** The send row; null for a test. Providers that can, carry it, so that their callbacks name it. */
+  /**
+   * The send row; null for a test. A transport passes it to the provider where possible, so that callbacks contain it.
+   */
   send_id: string | null;
 }
 
 /**
- * What became of an attempt. `rejected` and `retry` are certain: nothing went out. `unknown` may have gone out, so it
- * is never tried again.
+ * The outcome of an attempt. After `rejected` and `retry` the message certainly did not go out. After `unknown` it may
+ * have gone out, so it is never tried again.
  */
 export type Outcome =
   | { kind: 'sent'; provider_message_id: string | null }
-  /** The provider said no, for good: `PROVIDER_REJECTED`. `reason` is for the log, without personal data. */
+  /** The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data. */
   | { kind: 'rejected'; reason: string }
   /**
-   * The provider cannot now (429, 5xx, no connection). `retry_after_ms`: what it asked for. `is_of_recipient`: only this
-   * recipient has to wait, messages to others are taken.
+   * The provider is unavailable (429, 5xx, no connection). `retry_after_ms`: the pause that it asked for.
+   * `is_of_recipient`: the retry concerns this recipient only; the provider accepts messages to others.
    */
   | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true }
   /** No answer after the request left: `OUTCOME_UNKNOWN`. */
   | { kind: 'unknown'; reason: string };
 
-/** A provider ready to send: one per provider row, kept while the row stays the same. */
+/** A provider ready to send; it is kept as long as the provider's row does not change. */
 export interface Transport {
   /** How many messages it may be given at once. */
   concurrency: number;

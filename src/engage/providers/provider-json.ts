@@ -18,7 +18,7 @@ export function providerResourceOf(row: ProviderRow): Record<string, unknown> {
   };
 }
 
-/** A message of the sandbox. */
+/** The resource of a message in a sandbox. */
 export function sandboxMessageOf({ message_id, ...row }: SandboxMessageRow): Record<string, unknown> {
   return { id: message_id, ...row };
 }

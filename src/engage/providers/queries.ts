@@ -6,20 +6,21 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProviderKind } from './kinds.ts';
 import type { ProviderFilters } from './schema.ts';
 
-/** Which provider of which tenant. */
+/** The key of a provider. */
 export interface ProviderRef {
   tenant_id: string;
   provider_id: string;
 }
 
+/** A provider as Postgres has it. */
 export interface ProviderRow extends ProviderRef {
   name: string;
   kind: ProviderKind;
   channel: Channel;
   status: 'active' | 'paused';
-  /** What may be shown. */
+  /** The fields of the config that may be shown. */
   config: Record<string, unknown>;
-  /** Encrypted; null where there is nothing to hide. */
+  /** The encrypted secrets; null for a provider without secrets. */
   credentials: Buffer | null;
   rate_per_second: number | null;
   created_at: Date;
@@ -36,7 +37,7 @@ function itself(tx: Tx, { tenant_id, provider_id }: ProviderRef) {
   return tx`tenant_id = ${tenant_id} and provider_id = ${provider_id}`;
 }
 
-/** The provider, deleted or not; no row when the tenant has none of this id. */
+/** The provider, deleted or not; no row when the tenant has no provider of this id. */
 export function selectProvider(tx: Tx, ref: ProviderRef): PendingQuery<ProviderRow[]> {
   return tx<ProviderRow[]>`select ${columns(tx)} from messaging_providers where ${itself(tx, ref)}`;
 }
@@ -52,7 +53,7 @@ export function selectProvidersByIds(
     where tenant_id = ${tenant_id} and provider_id = any(${plainArray(ids)}::text::uuid[])`;
 }
 
-/** For each channel that has one the oldest active provider. */
+/** The oldest active provider of each channel that has one. */
 export function selectDefaultProviders(sql: Tx, tenant_id: string): PendingQuery<ProviderRow[]> {
   return sql<ProviderRow[]>`
     select distinct on (channel) ${columns(sql)} from messaging_providers
@@ -60,7 +61,7 @@ export function selectDefaultProviders(sql: Tx, tenant_id: string): PendingQuery
     order by channel, created_at, provider_id`;
 }
 
-/** The provider that is named, in whatever state; without a name the oldest active one of the channel. */
+/** The provider of the id, in any status; for a null id the oldest active provider of the channel. */
 export async function selectProviderFor(
   tx: Tx,
   tenant_id: string,
@@ -120,7 +121,7 @@ export async function updateProvider(tx: Tx, row: ProviderRow): Promise<void> {
     where ${itself(tx, row)}`;
 }
 
-/** Soft delete, with the secrets gone; a provider deleted before keeps its time. */
+/** Soft delete, which also erases the secrets; a provider that was deleted before keeps its time. */
 export async function softDeleteProvider(tx: Tx, ref: ProviderRef, now: Date): Promise<void> {
   await tx`
     update messaging_providers set deleted_at = ${now}, updated_at = ${now}, credentials = null

@@ -2,7 +2,7 @@ import { requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectProvider, type ProviderRef, type ProviderRow } from './queries.ts';
 
-/** What messaging providers are called. */
+/** The names of messaging providers in paths, ids and errors. */
 export const PROVIDER = {
   scope: 'tenant',
   noun: 'messaging provider',

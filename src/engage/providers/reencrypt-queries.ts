@@ -26,7 +26,7 @@ export async function lockOtherKeys(
     for no key update`;
 }
 
-/** Puts the same secrets in place, encrypted anew: the provider has not changed. */
+/** Stores the same secrets, encrypted with another key; `updated_at` stays, because the provider has not changed. */
 export async function updateCredentials(
   tx: Tx,
   { tenant_id, provider_id }: ProviderRef,

@@ -5,7 +5,7 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { reencryptCredentials } from './reencrypt.ts';
 
-/** A step of the rotation of CREDENTIALS_KEY (docs/key-rotation.md). */
+/** The endpoint for one step of rotating CREDENTIALS_KEY (docs/key-rotation.md). */
 export function reencryptEndpoints(deps: {
   postgres: Postgres;
   credentials_keys: EncryptionKeys;

@@ -4,23 +4,24 @@ import { encryptedHead, type EncryptionKeys } from '../../platform/encryption.ts
 import { reencryptSecrets } from './credentials.ts';
 import { lockOtherKeys, updateCredentials, type EncryptedRow } from './reencrypt-queries.ts';
 
-/** Rows of one transaction: each is locked for as long as it takes to encrypt so many. */
+/** Rows per transaction: each row is locked while so many are encrypted. */
 const ROWS_AT_ONCE = 100;
+/** Unreadable providers that the result lists. */
 const MAX_NAMED = 100;
 
-/** What re-encrypting came to. */
+/** The result of re-encrypting. */
 export interface Reencrypted {
-  /** Rows that are now encrypted with the current key, and were not before. */
+  /** Rows that were encrypted with another key before, and have the current key now. */
   reencrypted: number;
-  /** Rows that no given key opens. */
+  /** Rows that no given key decrypts. */
   unreadable: number;
-  /** The providers of at most 100 of those. */
+  /** The providers of up to 100 unreadable rows. */
   unreadable_provider_ids: string[];
 }
 
 /**
- * Encrypts with the current key whatever is encrypted with another, in small transactions; it can be stopped and repeated at any
- * time. Once it answers 0 for `unreadable`, the previous key is needed no more.
+ * Encrypts all secrets that another key encrypted with the current key, in small transactions. It can be stopped and
+ * repeated at any time. Once `unreadable` is 0, the previous key is no longer needed.
  */
 export async function reencryptCredentials(sql: Db, keys: EncryptionKeys): Promise<Reencrypted> {
   const total: Reencrypted = {

@@ -23,7 +23,7 @@ import {
   type ListMessagesQuery,
 } from './schema.ts';
 
-/** Those who carry messages to players; secrets go in and never come back. */
+/** Messaging providers: the services that deliver messages to players. Secrets are written and never returned. */
 export function messagingProviderEndpoints(deps: ChangeDeps): AnyEndpoint[] {
   return [...ownEndpoints(deps), messagesEndpoint(deps)];
 }

@@ -4,7 +4,7 @@ import type { Message } from './message.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProviderRef } from './queries.ts';
 
-/** What the sandbox was given to send. */
+/** A message that a sandbox was given to send. */
 export interface SandboxMessageRow {
   message_id: string;
   provider_id: string;
@@ -20,8 +20,9 @@ export interface SandboxMessageRow {
 }
 
 /**
- * Keeps the messages and says under which id, in their order. A message whose send is there already is not kept again:
- * it is told the id of before. Two statements that keep the same send at once are not held apart: one messenger has it.
+ * Stores messages and returns their ids, in the order of the messages. A message whose send_id is stored already is not
+ * stored again; its id is the earlier one. Concurrent calls with the same send_id would both store it; that does not
+ * happen, because one messenger holds the send.
  */
 export async function keepMessages(
   sql: Tx,
@@ -53,7 +54,7 @@ export async function keepMessages(
   return kept.map(({ message_id }) => message_id);
 }
 
-/** A page of what the sandbox has, the newest first: ids are made in order of time. */
+/** A page of the sandbox's messages, the newest first: ids increase with time. */
 export function listMessages(
   tx: Tx,
   { tenant_id, provider_id }: ProviderRef,

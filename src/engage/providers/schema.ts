@@ -7,7 +7,7 @@ import { PROVIDER_KINDS } from './kinds.ts';
 export const PROVIDER_STATUSES = ['active', 'paused'] as const;
 const MAX_PER_SECOND = 100_000;
 
-/** Checked by the schema of its kind. */
+/** Any object here; the schema of the provider's kind (`CONFIG_OF`) checks it. */
 const config = z.record(z.string(), z.unknown()).meta({
   description:
     'smtp: host, port, secure?, username?, password?, from; sendgrid: api_key, from, webhook_public_key?, base_url?; ' +
@@ -30,7 +30,7 @@ export const createProviderBody = z.strictObject({
 });
 export type CreateProviderBody = z.infer<typeof createProviderBody>;
 
-/** `PATCH /v1/messaging-providers/:id`: of `config` only what changes; null removes a field. */
+/** `PATCH /v1/messaging-providers/:id`; `config` has only the fields to change, and null removes a field. */
 export const patchProviderBody = z.strictObject({
   name: fields.name.optional(),
   config: config.optional(),
@@ -39,7 +39,7 @@ export const patchProviderBody = z.strictObject({
 });
 export type PatchProviderBody = z.infer<typeof patchProviderBody>;
 
-/** What `GET /v1/messaging-providers` filters by. */
+/** The filters of `GET /v1/messaging-providers`. */
 export const PROVIDER_FILTERS = {
   channel: z.enum(CHANNELS).optional(),
   kind: z.enum(PROVIDER_KINDS).optional(),
@@ -54,14 +54,14 @@ export const listMessagesQuery = z.strictObject({
 });
 export type ListMessagesQuery = z.infer<typeof listMessagesQuery>;
 
-/** What only the service sets. */
+/** Fields that only the service sets: a caller that sends one gets FIELD_NOT_WRITABLE. */
 export const COMPUTED_FIELDS = new Set(['id', 'tenant_id', 'created_at', 'updated_at', 'deleted_at']);
-/** What a provider keeps: messages that are on their way count on it. */
+/** Fields that cannot change after creation: kind and channel too, because messages may be on their way. */
 export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'kind', 'channel']);
 
 const timestamp = z.iso.datetime();
 
-/** The provider resource; of `config` what is no secret. */
+/** The provider resource; `config` without the secrets. */
 export const providerResource = z.object({
   id: z.uuid(),
   tenant_id: z.uuid(),

@@ -25,7 +25,7 @@ interface Deps {
   record: RecordChange;
 }
 
-/** Makes a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
+/** Creates a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function createTemplate(
   { postgres, clock, record }: Deps,
   project: ProjectRef,
@@ -57,7 +57,10 @@ export async function changeTemplate(
   });
 }
 
-/** Soft delete: whoever refers to it fails from now on. Repeating it answers the same. Rejects with TEMPLATE_NOT_FOUND. */
+/**
+ * Soft delete: messages of campaigns that refer to it are skipped from now on. Idempotent. Rejects with
+ * TEMPLATE_NOT_FOUND.
+ */
 export async function deleteTemplate(
   { postgres, clock, record }: Deps,
   ref: TemplateRef,
@@ -89,6 +92,7 @@ async function recordTemplate(
   });
 }
 
+/** Throws VALIDATION_ERROR or TEMPLATE_INVALID unless the template can be rendered. */
 function requireUsable(source: TemplateSource): void {
   requireChannelFields(source);
   parseTemplate(source);

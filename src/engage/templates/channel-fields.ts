@@ -1,12 +1,12 @@
 import { validationError, type Issue } from '../../errors.ts';
 import type { TemplateSource } from './render.ts';
 
-/** Keys that push services keep for themselves. */
+/** Keys of push data that the push service reserves. */
 const RESERVED_DATA = /^(?:from|message_type|collapse_key|notification|google\.?.*|gcm\.?.*)$/;
 
 /**
- * Email has a subject and a body, and may have a preheader; SMS a body alone; push a body, and may have a subject as its
- * title and data. Throws VALIDATION_ERROR.
+ * Throws VALIDATION_ERROR unless the template has the fields of its channel. Email: subject and body, optionally a
+ * preheader; SMS: only a body; push: a body, optionally a subject (the title) and data.
  */
 export function requireChannelFields({ channel, subject, preheader, body, data }: TemplateSource): void {
   const issues: Issue[] = [];

@@ -12,17 +12,18 @@ import {
 } from 'liquidjs';
 
 /**
- * Work that rendering one message may cost: one unit per character that is put out or goes through a filter, and
- * `STEP_COST` per tag or output. Counted, so that a template fails always or never, and not on a busy machine alone.
+ * The work that rendering one message may cost: one unit per character of output or of filter input, and `STEP_COST`
+ * per tag or output. Work is counted instead of timed, so that a template always or never fails, however busy the
+ * machine is.
  */
 const MAX_WORK = 2_000_000;
 const STEP_COST = 20;
-/** For what the count does not see. */
+/** A limit for work that is not counted. */
 const MAX_RENDER_MS = 1_000;
-/** Tags that read other files: there are none. */
+/** Tags that read other templates, which are not supported. */
 const FILE_TAGS = ['include', 'render', 'layout', 'block'];
 
-/** HTML that was made by the template itself, with every value in it escaped: it is put out as it is. */
+/** HTML that the template itself has made, with every value in it escaped: it is not escaped again. */
 class Markup extends Drop {
   readonly html: string;
 
@@ -40,7 +41,7 @@ class Markup extends Drop {
   }
 }
 
-/** A text in HTML, between tags or in a quoted attribute. */
+/** Escapes a text for HTML, between tags or in a quoted attribute. */
 function escapeHtml(text: string): string {
   const entities: Readonly<Record<string, string>> = {
     '&': '&amp;',
@@ -52,7 +53,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** A value as it is put out; objects as JSON. */
+/** The text of a value in the output; objects as JSON. */
 function textOf(value: unknown): string {
   const plain: unknown = toValue(value);
   if (plain === null || plain === undefined) return '';
@@ -66,7 +67,7 @@ function textOf(value: unknown): string {
 
 const htmlOf = (value: unknown) => (value instanceof Markup ? value.html : escapeHtml(textOf(value)));
 
-/** What is captured is HTML already. */
+/** The tag `capture` for HTML: the captured text is escaped already, so it becomes {@link Markup}. */
 class CaptureMarkup extends CaptureTag {
   override *render(ctx: Context): Generator<unknown, void, string> {
     const html = yield this.liquid.renderer.renderTemplates(this.templates, ctx);
@@ -74,6 +75,7 @@ class CaptureMarkup extends CaptureTag {
   }
 }
 
+/** Collects the output of a template and counts its characters as work. */
 class BoundedEmitter implements Emitter {
   buffer = '';
   readonly #work: Context['memoryLimit'];
@@ -101,7 +103,7 @@ function openEngine(outputEscape: (value: unknown) => string): Liquid {
     timezoneOffset: 0,
   });
   for (const name of FILE_TAGS) delete engine.tags[name];
-  // With it, what players say of themselves could become markup.
+  // The filter would let a value from a player become markup.
   engine.unregisterFilter('raw');
   const { renderer } = engine;
   const renderTemplates = renderer.renderTemplates.bind(renderer);
@@ -115,7 +117,7 @@ function openEngine(outputEscape: (value: unknown) => string): Liquid {
 function openHtmlEngine(): Liquid {
   const engine = openEngine(htmlOf);
   engine.registerTag('capture', CaptureMarkup);
-  // Every output is escaped, once.
+  // Every output is escaped once, so these filters must not escape it before.
   for (const name of ['escape', 'escape_once', 'xml_escape']) {
     engine.registerFilter(name, (value: unknown) => value);
   }
@@ -126,15 +128,15 @@ function openHtmlEngine(): Liquid {
   return engine;
 }
 
-/** Liquid for plain text: nothing is escaped. */
+/** Liquid for plain text: values are not escaped. */
 export const textEngine: Liquid = openEngine(textOf);
-/** Liquid for HTML: every output is escaped, whatever filters it went through. */
+/** Liquid for HTML: every value is escaped after its filters. */
 export const htmlEngine: Liquid = openHtmlEngine();
 
-/** The variables that a template reads and does not set itself. */
+/** The variables that a template reads and does not set itself, one entry per use. */
 export function globalsOf(templates: Template[]): Variable[] {
-  // The analysis asks where each of them stands, and the parser finds that out by counting from the start: minutes for a
-  // long template. Nobody needs it here.
+  // The analysis calls getPosition for each variable, which counts lines from the start of the template: minutes for a
+  // long one. The positions are not needed here, so a constant replaces the method meanwhile.
   const asked = Object.getOwnPropertyDescriptor(Token.prototype, 'getPosition');
   Token.prototype.getPosition = () => [1, 1];
   try {

@@ -1,4 +1,4 @@
-/** What templates may know of a player. */
+/** The fields of a player that templates may read. */
 export interface ScopePlayer {
   player_id: string;
   external_id: string | null;
@@ -10,9 +10,9 @@ export interface ScopePlayer {
   custom_attributes: Record<string, unknown>;
 }
 
-/** What there is to say beside the player. */
+/** The variables of a template besides the player. */
 export interface ScopeExtra {
-  /** What set the message off: the context of a journey's run, or the event that fired a campaign. */
+  /** What caused the message: the context of a journey run, or the properties of the event that fired a campaign. */
   context?: unknown;
   journey?: unknown;
   bonus?: unknown;
@@ -20,8 +20,9 @@ export interface ScopeExtra {
 }
 
 /**
- * The variables of a template: the player's attributes and fields at the top level and in `player` (fields win), and
- * `bonus`, `journey.context`, `unsubscribe_url`, which no attribute can stand in for.
+ * The variables of a template: the player's custom attributes and fields at the top level and in `player` (a field
+ * overrides an attribute of its name), and `context`, `journey`, `bonus` and `unsubscribe_url`, which no attribute
+ * overrides.
  */
 export function playerScope(player: ScopePlayer, extra: ScopeExtra = {}): Record<string, unknown> {
   const { custom_attributes, player_id, ...own } = player;
@@ -37,7 +38,7 @@ export function playerScope(player: ScopePlayer, extra: ScopeExtra = {}): Record
   };
 }
 
-/** Somebody to show a template with. */
+/** The player of previews that name none. */
 export const SYNTHETIC_PLAYER: ScopePlayer = {
   player_id: '00000000-0000-4000-8000-000000000000',
   external_id: 'player-1',
@@ -55,5 +56,5 @@ export const SYNTHETIC_PLAYER: ScopePlayer = {
   },
 };
 
-/** What goes with {@link SYNTHETIC_PLAYER}. */
+/** The bonus of {@link SYNTHETIC_PLAYER}. */
 export const SYNTHETIC_BONUS = { code: 'WELCOME100', name: 'Welcome bonus', amount: 10_000, currency: 'EUR' };

@@ -18,8 +18,8 @@ interface Deps {
 }
 
 /**
- * The template as the player would get it, whatever state both are in; a synthetic player when none is named. Rejects
- * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, or TEMPLATE_INVALID where it cannot be rendered.
+ * Renders the template for a player, whatever the status of both; without a player_id for a synthetic player. Rejects
+ * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, or TEMPLATE_INVALID when the template cannot be rendered.
  */
 export async function previewTemplate(
   { postgres, public_url }: Deps,
@@ -36,7 +36,7 @@ export async function previewTemplate(
   }
 }
 
-/** What a template is shown with; who is nobody in particular has a bonus. The link leads to no player. */
+/** The variables of a preview; only the synthetic player has a bonus. The unsubscribe link has no token. */
 export function scopeOf(public_url: string, player: ScopePlayer | undefined): Record<string, unknown> {
   const extra: ScopeExtra = { context: {}, unsubscribe_url: `${public_url}/v1/unsubscribe` };
   return player === undefined
@@ -44,7 +44,7 @@ export function scopeOf(public_url: string, player: ScopePlayer | undefined): Re
     : playerScope(player, extra);
 }
 
-/** The player that the id names, deleted or not; a merged one is its survivor. Rejects with PLAYER_NOT_FOUND. */
+/** The player that the id names, deleted or not; for a merged player its survivor. Rejects with PLAYER_NOT_FOUND. */
 export function findScopePlayer(
   postgres: Postgres,
   project: ProjectRef,

@@ -6,11 +6,12 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ScopePlayer } from './player-scope.ts';
 import type { TemplateFilters, TemplateStatus } from './schema.ts';
 
-/** Which template of which project. */
+/** The key of a template. */
 export interface TemplateRef extends ProjectRef {
   template_id: string;
 }
 
+/** A template as Postgres has it. */
 export interface TemplateRow {
   template_id: string;
   name: string;
@@ -33,7 +34,7 @@ function itself(tx: Tx, { tenant_id, project_id, template_id }: TemplateRef) {
   return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and template_id = ${template_id}`;
 }
 
-/** The template, deleted or not; no row when the project has none of this id. */
+/** The template, deleted or not; no row when the project has no template of this id. */
 export function selectTemplate(tx: Tx, ref: TemplateRef): PendingQuery<TemplateRow[]> {
   return tx<TemplateRow[]>`select ${columns(tx)} from templates where ${itself(tx, ref)}`;
 }
@@ -87,13 +88,13 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
     where ${itself(tx, ref)}`;
 }
 
-/** Soft delete; a template deleted before keeps its time. */
+/** Soft delete; a template that was deleted before keeps its time. */
 export async function softDeleteTemplate(tx: Tx, ref: TemplateRef, now: Date): Promise<void> {
   await tx`
     update templates set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
 }
 
-/** What templates may know of the player; no row when the project has none of this id. */
+/** The fields of a player that templates may read; no row when the project has no player of this id. */
 export function selectScopePlayer(
   tx: Tx,
   project: ProjectRef,

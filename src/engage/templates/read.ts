@@ -2,7 +2,7 @@ import { requireLiveRow, requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTemplate, type TemplateRef, type TemplateRow } from './queries.ts';
 
-/** What templates are called. */
+/** The names of templates in paths, ids and errors. */
 export const TEMPLATE = {
   scope: 'project',
   noun: 'template',

@@ -3,7 +3,7 @@ import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
 
-/** What is said, as it was written: Liquid in every field. */
+/** A template as its author wrote it: Liquid in every field. */
 export interface TemplateSource {
   channel: Channel;
   subject: string | null;
@@ -12,7 +12,7 @@ export interface TemplateSource {
   data: Readonly<Record<string, string>>;
 }
 
-/** What one player is told. */
+/** A template rendered for one player. */
 export interface Rendered {
   /** One line without control characters. */
   subject: string | null;
@@ -21,36 +21,37 @@ export interface Rendered {
   /** HTML with every value escaped for email, text for the others. */
   body: string;
   data: Record<string, string>;
-  /** What the template reads and the scope lacks, sorted: `first_name`, `bonus.code`. */
+  /** The variables that the template reads and the scope does not have, sorted: `first_name`, `bonus.code`. */
   missing_variables: string[];
 }
 
+/** A parsed field of a template. */
 interface Field {
   engine: Liquid;
   templates: Template[];
   path: string;
 }
 
-/** A template that is parsed: rendering it for many players costs no more than that. */
+/** A parsed template: parsed once, it is rendered for many players. */
 export interface CompiledTemplate {
   channel: Channel;
   subject: Field | null;
   preheader: Field | null;
   body: Field;
   data: readonly (readonly [name: string, field: Field])[];
-  /** Where the template reads: `['bonus', 'code']`. */
+  /** The variables that the template reads; the path of `bonus.code` is `['bonus', 'code']`. */
   reads: readonly { name: string; path: readonly (string | number)[] }[];
 }
 
-/** A position in a template, counted from 1. */
+/** A problem in a field of a template, with its position, counted from 1. */
 interface TemplateIssue extends Issue {
   line: number | null;
   column: number | null;
-  /** The tag that is wrong, such as `if`; of outputs what stands there. */
+  /** The name of the wrong tag, such as `if`; for an output its text. */
   tag: string | null;
 }
 
-/** A template that cannot be rendered for this player. `message` holds nothing about the player. */
+/** The template cannot be rendered for this player. `message` contains no data of the player. */
 export class RenderFailed extends Error {
   override readonly name = 'RenderFailed';
   readonly code = 'TEMPLATE_FAILED';
@@ -62,10 +63,10 @@ export class RenderFailed extends Error {
   }
 }
 
-/** Of one rendered field, in UTF-16 units. */
+/** The longest rendered field, in UTF-16 units. */
 const MAX_LENGTH = { line: 10_000, text: 1024 * 1024 };
 const MAX_TAG_LENGTH = 100;
-/** Tags and outputs of one field: parsing takes more than proportionally longer. */
+/** Tags and outputs of one field: the time for parsing grows faster than their number. */
 const MAX_TAGS = 5_000;
 
 /** Throws TEMPLATE_INVALID unless every field is usable Liquid; details name each field that is not. */
@@ -107,8 +108,8 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
 }
 
 /**
- * What the scope makes of the template. Throws {@link RenderFailed}: limits are exceeded, or a filter got nonsense. All
- * fields together may cost what one message may.
+ * Renders the template with the variables in `scope`. Throws {@link RenderFailed} when a limit is exceeded or a filter
+ * fails. The limits of work and time apply to all fields of the message together.
  */
 export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
   const { subject, preheader, body, data, reads } = template;
@@ -129,12 +130,12 @@ export function renderMessage(template: CompiledTemplate, scope: Record<string, 
   };
 }
 
-/** Whether there is nothing to tell: such a message is not sent. */
+/** Whether the body is blank: such a message is not sent. */
 export function isBlank({ body }: Pick<Rendered, 'body'>): boolean {
   return body.trim() === '';
 }
 
-/** 422 TEMPLATE_INVALID; the message tells the first position. */
+/** 422 TEMPLATE_INVALID; the message contains the first issue and its position. */
 export function templateInvalid(issues: TemplateIssue[]): ApiError {
   const [first] = issues;
   const position = first?.line ? ` line ${first.line}, column ${first.column}` : '';
@@ -155,13 +156,13 @@ function render({ engine, templates, path }: Field, context: Context, kind: 'lin
     const message = `becomes over ${MAX_LENGTH[kind]} characters long`;
     throw new RenderFailed({ path, message, line: null, column: null, tag: null });
   }
-  // Half a character, and controls beyond white space, can be kept and sent by nobody.
+  // Lone surrogates, and control characters other than white space, can neither be stored nor sent.
   const whole = text.toWellFormed();
   if (kind === 'line') return whole.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
   return whole.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, '');
 }
 
-/** What the parser and the renderer say, and what we say instead. */
+/** Messages of the parser and renderer, and the messages that replace them. */
 const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
   [/^undefined filter: raw$/, 'undefined filter: raw. Values are always escaped'],
   [/ limit exceeded$/, 'takes more work than one message may cost'],
@@ -176,14 +177,14 @@ function issueOf(path: string, error: unknown): TemplateIssue {
   return { path, message: messageOf(error.originalError ?? error), line, column, tag: tag || null };
 }
 
-/** Without the position, which has fields of its own. */
+/** The message of an error without the position, which has fields of its own. */
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : 'cannot be rendered';
   const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);
   return IN_OTHER_WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message;
 }
 
-/** What the fields read that they do not set themselves, once each. */
+/** The variables that the fields read and do not set themselves, once each, sorted by name. */
 function readsOf(fields: readonly Field[], issues: TemplateIssue[]): CompiledTemplate['reads'] {
   const reads = new Map<string, (string | number)[]>();
   for (const { path, templates } of fields) {
@@ -199,7 +200,7 @@ function readsOf(fields: readonly Field[], issues: TemplateIssue[]): CompiledTem
   return [...reads].map(([name, path]) => ({ name, path })).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Up to where the path depends on another variable, or asks for something that every list and text has. */
+/** The path of a variable, up to a part that depends on another variable, or that every list or text has (`size`). */
 function staticPath({ segments }: Variable): (string | number)[] {
   const path: (string | number)[] = [];
   for (const segment of segments) {

@@ -23,7 +23,7 @@ import { templateResourceOf } from './template-json.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  /** Where unsubscribe links in previews lead. */
+  /** The base URL of unsubscribe links in previews. */
   public_url: string;
 }
 
@@ -70,7 +70,7 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     method: 'POST',
     path: '/v1/templates/:id/preview',
     audit: { none: 'it changes nothing' },
-    summary: 'The template as a player would get it; as a synthetic one would, when none is named',
+    summary: 'The template as a player would get it; without a player_id, as a synthetic player would',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     body: previewBody,
     status: 200,

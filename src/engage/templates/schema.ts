@@ -22,7 +22,7 @@ const fields = {
     .meta({ maxProperties: MAX_DATA_KEYS }),
 };
 
-/** `POST /v1/templates`. What belongs to which channel is checked by `requireChannelFields`. */
+/** `POST /v1/templates`. `requireChannelFields` checks which fields the channel has. */
 export const createTemplateBody = z.strictObject({
   ...fields,
   channel: z.enum(CHANNELS),
@@ -44,17 +44,17 @@ export const patchTemplateBody = z.strictObject({
 });
 export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
 
-/** `POST /v1/templates/:id/preview`: a synthetic player when none is named. */
+/** `POST /v1/templates/:id/preview`; without a player_id it is rendered for a synthetic player. */
 export const previewBody = z.strictObject({ player_id: z.uuid().nullable().optional() });
 
-/** What `GET /v1/templates` filters by. */
+/** The filters of `GET /v1/templates`. */
 export const TEMPLATE_FILTERS = {
   channel: z.enum(CHANNELS).optional(),
   status: z.enum(TEMPLATE_STATUSES).optional(),
 };
 export type TemplateFilters = z.infer<z.ZodObject<typeof TEMPLATE_FILTERS>>;
 
-/** What only the service sets. */
+/** Fields that only the service sets: a caller that sends one gets FIELD_NOT_WRITABLE. */
 export const COMPUTED_FIELDS = new Set([
   'id',
   'tenant_id',
@@ -63,7 +63,9 @@ export const COMPUTED_FIELDS = new Set([
   'updated_at',
   'deleted_at',
 ]);
-/** What a template keeps: campaigns of the channel refer to it. */
+/**
+ * Fields that cannot change after creation: the channel too, because campaigns of the channel refer to the template.
+ */
 export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'channel']);
 
 const timestamp = z.iso.datetime();

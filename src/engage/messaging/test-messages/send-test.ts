@@ -157,7 +157,8 @@ const CODES = {
 
 /**
  * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now. The player
- * must pass it, and so must every player who has the address: that person receives the message, whoever it is about.
+ * must pass it, and so must every player who has the address: that player receives the message, even if it is about
+ * another one.
  */
 async function verdictOn(
   deps: SendTestDeps,
