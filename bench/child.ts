@@ -8,19 +8,19 @@ export interface Memory {
   heap_bytes: number;
 }
 
-/** A server in a process of its own, so that its CPU time is its alone. */
+/** A server in its own process, so that its CPU time includes nothing else. */
 export interface BenchServer {
   port: number;
-  /** Whatever the server said when it was ready. */
+  /** The values that the server passed to {@link serve}. */
   ready: Record<string, string>;
   /** CPU time of the process so far, in milliseconds. */
   cpu_ms(): Promise<number>;
-  /** Memory of the process, after a collection: resident in all, and what JavaScript holds. */
+  /** Memory of the process after a garbage collection: resident memory, and the JavaScript heap in use. */
   memory(): Promise<Memory>;
   stop(): Promise<void>;
 }
 
-/** Starts `dist/bench/servers/<name>.js`, which talks through {@link serve}. */
+/** Starts `dist/bench/servers/<name>.js`, which answers through {@link serve}. */
 export async function startBenchServer(
   name: string,
   environment: Record<string, string> = {},
@@ -59,7 +59,7 @@ function message(child: ChildProcess): Promise<unknown> {
   });
 }
 
-/** The child's side: says that it listens, answers questions about its CPU time and memory, ends when told. */
+/** The child's side: sends its port and `ready`, answers requests for CPU time and memory, and ends on `stop`. */
 export function serve(port: number, ready: Record<string, string>, close: () => Promise<void>): void {
   process.on('message', (asked) => {
     if (asked === 'cpu') {

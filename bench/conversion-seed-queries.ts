@@ -3,7 +3,7 @@ import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
 
-/** Messages of a campaign that went out during the hour that ended 10 days ago, of two variants. */
+/** Inserts messages of a campaign, half of each variant, sent within an hour from 10 days ago on. */
 export async function seedSends(
   clickhouse: ClickHouse,
   project: ProjectRef,
@@ -24,7 +24,7 @@ export async function seedSends(
     await clickhouse.command(`optimize table ${table} final`);
 }
 
-/** The same question as somebody would write it who knows the tables: join, filter, take each message's first. */
+/** The same query as an expert would write it by hand: join, filter, take the first event of each message. */
 export async function askExpert(
   clickhouse: ClickHouse,
   project: ProjectRef,

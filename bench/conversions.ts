@@ -10,7 +10,7 @@ const EVENTS = Number(process.env['BENCH_CONVERSION_EVENTS'] ?? 10_000_000);
 const ROUNDS = 5;
 const GOAL = { event: 'deposit_confirmed', window_ms: 7 * 86_400_000 };
 
-/** The conversions of a campaign to a million, against the same question by hand. */
+/** The conversion stats of a campaign with a million messages against the same query written by hand. */
 export async function benchConversions({ tenant_id, project_id, platform }: TestService): Promise<Result[]> {
   const { clickhouse } = platform;
   const project = { tenant_id, project_id };

@@ -8,11 +8,11 @@ import { countConverted, seedRates } from './seed-queries.ts';
 const EVENTS = 50_000;
 const PLAYERS = 5_000;
 const ROUNDS = 5;
-/** Of ten transactions or bets this many are in another currency. */
+/** This many of ten transactions or bets are in another currency. */
 const FOREIGN_OF_TEN = 3;
 const UNTIL_MS = Date.UTC(2026, 2, 1);
 const DAYS = 30;
-/** As providers publish them: fiat as units of an euro, daily; crypto in euros, hourly. */
+/** As providers publish them: fiat per euro, daily; the price of crypto in euros, hourly. */
 const RATES = [
   { base: 'EUR', quote: 'SEK', rate: 11.25, every_hours: 24 },
   { base: 'EUR', quote: 'JPY', rate: 161.5, every_hours: 24 },
@@ -21,8 +21,8 @@ const RATES = [
 const FOREIGN = ['SEK', 'JPY', 'ETH'] as const;
 
 /**
- * The fold of events of which some are in other currencies than the tenant's, against the same events in base
- * currency alone. The events of both are spread over {@link DAYS} days, each at a moment of its own.
+ * The fold of events of which some are in other currencies, against the fold of the same events in the base currency
+ * only. Both sets of events are spread over {@link DAYS} days, each event with its own time.
  */
 export async function benchCurrencies(
   service: TestService,
@@ -61,7 +61,7 @@ export async function benchCurrencies(
   ];
 }
 
-/** Gives each event a moment of its own, and so many of ten bets and deposits another currency. */
+/** Gives each event its own time, and `foreign_of_ten` of ten bets and deposits another currency. */
 function inCurrencies(events: readonly EventBody[], foreign_of_ten: number): EventBody[] {
   const step_ms = (DAYS * 86_400_000) / events.length;
   return events.map((event, i) => {

@@ -3,7 +3,7 @@ import type { EventBody } from '../src/ingest/events/validate.ts';
 import type { NewRecord } from '../src/platform/event-log/port.ts';
 import { newId } from '../src/platform/ids.ts';
 
-/** A mix like an operator's evening: mostly bets and their settlements, some deposits and sessions. */
+/** A typical mix of events: mostly bets and their settlements, some deposits and sessions. */
 export function mixedEvents(count: number, players: number, label: string): EventBody[] {
   const events: EventBody[] = [];
   const timestamp = '2026-03-01T20:15:00.000Z';
@@ -34,7 +34,7 @@ export function mixedEvents(count: number, players: number, label: string): Even
   return events.slice(0, count);
 }
 
-/** The events as intake puts them on the log. */
+/** The events as the log records that intake appends. */
 export function acceptedRecords(
   events: readonly EventBody[],
   tenant_id: string,

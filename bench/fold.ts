@@ -20,7 +20,7 @@ const BARE_TOPIC = 'bench-bare';
 
 /**
  * The fold end to end (read, parse, resolve, claim, ledger, totals, emit) against its bare Postgres
- * transactions: the same statements on the same kind of rows, decided beforehand.
+ * transactions: the same statements on the same kind of rows, with the decisions computed beforehand.
  */
 export async function benchFold(service: TestService): Promise<Result[]> {
   let round = 0;
@@ -44,7 +44,7 @@ export async function benchFold(service: TestService): Promise<Result[]> {
   ];
 }
 
-/** Puts the events on the log and times a fold that works through them. */
+/** Appends the events to the log and times a fold that processes them. */
 export async function foldEndToEnd(service: TestService, events: readonly EventBody[]): Promise<Sample> {
   const { platform, tenant_id, project_id } = service;
   for (const part of chunks(events, 2_000)) {
@@ -64,7 +64,7 @@ async function bareTransactions(service: TestService, label: string) {
   const records = acceptedRecords(mixedEvents(EVENTS, PLAYERS, label), tenant_id, project_id);
   const start = (await readPosition(sql, BARE_TOPIC, 0)) ?? 0n;
   const events = records.map((record, i) => toEvent({ ...record, offset: start + BigInt(i) }));
-  // One snapshot carried through all batches: what a batch decided is what the next one would have read.
+  // One snapshot for all batches, updated after each: the next batch sees what it would have read from Postgres.
   const baseCurrencies = new Map([[tenant_id, 'EUR']]);
   const snapshot = await readSnapshot(sql, requestFor(events, baseCurrencies));
   let read: bigint | undefined = start === 0n ? undefined : start;
@@ -95,7 +95,7 @@ function toEvent(record: LogRecord): FoldEvent {
   return parsed.event;
 }
 
-/** What one claim (with its ledger row) and one bet cost, indexes included. */
+/** Bytes on disk of one claim (its ledger row) and of one bet, indexes included. */
 async function bytesOnDisk(service: TestService): Promise<Result[]> {
   const sql = service.platform.postgres.service;
   const results: Result[] = [];

@@ -6,7 +6,7 @@ import { startRedis } from '../test/engines/redis.ts';
 import { benchIntake } from './intake.ts';
 import type { Result } from './measure.ts';
 
-/** Intake on real servers, which are started for the measurement (`scripts/install-test-engines.sh`). */
+/** Intake on real servers, which it starts for the measurement (`scripts/install-test-engines.sh` installs them). */
 export async function benchIntakeWithKafka(): Promise<Result[]> {
   const engines: { stop(): Promise<void> }[] = [];
   const keep = <Engine extends { stop(): Promise<void> }>(engine: Engine): Engine => {

@@ -10,7 +10,7 @@ const PROBE_EVERY_MS = 50;
 const POLL_EVERY_MS = 2;
 const WARM_UP_MS = 3_000;
 
-/** From a 202 to totals that show the event, while 1,000 events a second come in. */
+/** The time from a 202 to totals that include the event, at 1,000 events per second. */
 export async function benchLatency(): Promise<Result[]> {
   const server = await startBenchServer('service', { BENCH_ROLES: 'all' });
   const sql = connectPool(server.ready['postgres_url'] ?? '', { max: 1 });
@@ -37,7 +37,7 @@ export async function benchLatency(): Promise<Result[]> {
   }
 }
 
-/** Sends one deposit of a new player and waits until the player's totals have it. */
+/** Sends one deposit of a new player and waits until the player's totals exist; returns the time in milliseconds. */
 async function probe(target: Target, sql: Db, anonymous_id: string): Promise<number> {
   const properties = { amount: 100, currency: 'EUR', transaction_id: anonymous_id, payment_method: 'card' };
   await post(target, { event: 'deposit_confirmed', anonymous_id, properties });

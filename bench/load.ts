@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** A request as the bytes that go over the wire, written once and sent many times. */
+/** The bytes of a request, encoded once and sent many times. */
 export function rawRequest(method: string, path: string, headers: Record<string, string>, body = ''): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: keep-alive'];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
@@ -9,8 +9,8 @@ export function rawRequest(method: string, path: string, headers: Record<string,
 }
 
 /**
- * Sends `total` requests over `connections` keep-alive connections, one at a time on each, taken in turn from
- * `requests`. Rejects on the first answer whose status is not `status`: a benchmark of errors is none.
+ * Sends `total` requests over `connections` keep-alive connections, one at a time on each, and takes them in turn from
+ * `requests`. Rejects on the first answer with another status than `status`, because errors must not be measured.
  */
 export async function load(
   port: number,
@@ -50,7 +50,7 @@ function oneConnection(port: number, next: () => Buffer | undefined, expected: s
   });
 }
 
-/** Whether the answer's body is there, as its Content-Length says. */
+/** Whether the whole answer was received, by its Content-Length. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n');
   if (end === -1) return false;

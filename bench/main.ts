@@ -17,7 +17,7 @@ import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
 
-/** Runs `bench` on a service whose processors stand still, so that it can drive them itself. */
+/** Runs `bench` on a service without processors, so that `bench` can run them itself. */
 async function withIdleService(
   bench: (service: Awaited<ReturnType<typeof startTestService>>) => Promise<Result[]>,
 ): Promise<Result[]> {
@@ -47,7 +47,7 @@ const BENCHES: Record<string, Bench> = {
   memory: benchMemory,
 };
 
-/** Not run unless named: one starts servers, which not every machine has, the others take long. */
+/** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
 const NAMED_ONLY = new Set([
   'intake-kafka',
   'memory',

@@ -28,7 +28,7 @@ export async function timed(run: () => Promise<number>): Promise<Sample> {
   return { items, wall_ms, cpu_ms: (used.user + used.system) / 1000 };
 }
 
-/** Runs two measurements in turn, A B A B …, after one uncounted round: the machine's drift hits both. */
+/** Runs two measurements in turn, A B A B …, after one uncounted round: changes of the machine's speed affect both. */
 export async function alternate(
   rounds: number,
   a: () => Promise<Sample>,
@@ -45,7 +45,7 @@ export async function alternate(
 export const perSecond = (sample: Sample): number => (sample.items / sample.wall_ms) * 1000;
 export const perCpuSecond = (sample: Sample): number => (sample.items / sample.cpu_ms) * 1000;
 
-/** The ratio A ÷ B of a rate, pair by pair. */
+/** The ratio A ÷ B of a rate, for each pair. */
 export function ratios(pairs: { a: Sample; b: Sample }[], rate: (sample: Sample) => number): number[] {
   return pairs.map(({ a, b }) => rate(a) / rate(b));
 }
@@ -54,13 +54,13 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** The value below which a fraction of the values lies. */
+/** The value at this fraction of the sorted values: 0.5 is the median. */
 export function percentile(values: readonly number[], fraction: number): number {
   const sorted = values.toSorted((x, y) => x - y);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
 }
 
-/** A result from repeated figures, compared with its target. */
+/** The median of repeated measurements, compared with its target. */
 export function result(
   what: string,
   values: readonly number[],

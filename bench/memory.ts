@@ -10,7 +10,7 @@ const MEGABYTE = 1_048_576;
 
 /**
  * Memory of the whole service in one process (intake, fold, sink, mirror, the embedded ClickHouse) under
- * steady load: the last two minutes of ten against the first two. The warm-up fills caches of bounded size.
+ * steady load: the last two minutes of ten against the first two. The warm-up fills the caches, which are bounded.
  */
 export async function benchMemory(): Promise<Result[]> {
   const server = await startBenchServer('service', { BENCH_ROLES: 'all' });

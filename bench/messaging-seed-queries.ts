@@ -2,8 +2,8 @@ import type { Db } from '../src/platform/postgres/port.ts';
 import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 /**
- * Players with an address and one of four time zones, all of them in the segment. Their ids follow the time at which they
- * came, as those that the service makes, one a second.
+ * Inserts players with an address and one of three time zones or none, all of them in the segment. Their ids are UUIDv7,
+ * one second apart, because the ids that the service makes follow time, too.
  */
 export async function insertMembers(
   sql: Db,
@@ -27,14 +27,14 @@ export async function insertMembers(
   await sql`vacuum analyze players, segment_members`;
 }
 
-/** A table like that of the rows, indexes and all, and a file with the rows. */
+/** Creates a table like `message_sends`, with its indexes, and a file with the rows of `message_sends`. */
 export async function prepareCopy(sql: Db, file: string): Promise<void> {
   await sql`drop table if exists bench_sends`;
   await sql`create table bench_sends (like message_sends including all)`;
   await sql.unsafe(`copy message_sends to '${file}'`);
 }
 
-/** The bare way of as many rows into such a table; returns how many. */
+/** Copies the rows of the file into that table; returns how many. */
 export async function copyRows(sql: Db, file: string): Promise<number> {
   const { count } = await sql.unsafe(`copy bench_sends from '${file}'`);
   return count;

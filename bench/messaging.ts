@@ -24,7 +24,7 @@ const MESSAGES = Math.min(PLAYERS, 40_000);
 const ROUNDS = 3;
 const LANES = 2;
 
-/** Fan-out with every gate against a bare COPY of its rows, and the messenger with the sandbox. */
+/** The fan-out with all rules of the gate against a bare COPY of its rows, and the messenger with the sandbox. */
 export async function benchMessaging(service: TestService): Promise<Result[]> {
   const owner = connectPool(postgresUrlOf(service.platform), { max: 1 });
   const client = messagingClient(service);
@@ -93,7 +93,7 @@ async function fanOut(
   }
 }
 
-/** Sends the campaign and walks all of its members; returns how long sending it took, in milliseconds. */
+/** Sends the campaign and processes all ranges; returns how long the sending alone took, in milliseconds. */
 async function fanOutWhole({ platform, ...project }: TestService, campaign_id: string): Promise<number> {
   const { tenant_id, project_id } = project;
   const started_ms = performance.now();

@@ -10,7 +10,7 @@ export function openBenchPlatform(config: Config): Promise<Platform> {
   return openDistributedPlatform(config, JSON.parse(given) as Servers);
 }
 
-/** Where the platform's Postgres listens, with its user and password. */
+/** The URL of the platform's Postgres, with user and password. */
 export function postgresUrlOf({ postgres }: Platform): string {
   const { host, port, user, pass, database } = postgres.service.options;
   return `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${database}`;

@@ -10,7 +10,7 @@ const PAGE = 50;
 const DEEP_PAGE = 1_000;
 const LISTS = 40;
 
-/** Reads over a million players: one by id against a bare route, the thousandth page against the first. */
+/** Reads among a million players: one player by id against a bare route, and page 1,000 of the list against page 1. */
 export async function benchReads(): Promise<Result[]> {
   const ours = await startBenchServer('service');
   const { postgres_url = '', tenant_id = '', project_id = '', session_token = '' } = ours.ready;

@@ -1,7 +1,7 @@
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 
-/** Puts `count` players straight into Postgres; returns a thousand of their ids. */
+/** Inserts `count` players directly into Postgres and analyses the tables; returns a thousand of their ids. */
 export async function seedPlayers(
   postgres_url: string,
   { tenant_id, project_id }: { tenant_id: string; project_id: string },
@@ -20,7 +20,7 @@ export async function seedPlayers(
   }
 }
 
-/** The players alone. */
+/** Inserts players and their totals. */
 export async function insertPlayers(
   sql: Db,
   { tenant_id, project_id }: { tenant_id: string; project_id: string },
@@ -36,7 +36,7 @@ export async function insertPlayers(
     from generate_series(1, ${count}::integer) i`;
 }
 
-/** Rates of a pair, one per `every_hours`, over the `days` before `until_ms`; each a little above the one before. */
+/** Inserts a rate of a pair per `every_hours` over the `days` before `until_ms`, each a little above the one before. */
 export async function seedRates(
   sql: Db,
   tenant_id: string,
@@ -50,7 +50,7 @@ export async function seedRates(
     from generate_series(0, ${days * 24}::integer, ${every_hours}::integer) i`;
 }
 
-/** How many ledger rows of references that begin so were converted by a rate, and how many wait for one. */
+/** How many ledger rows whose reference begins with `prefix` were converted by a rate, and how many are pending. */
 export async function countConverted(
   sql: Db,
   tenant_id: string,

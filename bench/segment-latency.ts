@@ -9,13 +9,13 @@ import { post, sendSteadily, type Target } from './steady.ts';
 const SECONDS = 20;
 const PROBE_EVERY_MS = 100;
 const POLL_EVERY_MS = 5;
-/** A probe that takes longer is lost. */
+/** A probe that takes longer fails the benchmark. */
 const LONGEST_WAIT_MS = 30_000;
 const WARM_UP_MS = 5_000;
 const SEGMENTS = 100;
 const PROBE = 'custom_probe';
 
-/** From a 202 to a player's `segment_ids`, beside 1,000 events a second and with 100 realtime segments to look at. */
+/** The time from a 202 to a player's `segment_ids`, at 1,000 events per second and with 100 realtime segments. */
 export async function benchSegmentLatency(): Promise<Result[]> {
   const server = await startBenchServer('service', { BENCH_ROLES: 'all' });
   const sql = connectPool(server.ready['postgres_url'] ?? '', { max: 1 });
@@ -41,7 +41,7 @@ export async function benchSegmentLatency(): Promise<Result[]> {
   }
 }
 
-/** Realtime segments over events that the load has, and one that only probes enter; returns its id. */
+/** Creates realtime segments over events of the load, and one that only probes enter; returns the id of that one. */
 async function makeSegments(target: Target): Promise<string> {
   const events = ['deposit_confirmed', 'bet_placed', 'bet_settled', 'session_start', 'withdrawal_confirmed'];
   for (let i = 1; i < SEGMENTS; i++) {
@@ -52,7 +52,7 @@ async function makeSegments(target: Target): Promise<string> {
   return makeSegment(target, { type: 'event', event: PROBE, aggregate: 'count', op: 'gte', value: 1 });
 }
 
-/** Each new segment is computed once by a job; what is measured is what comes then. */
+/** Whether a job has computed every new segment once; the measurement begins after that. */
 async function areComputed(target: Target): Promise<boolean> {
   const response = await fetch(`${target['base_url']}/v1/segments?limit=${SEGMENTS}`, {
     headers: { Authorization: `Bearer ${target['session_token']}` },
@@ -76,8 +76,9 @@ async function makeSegment(target: Target, condition: Record<string, unknown>): 
 }
 
 /**
- * Sends new players' events one after the other, and asks meanwhile who of those that were accepted is a member: one
- * question for all, since one for each would be most of what Postgres does. Returns how long each took.
+ * Sends events of new players one after the other, and polls which of the accepted players are members: with one query
+ * for all of them, because one query for each would be most of the load of Postgres. Returns the wait of each in
+ * milliseconds.
  */
 async function sendProbes(target: Target, sql: Db, segment_id: string): Promise<number[]> {
   const { tenant_id = '', project_id = '' } = target;

@@ -1,8 +1,8 @@
-/** A typical question of a gambling operator, as a definition and as an expert would write it on the same tables. */
+/** A typical segment of a gambling operator, as a definition and as an expert would write it in SQL. */
 export interface Question {
   title: string;
   definition: Record<string, unknown>;
-  /** Rows of `player_id`. */
+  /** A statement that returns rows of `player_id`. */
   expert_sql: string;
 }
 

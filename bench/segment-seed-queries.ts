@@ -8,7 +8,7 @@ const DAYS = 90;
 /** The id of the n-th player, the same as in Postgres: `md5(n::text)::uuid`. */
 const PLAYER_ID = (n: string) => `toUUID(lower(hex(MD5(toString(${n})))))`;
 
-/** Players as ClickHouse has them, the same that `seedPlayers` puts into Postgres; a tenth is gold. */
+/** Inserts into ClickHouse the players that `seedPlayers` inserts into Postgres; a tenth of them are gold. */
 export async function seedMirroredPlayers(
   clickhouse: ClickHouse,
   project: ProjectRef,
@@ -25,8 +25,8 @@ export async function seedMirroredPlayers(
 }
 
 /**
- * Events over 90 days, few of a player at a time: 60 % bets, 20 % logins, 10 % deposits, the rest others. Two
- * million at a time, so that parts are merged as in a service that has run for long.
+ * Inserts events over 90 days in an order that mixes the players: 60 % bets, 20 % logins, 10 % deposits, 10 % others. One
+ * statement inserts two million, so that ClickHouse merges parts as in a service that has run for long.
  */
 export async function seedEvents(
   clickhouse: ClickHouse,
@@ -56,14 +56,14 @@ export async function seedEvents(
   }
 }
 
-/** Ends the merging of parts, as a quiet night would. */
+/** Merges all parts of the tables, as ClickHouse does in a time without load. */
 export async function mergeParts(clickhouse: ClickHouse): Promise<void> {
   for (const table of ['events', 'events_by_player', 'players', 'segment_members']) {
     await clickhouse.command(`optimize table ${table} final`);
   }
 }
 
-/** Stores who a statement matches as the members of a segment. */
+/** Stores the players that a statement matches as the members of a segment. */
 export async function storeMembers(
   clickhouse: ClickHouse,
   project: ProjectRef,
@@ -77,7 +77,7 @@ export async function storeMembers(
   );
 }
 
-/** How many are in any of some stored segments and in none of others. */
+/** How many players are in any of the segments `any_of` and in none of `none_of`. */
 export async function countDifference(
   clickhouse: ClickHouse,
   project: ProjectRef,
@@ -97,7 +97,7 @@ export async function countDifference(
   return Number(row?.size ?? 0);
 }
 
-/** Has one in a hundred players leave whatever asks for a KYC level of at least 0. */
+/** Changes one in a hundred players so that they leave segments that require a KYC level of at least 0. */
 export async function changeOnePercent(clickhouse: ClickHouse, project: ProjectRef): Promise<void> {
   await clickhouse.command(
     `insert into players select * replace (-1 as kyc_level, revision + 1 as revision) from players final
@@ -106,21 +106,21 @@ export async function changeOnePercent(clickhouse: ClickHouse, project: ProjectR
   );
 }
 
-/** Where Postgres' write-ahead log ends. */
+/** The end of Postgres' write-ahead log, in bytes. */
 export async function walPosition(sql: Db): Promise<bigint> {
   const [row] = await sql<{ position: string }[]>`
     select (pg_current_wal_lsn() - '0/0'::pg_lsn)::text as position`;
   return BigInt(row?.position ?? 0);
 }
 
-/** Any of them. */
+/** The id of any player of the project. */
 export async function somePlayer(sql: Db, project: ProjectRef): Promise<string> {
   const [row] = await sql<{ player_id: string }[]>`
     select player_id from players where tenant_id = ${project.tenant_id} and project_id = ${project.project_id} limit 1`;
   return row?.player_id ?? '';
 }
 
-/** Of these anonymous ids those whose players are in the segment. */
+/** Those of the anonymous ids whose players are in the segment. */
 export async function selectMembersNamed(
   sql: Db,
   { tenant_id, project_id }: ProjectRef,

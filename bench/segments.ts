@@ -26,7 +26,7 @@ const ROUNDS = 11;
 const STORED = 50;
 const SEGMENTS_OF_ONE = 20;
 
-/** Segments over many players and events: compiled statements against those of an expert, one player, algebra, writes. */
+/** Segments over many players and events: compiled against handwritten statements, one player, set algebra, writes. */
 export async function benchSegments(service: TestService): Promise<Result[]> {
   const { tenant_id, project_id, platform } = service;
   const { clickhouse } = platform;
@@ -111,7 +111,7 @@ async function onePlayer({ tenant_id, project_id, platform }: TestService): Prom
   );
 }
 
-/** Definitions that differ in what, how much and since when. */
+/** Definitions that differ in event, value and window. */
 function variations(count: number): Record<string, unknown>[] {
   return Array.from({ length: count }, (_, i) => {
     const days = 1 + ((i * 7) % 60);

@@ -12,7 +12,7 @@ const PLAYERS = 5_000;
 const BLOCK = 50_000;
 const ROUNDS = 5;
 
-/** The sink (read from the log, record the block, insert, move on) against the bare insert of the same rows. */
+/** The sink (read the log, record the block, insert, move the position) against the bare insert of the same rows. */
 export async function benchSink(service: TestService): Promise<Result[]> {
   let round = 0;
   const pairs = await alternate(

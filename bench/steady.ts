@@ -5,13 +5,13 @@ import { mixedEvents } from './events.ts';
 export const EVENTS_PER_SECOND = 1_000;
 const PLAYERS = 2_000;
 const TICK_MS = 10;
-/** More requests than this at once would measure the sockets of the generator. */
+/** With more requests at once the sockets of the load generator would limit the measurement. */
 const MAX_RUNNING = 256;
 
-/** What a bench server said when it was ready. */
+/** The `ready` values of a bench server. */
 export type Target = Record<string, string>;
 
-/** Sends {@link EVENTS_PER_SECOND} single events to intake until `stop`; falls behind rather than beyond it. */
+/** Sends {@link EVENTS_PER_SECOND} single events to intake until `stop`. It may send fewer, never more. */
 export async function sendSteadily(
   target: Target,
   stop: AbortSignal,
@@ -23,7 +23,7 @@ export async function sendSteadily(
   while (!stop.aborted) {
     const due = Math.floor(((performance.now() - started_ms) * EVENTS_PER_SECOND) / 1_000);
     for (; sent < due && running.size < MAX_RUNNING; sent++) {
-      // One second's events at a time: a load generator that keeps them all would outgrow what it measures.
+      // Events of one second at a time: all of them would take more memory than the measured service.
       if (events.length === 0) events = mixedEvents(EVENTS_PER_SECOND, PLAYERS, `steady-${sent}`).reverse();
       const one = post(target, events.pop()).finally(() => running.delete(one));
       running.add(one);
@@ -34,10 +34,10 @@ export async function sendSteadily(
   return { sent, elapsed_ms: performance.now() - started_ms };
 }
 
-/** Plain connections that stay: `fetch` took twice as much of the processors that the service needs. */
+/** Keep-alive connections of node:http: `fetch` took twice as much CPU time, which the service needs. */
 const agent = new Agent({ keepAlive: true, maxSockets: MAX_RUNNING });
 
-/** Sends one event to intake. Rejects on anything but a 202: a benchmark of errors is none. */
+/** Sends one event to intake. Rejects on anything but a 202, because errors must not be measured. */
 export function post(target: Target, body: unknown): Promise<void> {
   const text = JSON.stringify(body);
   const headers = {

@@ -18,12 +18,12 @@ interface Scope {
   project_id: string;
 }
 
-/** One of the statements that are compared: `n` tells its runs apart. */
+/** A statement to compare; `n` is the number of its run. */
 type Statement = (tx: Tx, n: number) => PromiseLike<unknown[]>;
 
 /**
- * Row-level security on ÷ off, with the tenant named in the query both times: the same statements in the same kind of
- * transaction on the same rows, by the role that it binds and by one that it does not.
+ * Row-level security on ÷ off: the same statements, which name the tenant, in the same kind of transaction on the same
+ * rows, by a role to which the policies apply and by the server's user, who bypasses them.
  */
 export async function benchTenancy(players = PLAYERS, rounds = ROUNDS): Promise<Result[]> {
   const server = await openTestPostgres();
@@ -33,7 +33,7 @@ export async function benchTenancy(players = PLAYERS, rounds = ROUNDS): Promise<
     await migratePostgres(free);
     const scope = { tenant_id: newId(), project_id: newId() };
     const ids = await seedPlayers(server.url, scope, players);
-    // Somebody there is something to be kept from.
+    // A second tenant, whose rows the policies must hide.
     await seedPlayers(server.url, { tenant_id: newId(), project_id: newId() }, players);
     const list: Statement = (tx) => listPlayers(tx, scope, { limit: PAGE }, undefined);
     const get: Statement = (tx, n) => selectPlayer(tx, { ...scope, player_id: ids[n % ids.length] ?? '' });
@@ -74,7 +74,7 @@ function inTransaction(sql: Db, { tenant_id }: Scope, statement: Statement, n: n
   });
 }
 
-/** The comparison is of nothing unless both see the same rows, and only one of them is bound. */
+/** Throws unless both roles see the same rows of the tenant, and only the bound role sees none of another tenant. */
 async function expectSame(bound: Db, free: Db, scope: Scope, statement: Statement): Promise<void> {
   const [ours, theirs] = [
     await inTransaction(bound, scope, statement, 0),

@@ -23,7 +23,7 @@ export interface PurchaseEvent {
 
 const LINE = /^ *(\d+) +(\d+) +(\d{4})(\d\d)(\d\d) +(\d+) +(\d+)\.(\d\d)$/;
 
-/** The purchases of the sample, in the order of the file. Throws when a line is not of the documented form. */
+/** The purchases of the sample, in the order of the file. Throws when a line does not have the documented columns. */
 export async function readPurchases(): Promise<Purchase[]> {
   const text = await readFile(join(packageRoot, 'scripts', 'data', 'cdnow_sample.txt'), 'utf8');
   return text
@@ -32,7 +32,7 @@ export async function readPurchases(): Promise<Purchase[]> {
     .map((line, i) => parsePurchase(line, i + 1));
 }
 
-/** Reads one line; dollars become cents digit by digit, never through a fraction. */
+/** Reads one line. Dollars are converted to cents by their digits, never by floating-point arithmetic. */
 export function parsePurchase(line: string, row: number): Purchase {
   const match = LINE.exec(line);
   if (match === null) throw new Error(`line ${row} is not a purchase: ${line}`);
@@ -46,7 +46,7 @@ export function parsePurchase(line: string, row: number): Purchase {
   };
 }
 
-/** The deposit that stands for a purchase; the same line always has the same transaction_id. */
+/** The deposit event of a purchase. The same line always gives the same transaction_id. */
 export function toEvent(purchase: Purchase): PurchaseEvent {
   return {
     event: 'deposit_confirmed',

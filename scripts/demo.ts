@@ -32,7 +32,7 @@ interface Target {
   stop(): Promise<void>;
 }
 
-/** A player as far as the demo shows it. */
+/** The fields of a player that the demo reads. */
 interface Player {
   id: string;
   anonymous_ids: string[];
@@ -80,7 +80,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** A running service on DATA_DIR, or a new one on a folder that goes away with it. */
+/** The service that runs on DATA_DIR, or a new one on a temporary folder, which `stop` deletes. */
 async function findTarget(own: boolean): Promise<Target> {
   const kept = own ? undefined : await readDevCredentials(readConfig().data_dir);
   if (kept !== undefined && (await isReady(kept.base_url))) {
@@ -114,7 +114,7 @@ async function findTarget(own: boolean): Promise<Target> {
   return { base_url: service.base_url, ingest_url: service.ingest_url, internal_secret, stop };
 }
 
-/** Sends every event in batches over a few connections at once. */
+/** Sends all events in batches, over {@link CONNECTIONS} connections at once. */
 async function stream(
   { ingest_url }: Target,
   { api_key }: ProvisionedTenant,
@@ -139,7 +139,7 @@ async function stream(
   await Promise.all(Array.from({ length: CONNECTIONS }, sendBatches));
 }
 
-/** Reads all players until they are all there with the whole sum, or the time is over. */
+/** Reads all players until every customer is there with the expected sum, or the time-out is over. */
 async function untilVisible(
   target: Target,
   tenant: ProvisionedTenant,
@@ -196,7 +196,7 @@ interface TimelineEntry {
   properties: { amount: number; cds: number; transaction_id: string };
 }
 
-/** The last entries of a player; the history follows the totals by a moment. */
+/** The last entries of a player. ClickHouse gets them a little later than Postgres gets the totals, so it polls. */
 async function readTimeline(target: Target, tenant: ProvisionedTenant, id: string): Promise<TimelineEntry[]> {
   const deadline_ms = Date.now() + VISIBLE_TIMEOUT_MS;
   for (;;) {

@@ -14,7 +14,7 @@ The service is the one that DATA_DIR/dev-credentials.json belongs to, unless fla
 
 const PAGE = 200;
 
-/** A mistake of the one who typed the command. */
+/** The command line cannot be used; `message` says how to use it. */
 class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -29,7 +29,7 @@ then whether one tenant gets what is another's. Exit 0 means that nothing was fo
   --seconds       how long to send requests (default ${DEFAULT_SECONDS})
   --schemathesis  where the program is (default: on the PATH; pip install schemathesis)`;
 
-/** A mistake of the one who typed the command. */
+/** The command line cannot be used; `message` says how to use it. */
 class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-fuzz-'));
   const api = { internal_secret: randomUUID() + randomUUID() };
   const service = await newService(data_dir, api.internal_secret);
-  // A Ctrl-C at the terminal ends schemathesis; what is left then is to stop the service.
+  // A Ctrl-C at the terminal ends schemathesis itself; this script then only has to stop the service.
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
   try {
@@ -97,7 +97,7 @@ async function requireProgram(program: string): Promise<void> {
   );
 }
 
-/** The real service, with limits that no request of a run meets. */
+/** The real service, with rate limits that no run reaches. */
 async function newService(data_dir: string, internal_secret: string): Promise<ServiceProcess> {
   return new ServiceProcess({
     data_dir,
@@ -115,7 +115,7 @@ async function newService(data_dir: string, internal_secret: string): Promise<Se
   });
 }
 
-/** Makes two tenants, and players of the first. */
+/** Creates two tenants, and players of the first; returns the two runs. */
 async function prepareRuns(service: ServiceProcess, api: InternalApi, seconds: number): Promise<Run[]> {
   const tenant = await makeTenant(api, 'Fuzz');
   const stranger = await makeTenant(api, 'Stranger');
@@ -145,7 +145,7 @@ async function prepareRuns(service: ServiceProcess, api: InternalApi, seconds: n
   ];
 }
 
-/** Its owner and its key are named in no answer, so that no request takes them away. */
+/** No answer contains the ids of its owner and of its key, so no generated request can remove them. */
 function makeTenant(api: InternalApi, name: string): Promise<ProvisionedTenant> {
   const admin_user_id = randomUUID();
   return provisionTenant(api, { name, base_currency: 'EUR', project_name: name, admin_user_id });
@@ -164,14 +164,14 @@ async function makePlayers({ base_url }: InternalApi, { api_key }: ProvisionedTe
   return ids;
 }
 
-/** A user as Web Fuzzing Commons describes one. */
+/** A user in the format of Web Fuzzing Commons. */
 function userOf(name: string, { session_token }: ProvisionedTenant) {
   return { name, fixedHeaders: [{ name: 'Authorization', value: `Bearer ${session_token}` }] };
 }
 
 /**
  * Runs the program on this terminal until it ends or `stopping` is aborted; resolves with its exit code, 1 after a
- * signal. Rejects when there is no such program.
+ * signal. Rejects when the program does not exist.
  */
 async function exitOf(
   program: string,

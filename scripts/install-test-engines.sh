@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the servers of the distributed test suites where neither their URLs nor Docker are at hand:
-# Redis from the system's packages, and Kafka from Maven Central into .cache/kafka.
+# Installs servers for the distributed test suites, for machines without Docker and without URLs of running servers:
+# Redis from the packages of the system, and Kafka from Maven Central into .cache/kafka.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 const WIDTH = 40;
 const REDRAW_MS = 50;
-/** Without a terminal, a line is written per this share of the way. */
+/** Without a terminal, a line is written after each such share of the total. */
 const STEP = 0.25;
 
-/** Shows how far something has come: in place on a terminal, else in a few lines. */
+/** Shows progress: on a terminal as one line that is redrawn, otherwise as a few lines. */
 export class ProgressBar {
   #label: string;
   #total: number;

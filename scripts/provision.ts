@@ -36,7 +36,7 @@ interface Answer {
   data: unknown;
 }
 
-/** A mistake of the one who typed the command. */
+/** The command line cannot be used; `message` says how to use it. */
 class UsageError extends Error {
   override readonly name = 'UsageError';
 }

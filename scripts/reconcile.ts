@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   if (data.differences > 0) process.exitCode = 1;
 }
 
-/** The report for a person; the last line is the verdict. */
+/** The report as text; the last line gives the number of differences. */
 function describeReport(report: ReconcileReport): string {
   const lines = report.listed.map(
     (d) =>

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import type { DevCredentials } from '../src/app/greeting.ts';
 
-/** Where the internal API of a running service is, and the secret it asks for. */
+/** The address of the internal API of a running service, and its secret. */
 export interface InternalApi {
   base_url: string;
   internal_secret: string;
 }
 
-/** An answer of the service that is not a success; `message` is for a person. */
+/** The service answered with a failure; `message` is for people. */
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
   readonly status: number;
@@ -31,8 +31,8 @@ interface Call {
 }
 
 /**
- * Calls the service and returns the whole envelope of a success. Waits as long as it takes: a reconciliation of a
- * large installation may run for minutes. Rejects with {@link CallFailed}, or the connection's error.
+ * Calls the service and returns the whole envelope of a success. It has no time-out: a reconciliation of a large
+ * installation may run for minutes. Rejects with {@link CallFailed}, or the connection's error.
  */
 export async function call<Answer>(
   url: string,
@@ -65,20 +65,23 @@ export function callInternal<Answer>(api: InternalApi, path: string, options: Ca
   });
 }
 
-/** What says which service is meant, before the environment and DATA_DIR/dev-credentials.json. */
+/** The flags that choose the service; they come before the environment and DATA_DIR/dev-credentials.json. */
 export interface ServiceFlags {
   'base-url'?: string | undefined;
   'internal-secret'?: string | undefined;
 }
 
-/** A service, with what is kept about it where that is found. */
+/** A service; `kept` is the content of DATA_DIR/dev-credentials.json, undefined without that file. */
 export interface KnownService {
   base_url: string;
   internal_secret: string | undefined;
   kept: DevCredentials | undefined;
 }
 
-/** The service that flags, the environment or DATA_DIR/dev-credentials.json name, in this order. */
+/**
+ * Finds the service. The address comes from the flags, else from DATA_DIR/dev-credentials.json, else from the
+ * environment (HOST, PORT). The secret comes from the flags, else from the environment, else from that file.
+ */
 export async function findService(flags: ServiceFlags): Promise<KnownService> {
   const config = readConfig();
   const kept = await readDevCredentials(config.data_dir);
@@ -87,7 +90,7 @@ export async function findService(flags: ServiceFlags): Promise<KnownService> {
   return { base_url: base_url.replace(/\/$/, ''), internal_secret, kept };
 }
 
-/** The internal API of that service. Throws when no secret is known. */
+/** The internal API of the service of {@link findService}. Rejects when no secret is known. */
 export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi> {
   const { base_url, internal_secret } = await findService(flags);
   if (internal_secret === undefined) {
@@ -98,7 +101,7 @@ export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi>
   return { base_url, internal_secret };
 }
 
-/** What the service wrote down for its user at its last start; undefined when it never started here. */
+/** The file that a development service writes when it starts; undefined when it does not exist. */
 export async function readDevCredentials(data_dir: string): Promise<DevCredentials | undefined> {
   try {
     return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
@@ -108,7 +111,7 @@ export async function readDevCredentials(data_dir: string): Promise<DevCredentia
   }
 }
 
-/** A tenant of one's own on a development service, with an owner's session and an API key. */
+/** A new tenant on a development service, with an owner's session and an API key. */
 export interface ProvisionedTenant {
   tenant_id: string;
   project_id: string;
@@ -116,7 +119,7 @@ export interface ProvisionedTenant {
   api_key: string;
 }
 
-/** Makes a tenant, a session of its owner and an API key of its project. */
+/** Creates a tenant, a session of its owner and an API key of its project. */
 export async function provisionTenant(
   api: InternalApi,
   tenant: { name: string; base_currency: string; project_name: string; admin_user_id: string },

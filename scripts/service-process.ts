@@ -12,23 +12,23 @@ const PROBE_TIMEOUT_MS = 2_000;
 const POLL_MS = 25;
 const LOG_TAIL = 3_000;
 
-/** What a service process is started with. */
+/** How a service process is started. */
 export interface ServiceProcessOptions {
   data_dir: string;
-  /** Free ports; a restart takes the same ones. */
+  /** Free ports; a restart uses the same ones. */
   port: number;
   ingest_port: number;
   /** Further environment variables of the service. */
   environment?: Record<string, string>;
 }
 
-/** Whatever this process started must not outlive it. */
+/** The child processes that run: they are ended when this process exits. */
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of alive) child.kill('SIGTERM');
 });
 
-/** The real service as a child process, which may be killed and started again on the same data. */
+/** The real service as a child process, which can be killed and started again on the same data. */
 export class ServiceProcess {
   readonly base_url: string;
   readonly ingest_url: string;
@@ -50,7 +50,7 @@ export class ServiceProcess {
     return this.#child !== undefined && isRunning(this.#child);
   }
 
-  /** Starts the process and resolves when every engine answers; rejects with the end of its log. */
+  /** Starts the process and resolves when every engine answers; rejects with the last lines of its log. */
   async start(): Promise<void> {
     const { data_dir, port, ingest_port, environment } = this.#options;
     await mkdir(data_dir, { recursive: true });
@@ -65,7 +65,7 @@ export class ServiceProcess {
         ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A Ctrl-C at the terminal is for the script, which then stops the service itself.
+      // A Ctrl-C at the terminal must reach only the script, which then stops the service.
       detached: true,
     });
     child.stdout?.pipe(log, { end: false });
@@ -100,7 +100,7 @@ export class ServiceProcess {
     await exited;
   }
 
-  /** Lets the service end by itself; rejects when it did not end cleanly in time. */
+  /** Sends SIGTERM, and SIGKILL after {@link STOP_TIMEOUT_MS}; rejects unless the exit code is 0. */
   async stop(): Promise<void> {
     const child = this.#child;
     if (child === undefined || !isRunning(child)) return;
@@ -116,13 +116,13 @@ export class ServiceProcess {
     }
   }
 
-  /** The end of what the service said. */
+  /** The last {@link LOG_TAIL} characters of the log. */
   async logTail(): Promise<string> {
     return (await readFile(this.log_file, 'utf8').catch(() => '')).slice(-LOG_TAIL);
   }
 }
 
-/** Whether a service answers at `base_url` and all its engines work. */
+/** Whether `/readyz` at `base_url` answers with success. */
 export async function isReady(base_url: string): Promise<boolean> {
   try {
     const response = await fetch(`${base_url}/readyz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
@@ -133,7 +133,7 @@ export async function isReady(base_url: string): Promise<boolean> {
   }
 }
 
-/** The built entry: beside this file where this is built itself, else in dist/. */
+/** The compiled `main.js`: next to this file's own folder when this file is compiled, else in dist/. */
 function builtMain(): string {
   return import.meta.filename.endsWith('.js')
     ? join(import.meta.dirname, '..', 'src', 'main.js')

@@ -7,7 +7,7 @@ import { openBenchPlatform } from '../platform.ts';
 
 const ANSWER = '{"data":{"accepted":100}}';
 
-// A batch server without checks: parses, and appends the same events to the same log with the same client.
+// A batch server without checks: it parses the body and appends the same events to the same log with the same client.
 const service = await startTestService({ roles: new Set(['api', 'intake']) }, openBenchPlatform);
 const { eventLog } = service.platform;
 

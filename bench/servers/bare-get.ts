@@ -2,7 +2,7 @@ import fastify from 'fastify';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { serve } from '../child.ts';
 
-// A route that reads one player with the statement that the service's own route runs, and nothing around it.
+// A route that reads one player with the statement of the service's own route, and does nothing else.
 const sql = connectPool(process.env['BENCH_POSTGRES_URL'] ?? '');
 const app = fastify();
 

@@ -4,7 +4,7 @@ import { serve } from '../child.ts';
 
 const ANSWER = '{"data":{"accepted":true}}';
 
-// The least a server can do with an event: take the body, parse it, say 202. No log, no checks.
+// The minimum that a server does with an event: read the body, parse it, answer 202. No log, no checks.
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -3,7 +3,7 @@ import { startTestService } from '../../test/engines/embedded.ts';
 import { serve } from '../child.ts';
 import { openBenchPlatform, postgresUrlOf } from '../platform.ts';
 
-// The service with every role (BENCH_ROLES=all), or with its API and intake alone: then what is measured is the way in.
+// The service with every role (BENCH_ROLES=all), or with the roles api and intake only, to measure intake.
 const roles = process.env['BENCH_ROLES'] === 'all' ? ROLES : (['api', 'intake'] as const);
 const service = await startTestService({ roles: new Set(roles) }, openBenchPlatform);
 const { api_key, session_token, base_url, ingest_url, tenant_id, project_id, platform } = service;

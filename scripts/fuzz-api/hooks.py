@@ -1,4 +1,4 @@
-"""What schemathesis has to know of this API that OpenAPI cannot say."""
+"""Facts about this API that schemathesis needs and OpenAPI cannot express."""
 
 import os
 import re
@@ -15,19 +15,19 @@ TIME_ZONES = ["Europe/Malta", "America/New_York", "UTC"]
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
-# Requests that keep to the document, and are rightly refused for what the service holds: the place and the reason.
+# Requests that conform to the document, but are correctly refused because of stored data: the path and the reason.
 DEPENDS_ON_DATA = [
     ("cursor|after", "is not a cursor of this list"),
     (r"timezone|traits\.timezone|config\..*", "must be an IANA time zone"),
     (r"base|quote|properties\.currency|traits\.default_currency_code", ".*catalogue"),
     (r"config\.messaging\.quiet_hours\..*", "must be set, too"),
     ("timestamp", "timestamp (must not be before 1900|is more than 24 hours ahead)"),
-    # To the document a definition is any object: what its conditions may be depends on what they read.
+    # In the document a definition is any object: which conditions are valid depends on the fields that they read.
     (r"definition(\..*)?", ".*"),
     ("refresh_interval_minutes", "(is required with|belongs to) refresh_strategy scheduled"),
 ]
 
-# Definitions that are sound, of each kind of condition.
+# Valid definitions: each operator with several kinds of condition.
 EVENT = {"type": "event", "event": "deposit_confirmed"}
 DEFINITIONS = [
     {
@@ -45,11 +45,12 @@ DEFINITIONS = [
     )
 ]
 
-# A scenario may begin with every operation that takes no id in its path. schemathesis leaves out those with any other
-# parameter called like an id that no operation answers; ours (X-Tenant-Id, external_id) are optional or the caller's own.
+# A scenario may begin with every operation that has no id in its path. By default schemathesis excludes operations with
+# any parameter that is named like an id and that no operation returns. Ours (X-Tenant-Id, external_id) are optional or
+# chosen by the caller.
 stateful.is_likely_root_transition = lambda operation, node, produced: not operation.path_parameters
 
-# What the service has answered so far: the players and segments that are not deleted, all of them, and cursors.
+# Ids from earlier answers: `players` and `segments` are not deleted, `seen` has all of them; and cursors.
 players = deque(os.environ["FUZZ_PLAYER_IDS"].split(","), maxlen=50)
 segments = deque(maxlen=50)
 seen = set(players)
@@ -58,7 +59,7 @@ cursors = deque(maxlen=50)
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Drops "valid data should have been accepted" where every issue is one of those above."""
+    """Drops "valid data should have been accepted" when every issue is in DEPENDS_ON_DATA."""
     if type(failure).__name__ != "RejectedPositiveData" or response.status_code != 422:
         return True
     issues = response.json()["error"].get("details", {}).get("issues", [])
@@ -95,7 +96,7 @@ def after_call(context, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Lets most requests reach what is behind ids, cursors and currencies; what is invalid stays so."""
+    """Replaces most valid ids, cursors and currencies by known ones, so that requests find records. Invalid ones stay."""
     replace_id(case.headers, "X-Tenant-Id", [TENANT_ID])
     replace_id(case.headers, "X-Project-Id", [PROJECT_ID])
     replace_id(case.path_parameters, "projectId", [PROJECT_ID])
@@ -127,12 +128,12 @@ def change_body(body):
     if isinstance(definition, dict) and mostly(repr(definition)):
         body["definition"] = DEFINITIONS[number_of(repr(definition)) % len(DEFINITIONS)]
     if body.get("force") is True:
-        # Forcing every dead letter again and again doubles their number each time.
+        # Each forced replay of all dead letters doubles their number.
         body["force"] = False
 
 
 def replace_id(values, name, known):
-    """Puts a known id for a valid one, but not always, so that others are asked for, too."""
+    """Replaces a valid id by a known one, but not always, so that unknown ids are requested, too."""
     value = values.get(name) if values else None
     if value is not None:
         values[name] = known_or(value, known)
@@ -145,7 +146,7 @@ def known_or(value, known):
 
 
 def replace_text(values, name, known):
-    """Puts a known text for one that may be valid."""
+    """Replaces a text that may be valid by a known one."""
     value = values.get(name) if hasattr(values, "get") else None
     if isinstance(value, str) and 1 <= len(value) <= 16 and mostly(value):
         values[name] = known[number_of(value) % len(known)]
