@@ -28,7 +28,7 @@ export async function timed(run: () => Promise<number>): Promise<Sample> {
   return { items, wall_ms, cpu_ms: (used.user + used.system) / 1000 };
 }
 
-/** Runs two measurements in turn, A B A B …, after one uncounted round: changes of the machine's speed affect both. */
+/** Runs two measurements in turn, A B A B …, after one uncounted round: changes of the machine affect both. */
 export async function alternate(
   rounds: number,
   a: () => Promise<Sample>,

@@ -2,8 +2,8 @@ import type { Db } from '../src/platform/postgres/port.ts';
 import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 /**
- * Inserts players with an address and one of three time zones or none, all of them in the segment. Their ids are UUIDv7,
- * one second apart, because the ids that the service makes follow time, too.
+ * Inserts players with an address and one of three time zones or none, all of them in the segment. Their ids are
+ * UUIDv7, one second apart, because the ids that the service makes follow time, too.
  */
 export async function insertMembers(
   sql: Db,

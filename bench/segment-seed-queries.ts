@@ -25,8 +25,8 @@ export async function seedMirroredPlayers(
 }
 
 /**
- * Inserts events over 90 days in an order that mixes the players: 60 % bets, 20 % logins, 10 % deposits, 10 % others. One
- * statement inserts two million, so that ClickHouse merges parts as in a service that has run for long.
+ * Inserts events over 90 days in an order that mixes the players: 60 % bets, 20 % logins, 10 % deposits, 10 % others.
+ * One statement inserts two million, so that ClickHouse merges parts as in a service that has run for long.
  */
 export async function seedEvents(
   clickhouse: ClickHouse,

@@ -96,7 +96,7 @@ def after_call(context, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Replaces most valid ids, cursors and currencies by known ones, so that requests find records. Invalid ones stay."""
+    """Replaces most valid ids, cursors and currencies by known ones, so that requests find records."""
     replace_id(case.headers, "X-Tenant-Id", [TENANT_ID])
     replace_id(case.headers, "X-Project-Id", [PROJECT_ID])
     replace_id(case.path_parameters, "projectId", [PROJECT_ID])
