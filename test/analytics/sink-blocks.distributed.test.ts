@@ -15,14 +15,14 @@ import { newInstallation } from '../engines/installation.ts';
 const PARTITIONS = 48;
 const [tenant_id, project_id] = [newId(), newId()];
 let servers: Servers;
-/** What a process has, two of which share the servers. */
+/** Two processes on the same servers. */
 let platforms: Platform[];
 let sinks: LogConsumer[];
 beforeEach(async () => {
   servers = await newInstallation(inject('servers'), PARTITIONS);
   platforms = [await open(), await open()];
   sinks = [];
-  // Merged, a row that is there twice would be counted once.
+  // A merge removes duplicate rows; without merges a row that was inserted twice counts twice.
   await first().clickhouse.command('system stop merges events');
   await first().clickhouse.command('system stop merges events_by_player');
 });
@@ -35,7 +35,7 @@ const open = () => openDistributedPlatform(readConfig({ LOG_LEVEL: 'silent' }), 
 const first = (): Platform => platforms[0] as Platform;
 const second = (): Platform => platforms[1] as Platform;
 
-/** Starts a sink, with another way of inserting if given. */
+/** Starts a sink. `insert` replaces the way it writes to ClickHouse. */
 async function startSink(platform: Platform, insertLines?: ClickHouse['insertLines']): Promise<LogConsumer> {
   const clickhouse = { ...platform.clickhouse, ...(insertLines && { insertLines }) };
   const sink = await startAnalyticsSink({ ...platform, clickhouse });
@@ -43,7 +43,7 @@ async function startSink(platform: Platform, insertLines?: ClickHouse['insertLin
   return sink;
 }
 
-/** Events of as many players. */
+/** Makes events, each of a player of its own. */
 function newEvents(count: number): NewRecord[] {
   return Array.from({ length: count }, (_, i) => {
     const player_id = newId();
@@ -77,7 +77,7 @@ async function untilSunk(): Promise<void> {
   );
 }
 
-/** Rows as they lie in both tables, repetitions counted; and how many partitions are in an open block. */
+/** Counts the rows of both tables, duplicates included, and the partitions that have an open block. */
 async function stored(): Promise<number[]> {
   const rows = await first().clickhouse.query<{ n: string }>(
     `select count() as n from events where project_id = {project_id:UUID}
@@ -93,7 +93,7 @@ async function openPartitions(): Promise<number> {
   return Number(row?.n);
 }
 
-test('48 partitions make no more than ten inserts a second, with every row once', async () => {
+test('48 partitions cause at most ten inserts a second, and every row is stored once', async () => {
   await startSink(first());
   let sent = 0;
   const started_ms = performance.now();
@@ -116,7 +116,7 @@ test('48 partitions make no more than ten inserts a second, with every row once'
 test.each([
   ['before its rows are in ClickHouse', false],
   ['after its rows are in ClickHouse', true],
-])('a block of many partitions whose sink dies %s counts once', async (_, is_inserted) => {
+])('a block of many partitions is stored once when its sink dies %s', async (_, is_inserted) => {
   await append(500);
   const tokens: string[] = [];
   const dying = await startSink(first(), async (table, lines, token) => {
@@ -133,7 +133,7 @@ test.each([
   expect(await stored()).toEqual([1_000, 1_000, 0]);
 });
 
-test('a failed insert is tried again with the same rows under the same token', async () => {
+test('a failed insert is retried with the same rows and the same token', async () => {
   const tries = new Map<string, (readonly string[])[]>();
   let failures = 0;
   await startSink(first(), async (table, lines, token) => {
@@ -148,7 +148,7 @@ test('a failed insert is tried again with the same rows under the same token', a
   expect(await stored()).toEqual([500, 500, 0]);
 });
 
-test('a block whose partitions go to another sink while it is being inserted counts once', async () => {
+test('a block is stored once when another sink takes over its partitions during the insert', async () => {
   let release: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => (release = resolve));
   const held: string[] = [];
