@@ -13,7 +13,7 @@ import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
-// What a person does who has just cloned this: the very commands, in processes of their own.
+// These tests run the commands that a person runs after cloning the repository, each in a process of its own.
 
 const STOP_MS = 20_000;
 const run = promisify(execFile);
@@ -60,7 +60,7 @@ function start(command: string, ...args: string[]): Started {
   return { child, ended, output: () => text };
 }
 
-/** The service alone, without npm's build, started as the script `start` starts it. */
+/** Starts only the service, as the script `start` does, without npm's build step. */
 const startMain = () => start('node', '--max-semi-space-size=64', join('dist', 'src', 'main.js'));
 
 async function ready({ child, output }: Started): Promise<DevCredentials> {
@@ -73,7 +73,7 @@ async function ready({ child, output }: Started): Promise<DevCredentials> {
     },
     90_000,
   );
-  // Once it is ready, without waiting any longer.
+  // The file exists as soon as the service is ready: no further wait.
   return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
 }
 
@@ -86,7 +86,7 @@ async function stop({ child, ended }: Started, signal: NodeJS.Signals): Promise<
   return end;
 }
 
-/** Every process with this text in its command line, such as a Postgres on that folder. */
+/** Process ids with this text in their command line, for example a Postgres on that folder. */
 async function processesOf(text: string): Promise<number[]> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,args=']);
   const lines = stdout.split('\n').filter((line) => line.includes(text));
@@ -109,7 +109,7 @@ const DEPOSIT = {
 };
 
 describe('npm start', () => {
-  it('gives all that its user needs, ends on a signal with its Postgres, and goes on where it was', async () => {
+  it('starts all engines, stops them on a signal, and continues with the same data after a restart', async () => {
     const npm = start('npm', 'start');
     const kept = await ready(npm);
     const fields = ['api_key', 'base_url', 'ingest_url', 'internal_secret', 'project_id', 'session_token'];
@@ -142,7 +142,7 @@ describe('npm start', () => {
     expect(await playersOf({ ...rest, session_token })).toEqual(seen);
     expect(await stop(again, 'SIGINT')).toBe(0);
 
-    // The credentials are lost: there is another demo, and its session still needs no tenant named.
+    // The credentials are lost: the service makes another demo tenant. Its session needs no X-Tenant-Id either.
     await rm(join(data_dir, 'dev-credentials.json'));
     const anew = startMain();
     const other = await ready(anew);
@@ -152,8 +152,8 @@ describe('npm start', () => {
   }, 240_000);
 });
 
-describe('a signal while it starts', () => {
-  /** Waits for the file, which the start makes on its way. */
+describe('a signal during the start', () => {
+  /** Waits for the file, which the service creates while it starts. */
   const appears = (path: string) =>
     eventually(`${path} appears`, async () =>
       stat(join(data_dir, path)).then(
@@ -167,7 +167,7 @@ describe('a signal while it starts', () => {
     ['SIGTERM', 'postgres/cluster/postmaster.pid'],
     ['SIGTERM', 'clickhouse/store'],
   ] as const)('%s once %s is there leaves nothing running', async (signal, path) => {
-    // What comes after Postgres needs no new one.
+    // The ClickHouse step does not depend on a new Postgres, so a prepared copy saves time.
     if (path.startsWith('clickhouse')) await copyPreparedPostgres(join(data_dir, 'postgres'));
     const main = startMain();
     await appears(path);
@@ -187,8 +187,8 @@ describe('a signal while it starts', () => {
   );
 });
 
-describe('run by root', () => {
-  it('says in one sentence which folder its Postgres cannot enter, and runs where it can', async () => {
+describe('npm start as root', () => {
+  it('names in one sentence the folder that its Postgres cannot enter, and works in a folder that it can enter', async () => {
     const closed = data_dir;
     environment['DATA_DIR'] = join(closed, 'data');
     await mkdir(join(closed, 'data'));

@@ -11,12 +11,12 @@ import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { eventually } from '../engines/embedded.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
-// What a newcomer does: the shell blocks of README, in order, in one terminal beside a running service.
+// Runs what a newcomer runs: the shell blocks of README, in order, in one terminal beside a running service.
 
 interface Step {
   /** A block marked `sh`. */
   command: string;
-  /** The block marked `text` after it, if there is one: what it prints. */
+  /** The block marked `text` after it: the expected output. Absent when there is none. */
   shown: string | undefined;
 }
 
@@ -25,7 +25,7 @@ let work_dir: string;
 
 beforeAll(async () => {
   work_dir = await mkdtemp(join(tmpdir(), 'engagement-readme-'));
-  // Run by root, Postgres runs as another user, who has to be able to enter.
+  // When root runs the test, Postgres runs as another user, and that user must be able to enter the folder.
   await chmod(work_dir, 0o711);
   const data_dir = join(work_dir, 'data');
   await copyPreparedPostgres(join(data_dir, 'postgres'));
@@ -43,14 +43,14 @@ function stepsOf(page: string): Step[] {
   return [...blocks].map(([, command = '', shown]) => ({ command, shown }));
 }
 
-/** The same command for the service of this test; a newcomer's has the default ports and folder. */
+/** Replaces the default ports and folder of a command by those of the service of this test. */
 function here(command: string): string {
   return command
     .replaceAll('http://127.0.0.1:8080/', `${service.base_url}/`)
     .replaceAll('http://127.0.0.1:8081/', `${service.ingest_url}/`);
 }
 
-/** Runs a command where the variables of the commands before it are set, as in one terminal; what it prints. */
+/** Runs a command with the shell variables that earlier commands set, as in one terminal. Returns its output. */
 async function type(command: string): Promise<string> {
   const state = join(work_dir, 'state.sh');
   const script = `set -a\n. ${state}\n${command}\nexport -p > ${state}\n`;
@@ -64,9 +64,9 @@ async function type(command: string): Promise<string> {
   return printed;
 }
 
-it('has examples that do what README says they do', async () => {
+it('the commands of README do what README says', async () => {
   const steps = stepsOf(await readFile(join(packageRoot, 'README.md'), 'utf8'));
-  // The two commands are run by test/app/npm-start.test.ts and by whoever runs this.
+  // Not run here: test/app/npm-start.test.ts runs the first command, and this test is part of the second.
   expect(steps.slice(0, 2).map(({ command }) => command)).toEqual([
     'npm ci && npm start\n',
     'npm ci && npm test\n',
@@ -79,7 +79,7 @@ it('has examples that do what README says they do', async () => {
     if (shown === undefined || / -d | -X POST /.test(command)) {
       expect(await type(here(command))).toBe(shown ?? '');
     } else {
-      // What was sent is visible soon after; a person takes longer to read on.
+      // Sent events become visible after a short time; a person needs longer than that to read on.
       await eventually(`${command} prints ${shown}`, async () =>
         (await type(here(command)).catch(() => '')) === shown ? true : undefined,
       );
@@ -92,7 +92,7 @@ interface Operation {
   description: string;
 }
 
-/** The headings of docs/api.md by what the OpenAPI document says of who may call. */
+/** Headings of docs/api.md, by the access that the OpenAPI document gives an endpoint. */
 const CALLERS: readonly [says: RegExp, heading: string][] = [
   [/^API key/, 'With an API key'],
   [/^Admin session/, 'With an admin session'],
@@ -101,7 +101,7 @@ const CALLERS: readonly [says: RegExp, heading: string][] = [
   [/^No credential/, 'Open to anyone'],
 ];
 
-/** A line per endpoint of the OpenAPI document, below the heading of its callers. */
+/** Returns one line per endpoint of the OpenAPI document, below the heading of its access. */
 function endpointList(paths: Record<string, Record<string, Operation>>): string {
   const lines = new Map(CALLERS.map(([, heading]) => [heading, [] as string[]]));
   for (const [path, methods] of Object.entries(paths)) {
@@ -115,7 +115,7 @@ function endpointList(paths: Record<string, Record<string, Operation>>): string 
   return [...lines].map(([heading, list]) => `\n### ${heading}\n\n${list.join('\n')}\n`).join('');
 }
 
-it('has every endpoint in docs/api.md, as the OpenAPI document describes it', async () => {
+it('docs/api.md lists every endpoint as the OpenAPI document describes it', async () => {
   const file = join(packageRoot, 'docs', 'api.md');
   const [page, response] = await Promise.all([
     readFile(file, 'utf8'),
