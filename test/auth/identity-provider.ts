@@ -12,7 +12,7 @@ import {
 export const ISSUER = 'https://login.example';
 export const AUDIENCE = 'engagement';
 
-/** A pair of keys, and the public one as a provider publishes it. */
+/** A key pair, with the public key as a provider publishes it. */
 export interface SigningKey {
   kid: string;
   alg: string;
@@ -23,17 +23,17 @@ export interface SigningKey {
 
 /** An identity provider's key endpoint on a socket. */
 export interface IdentityProvider {
-  /** What it publishes. */
+  /** The keys that it publishes. */
   keys: JWK[];
-  /** Whether it answers. */
+  /** Whether it answers requests. */
   up: boolean;
-  /** Answered instead of the keys. */
+  /** The body that it answers instead of the keys, when set. */
   garbage: string | undefined;
-  /** Requests so far, and the paths that were asked for. */
+  /** The number of requests so far, and the paths that were requested. */
   fetches: number;
   paths: Set<string>;
   url: string;
-  /** The environment of a service that trusts it. */
+  /** Environment variables of a service that trusts this provider. */
   environment: Record<string, string>;
   close(): Promise<void>;
 }
@@ -66,14 +66,14 @@ export async function startIdentityProvider(keys: JWK[]): Promise<IdentityProvid
   return provider;
 }
 
-/** A token of the user, good for ten minutes; claims given as undefined are left out. */
+/** Builds an unsigned token of the user that is valid for ten minutes; claims given as undefined are left out. */
 export function tokenOf(sub: string, claims: Record<string, unknown> = {}): SignJWT {
   const now_s = Math.floor(Date.now() / 1000);
   const all = { iss: ISSUER, aud: AUDIENCE, sub, iat: now_s, exp: now_s + 600, ...claims };
   return new SignJWT(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)));
 }
 
-/** Signs such a token with the key; `header` adds to what a good header has. */
+/** Signs such a token with the key; `header` is merged into a valid header. */
 export function signedBy(
   { kid, alg, privateKey }: Omit<SigningKey, 'publicKey' | 'jwk'>,
   sub: string,

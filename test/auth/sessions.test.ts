@@ -42,13 +42,13 @@ const sign = (claims: Record<string, unknown> = {}, kid = 'first') =>
 const list = (bearer: string, headers: Record<string, string> = {}) =>
   fixture.as(bearer, '/v1/players', { headers });
 
-test('a token of the identity provider opens the door', async () => {
+test('a token of the identity provider is accepted', async () => {
   const answer = await list(await sign());
   expect(answer.status).toBe(200);
   expect(answer.body.data).toEqual([]);
 });
 
-test('with an identity provider there is no development issuer', async () => {
+test('the service issues no development sessions when an identity provider is configured', async () => {
   const answer = await fixture.internal('/v1/internal/dev-sessions', { user_id: member.user_id });
   expect(answer.status).toBe(404);
 });
@@ -73,7 +73,7 @@ describe('refuses with 401 UNAUTHORIZED', () => {
     await refuse(await token().setProtectedHeader({ alg: 'HS256', kid: 'first' }).sign(secret));
   });
 
-  test('a changed payload under a good signature', async () => {
+  test('a changed payload with the signature of the original', async () => {
     const [header = '', payload = '', signature = ''] = (await sign()).split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
     await refuse(`${header}.${base64({ ...claims, sub: 'someone-else' })}.${signature}`);
@@ -89,7 +89,7 @@ describe('refuses with 401 UNAUTHORIZED', () => {
     await refuse(await sign({ nbf: Math.floor(Date.now() / 1000) + 60 }));
   });
 
-  test('a token of another issuer, for another audience, or of nobody', async () => {
+  test('a token of another issuer, for another audience, or without a subject', async () => {
     await refuse(await sign({ iss: 'https://other.example' }));
     await refuse(await sign({ aud: 'another-service' }));
     await refuse(await sign({ aud: undefined }));
@@ -116,7 +116,7 @@ describe('refuses with 401 UNAUTHORIZED', () => {
   });
 });
 
-test('a token expires also while it is cached', async () => {
+test('a cached token is refused once it expires', async () => {
   const now_s = Math.floor(Date.now() / 1000);
   const bearer = await sign({ exp: now_s + 2 });
   expect((await list(bearer)).status).toBe(200);
@@ -124,7 +124,7 @@ test('a token expires also while it is cached', async () => {
   expect((await list(bearer)).status).toBe(401);
 });
 
-test('a rotated key works, the old one does not; an outage spares sessions in use', async () => {
+test('a rotated key is accepted and the old one refused; an outage does not end sessions in use', async () => {
   const inUse = await sign({ marker: 'in use' });
   expect((await list(inUse)).status).toBe(200);
   const second = await newKey('second', 'ES256');
@@ -149,7 +149,7 @@ test('a rotated key works, the old one does not; an outage spares sessions in us
   expect((await list(await sign({ marker: 'back' }))).status).toBe(200);
 });
 
-test('many tokens with unknown keys do not become many fetches', async () => {
+test('many tokens with unknown keys do not cause many fetches', async () => {
   const before = provider.fetches;
   const bearers = await Promise.all(Array.from({ length: 20 }, (_, i) => sign({ i }, `unknown-${i}`)));
   for (const bearer of bearers) expect((await list(bearer)).status).toBe(401);
@@ -162,7 +162,7 @@ describe('membership', () => {
     expect([answer.status, answer.body.error.code]).toEqual([403, 'FORBIDDEN']);
   });
 
-  test('a user of several tenants names one', async () => {
+  test('a user of several tenants must name one', async () => {
     const two = await newMember();
     const other = await newMember();
     await fixture.internal('/v1/internal/memberships', {
@@ -182,7 +182,7 @@ describe('membership', () => {
     expect((await list(bearer, { 'x-tenant-id': 'mine' })).status).toBe(422);
   });
 
-  test('a changed role holds at once, also for a session in use', async () => {
+  test('a changed role applies at once, also to a session in use', async () => {
     const { tenant_id, user_id } = await newMember();
     const bearer = await sign({ sub: user_id });
     const patch = () =>
@@ -194,7 +194,7 @@ describe('membership', () => {
 });
 
 describe('project', () => {
-  test('X-Project-Id chooses; a foreign or unknown one is 404, no UUID 422', async () => {
+  test('X-Project-Id chooses the project; a foreign or unknown id is 404, a malformed id is 422', async () => {
     const other = await newMember();
     const bearer = await sign();
     const { tenant_id } = member;

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config.ts';
 const PROVIDER = { AUTH_JWKS_URL: 'https://i/k', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' };
 const DAY_MS = 86_400_000;
 
-test('sessions are signed here only on loopback and without an identity provider', () => {
+test('the service signs sessions only on loopback and without an identity provider', () => {
   for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) {
     expect(mayIssueSessions(readConfig({ HOST })), HOST).toBe(true);
     expect(mayIssueSessions(readConfig({ HOST, ...PROVIDER })), HOST).toBe(false);
@@ -20,7 +20,7 @@ test('sessions are signed here only on loopback and without an identity provider
   }
 });
 
-test('a development session lasts 30 days, also over a restart', async () => {
+test('a development session is valid for 30 days, also after a restart', async () => {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-unit-'));
   try {
     const start_ms = Date.parse('2026-01-01T00:00:00Z');
@@ -43,7 +43,7 @@ test('a development session lasts 30 days, also over a restart', async () => {
   }
 });
 
-test('the internal secret is the configured one, else made once', async () => {
+test('the internal secret is the configured one, otherwise it is generated once and kept', async () => {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-unit-'));
   try {
     const made = await loadInternalSecret(readConfig({ DATA_DIR: data_dir }));
@@ -58,7 +58,7 @@ test('the internal secret is the configured one, else made once', async () => {
   }
 });
 
-test('while the internal secret is rotated, both are accepted and nothing else', () => {
+test('during a rotation of the internal secret both secrets are accepted, and no other', () => {
   const [current, previous] = ['c'.repeat(32), 'p'.repeat(32)];
   const both = createInternalSecretCheck([current, previous]);
   for (const secret of [current, previous]) expect(() => both(secret)).not.toThrow();

@@ -48,15 +48,15 @@ async function accept(token: string, what = ''): Promise<void> {
   expect(answer.status, what + answer.text).toBe(200);
 }
 
-describe('keys that come, go, and cannot be had', () => {
-  /** Moves the clocks; the tokens made before stay good. */
+describe('keys that appear, disappear, or cannot be fetched', () => {
+  /** Moves the clocks forward; tokens signed before stay valid. */
   function pass(seconds: number): void {
     const now = Date.now() + seconds * 1_000;
     vi.useFakeTimers({ toFake: ['Date'], now });
   }
   const status = async (token: string) => (await fixture.as(token, SESSION_PATH)).status;
 
-  test('a new key works at once; sessions of a withdrawn one end within 60 seconds', async () => {
+  test('a new key is accepted at once; sessions of a withdrawn key end within 60 seconds', async () => {
     const [before, after] = [await newKey('before'), await newKey('after')];
     provider.keys = [before.jwk, rsa.jwk];
     pass(2_000);
@@ -66,11 +66,11 @@ describe('keys that come, go, and cannot be had', () => {
     provider.keys = [after.jwk, rsa.jwk];
     pass(2);
     expect(await status(await sign(lasting, {}, after))).toBe(200);
-    // Learning of the new key told of the old one too: what was not checked before is refused.
+    // The fetch for the new key also showed that the old one is withdrawn: a token not verified before is refused.
     expect(await status(await sign(lasting, {}, before))).toBe(401);
     pass(58);
     expect(await status(inUse)).toBe(401);
-    // Nobody asks for an unknown key here, and the session is used all the time.
+    // In this part no token with an unknown key arrives, and the session is used all the time.
     const unnoticed = await sign(lasting, {}, after);
     expect(await status(unnoticed)).toBe(200);
     provider.keys = [rsa.jwk];
@@ -82,7 +82,7 @@ describe('keys that come, go, and cannot be had', () => {
     expect(await status(await sign(lasting, {}, after))).toBe(401);
   });
 
-  test('keys in use are fetched twice a minute, however many requests there are', async () => {
+  test('the key set is fetched at most twice a minute, however many requests arrive', async () => {
     pass(2_000);
     const tokens = await Promise.all(Array.from({ length: 5 }, () => sign({ exp: now_s() + 7_200 })));
     await Promise.all(tokens.map((token) => accept(token)));
@@ -95,7 +95,7 @@ describe('keys that come, go, and cannot be had', () => {
     expect(provider.fetches - before).toBeLessThanOrEqual(4);
   });
 
-  test('while the provider does not answer, sessions go on for 15 minutes, then they cannot be judged', async () => {
+  test('while the provider does not answer, sessions go on for 15 minutes; afterwards the answer is 503', async () => {
     const withdrawn = await newKey('withdrawn');
     provider.keys = [rsa.jwk, withdrawn.jwk];
     pass(2_000);
@@ -120,7 +120,7 @@ describe('keys that come, go, and cannot be had', () => {
     expect([await status(inUse), await status(doomed)]).toEqual([200, 401]);
   });
 
-  test('an outage spares known keys; an unknown one cannot be judged', async () => {
+  test('during an outage known keys are accepted; an unknown key is answered with 503', async () => {
     provider.keys = [rsa.jwk, ec.jwk];
     pass(2_000);
     await accept(await sign());
@@ -146,7 +146,7 @@ describe('keys that come, go, and cannot be had', () => {
     await accept(await sign());
   });
 
-  test('of keys published without sense, none is used', async () => {
+  test('keys that are symmetric or meant for encryption are never used', async () => {
     const secret = { kty: 'oct', k: Buffer.alloc(64).toString('base64url'), kid: 'shared', alg: 'HS256' };
     provider.keys = [secret, { ...rsa.jwk, kid: 'for encryption', use: 'enc' }, rsa.jwk];
     pass(2_000);

@@ -19,7 +19,7 @@ const KEY_PATH = '/v1/me';
 const USER = 'idp|attacked';
 
 let provider: IdentityProvider;
-/** Somebody else's provider: also what a token tells us to fetch keys from. */
+/** The attacker's own provider, also the one to which hostile tokens point for keys. */
 let stranger: IdentityProvider;
 let fixture: Fixture;
 let rsa: SigningKey;
@@ -59,7 +59,7 @@ function expectRefused(answer: Answer, what: string): void {
   expect(answer.headers['www-authenticate']).toBe('Bearer');
 }
 
-/** Refused as a session, and as an API key just the same. */
+/** Expects a refusal, as a session and as an API key. */
 async function refuse(token: string, what = token.slice(0, 80)): Promise<void> {
   expectRefused(await fixture.as(token, SESSION_PATH), what);
   expectRefused(await fixture.as(token, KEY_PATH), what);
@@ -70,14 +70,14 @@ async function accept(token: string, what = ''): Promise<void> {
   expect(answer.status, what + answer.text).toBe(200);
 }
 
-describe('whose signature counts', () => {
-  test('both algorithms of the provider, to begin with', async () => {
+describe('which signatures are valid', () => {
+  test('both algorithms of the provider are accepted', async () => {
     await accept(await sign());
     await accept(await sign({}, {}, ec));
     await accept(await sign({ aud: ['another', AUDIENCE] }));
   });
 
-  test('no signature is none', async () => {
+  test('a token without a signature is refused', async () => {
     const [header = '', payload = '', signature = ''] = (await sign()).split('.');
     for (const alg of ['none', 'None', 'NONE', 'nOnE', '', null, undefined, 0, ['RS256'], { RS256: 1 }]) {
       await refuse(`${base64({ alg, kid: 'rsa' })}.${payload}.`, `alg ${JSON.stringify(alg)}`);
@@ -88,7 +88,7 @@ describe('whose signature counts', () => {
     }
   });
 
-  test('a public key is no shared secret', async () => {
+  test('the public key is not accepted as a shared secret', async () => {
     for (const key of [rsa, ec]) {
       const pem = await exportSPKI(key.publicKey);
       const { n = '', x = '' } = key.jwk;
@@ -96,7 +96,7 @@ describe('whose signature counts', () => {
       const bytes = [...secrets.map((text) => Buffer.from(text)), Buffer.from(n + x, 'base64url')];
       for (const secret of bytes.filter(({ length }) => length > 0)) {
         for (const alg of ['HS256', 'HS384', 'HS512']) {
-          // Filled up, because the signing library wants secrets as long as their hash.
+          // Padded, because the signing library wants secrets at least as long as their hash.
           const long = Buffer.concat([secret, Buffer.alloc(Math.max(0, 64 - secret.length))]);
           await refuse(await tokenOf(USER).setProtectedHeader({ alg, kid: key.kid }).sign(long), alg);
         }
@@ -104,16 +104,16 @@ describe('whose signature counts', () => {
     }
   });
 
-  test('a key of another issuer signs for nobody here, under whichever name', async () => {
+  test('a key of another issuer is refused under every key id', async () => {
     for (const kid of ['rsa', 'ec', 'unknown']) await refuse(await sign({}, { kid }, foreign), kid);
     await refuse(await sign({ iss: 'https://stranger.example' }, {}, foreign));
-    // Ours, under the name or algorithm of another key.
+    // One of our keys, under the id or algorithm of another key.
     await refuse(await sign({}, { kid: 'ec' }));
     await refuse(await sign({}, { kid: 'rsa' }, ec));
     await refuse(await sign({}, {}, { ...(await newKey('rsa', 'PS256')), kid: 'rsa' }));
   });
 
-  test('a key that the token brings along or points to is not looked at', async () => {
+  test('a key that the token contains or points to is ignored', async () => {
     const { jwk } = foreign;
     const chain = [Buffer.from('not a certificate').toString('base64')];
     const brought: Partial<JWTHeaderParameters>[] = [
@@ -129,13 +129,13 @@ describe('whose signature counts', () => {
     }
     expect(stranger.paths).toEqual(new Set());
     expect(provider.paths).toEqual(new Set(['/jwks']));
-    // Nor does it harm who is sound otherwise.
+    // Such a header field does no harm to a token that is otherwise valid.
     await accept(await sign({}, { jwk, jku: `${stranger.url}/jku` }));
     expect(stranger.fetches).toBe(0);
   });
 
-  test('critical header fields that we do not know are not passed over', async () => {
-    // Signed by the provider's own key: nothing but `crit` is wrong.
+  test('unknown critical header fields are not ignored', async () => {
+    // Signed by the provider's own key: only `crit` is wrong.
     const payload = (await sign()).split('.')[1];
     const signed = (header: object) => {
       const text = `${base64(header)}.${payload}`;
@@ -149,7 +149,7 @@ describe('whose signature counts', () => {
     }
   });
 
-  test('a kid is a name and nothing else', async () => {
+  test('a key id is used as a name only, never as a path or query', async () => {
     const kids = [
       '../../../../etc/passwd',
       '../../../../../../dev/null',
@@ -174,7 +174,7 @@ describe('whose signature counts', () => {
     }
   });
 
-  test('a signature of zeros, of another form, or of another text is none', async () => {
+  test('a signature of zeros, in another encoding, or of another text is refused', async () => {
     const [header, payload] = (await sign({}, {}, ec)).split('.');
     const forged = [
       Buffer.alloc(64),
@@ -194,7 +194,7 @@ describe('whose signature counts', () => {
   });
 });
 
-describe('what a well-signed token must say', () => {
+describe('which claims a well-signed token must have', () => {
   const bad: [string, () => Record<string, unknown>][] = [
     ['expired long ago', () => ({ exp: 1 })],
     ['expired just now', () => ({ exp: now_s() })],
@@ -223,21 +223,21 @@ describe('what a well-signed token must say', () => {
     await refuse(await sign(claims()));
   });
 
-  test('a user that nobody here knows is forbidden, not unauthorised', async () => {
+  test('a user without any membership is forbidden, not unauthorised', async () => {
     for (const sub of ["' or '1'='1", '\ufffd', '%', '*', USER.toUpperCase()]) {
       const answer = await fixture.as(await sign({ sub }), SESSION_PATH);
       expect([answer.status, answer.body.error.code], sub).toEqual([403, 'FORBIDDEN']);
     }
   });
 
-  test('of the longest life it is checked anew all the same', async () => {
+  test('a token with the longest possible lifetime is accepted, and so is one whose nbf is a few seconds ahead', async () => {
     await accept(await sign({ exp: 1e15 }));
     await accept(await sign({ nbf: now_s() + 3 }), 'a provider whose clock is a little ahead');
   });
 });
 
 describe('malformed credentials', () => {
-  test('tokens that are none', async () => {
+  test('texts that are no tokens', async () => {
     const sound = await sign();
     const texts = [
       '.',
@@ -270,7 +270,7 @@ describe('malformed credentials', () => {
     await refuse(`svc_pk_dev_${'x'.repeat(100_000)}`);
   });
 
-  test('API keys of every wrong shape', async () => {
+  test('API keys of every wrong form', async () => {
     const { api_key } = tenant;
     expect((await fixture.as(api_key, KEY_PATH)).status).toBe(200);
     const [, , env = '', id = '', ...rest] = api_key.split('_');
@@ -335,7 +335,7 @@ describe('malformed credentials', () => {
 });
 
 describe('the wrong kind of credential', () => {
-  test('is refused, also beside or as well as', async () => {
+  test('is refused, alone and beside another one', async () => {
     const { api_key, session } = tenant;
     const internal = '/v1/internal/reconcile';
     const secret = { 'x-internal-secret': INTERNAL_SECRET };
@@ -370,7 +370,7 @@ describe('the wrong kind of credential', () => {
   });
 });
 
-/** Sends the request as it is over a socket; the status and body of the answer. */
+/** Sends the raw request over a socket; returns the status and body of the answer. */
 async function raw(path: string, lines: (string | Buffer)[]): Promise<{ status: number; text: string }> {
   const socket = connect({ host: '127.0.0.1', port });
   const parts = [`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: close', ...lines, '', ''];
@@ -385,8 +385,8 @@ async function raw(path: string, lines: (string | Buffer)[]): Promise<{ status: 
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]), text };
 }
 
-describe('over a socket', () => {
-  test('a second Authorization header makes both useless, in either order', async () => {
+describe('raw requests over a socket', () => {
+  test('a second Authorization header invalidates both, in either order', async () => {
     const { session, api_key } = tenant;
     expect((await raw(SESSION_PATH, [`Authorization: Bearer ${session}`])).status).toBe(200);
     for (const [path, good] of [
@@ -407,7 +407,7 @@ describe('over a socket', () => {
     }
   });
 
-  test('headers that are too large or no text are refused before anybody reads them', async () => {
+  test('headers that are too large or not valid text are refused before a handler reads them', async () => {
     const large = await raw(SESSION_PATH, [`Authorization: Bearer ${'x'.repeat(100_000)}`]);
     expect(large.status).toBe(431);
     const nul = await raw(SESSION_PATH, [Buffer.from('Authorization: Bearer a\0b')]);
