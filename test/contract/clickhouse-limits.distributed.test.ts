@@ -8,9 +8,9 @@ import { countMembers } from '../../src/segments/evaluation-queries.ts';
 import { eventually } from '../engines/embedded.ts';
 import { newInstallation } from '../engines/installation.ts';
 
-/** Goes on until its time is over. */
+/** A statement that runs until its time limit ends it. */
 const ENDLESS = 'select count() as n from numbers(1000000000000) where intHash64(number) = 1';
-/** What lies between closes connections on which nothing happens for this long. */
+/** The proxy closes a connection on which no data flows for this long. */
 const IDLE_MS = 1_000;
 
 let url: string;
@@ -30,7 +30,7 @@ afterAll(async () => {
   proxy?.close();
 });
 
-/** Passes everything on to the server. */
+/** Starts a TCP proxy to the server that closes idle connections. */
 async function closingIdle({ hostname, port }: URL): Promise<Server> {
   const listening = createServer((client) => {
     const server = connect(Number(port), hostname);
@@ -50,7 +50,7 @@ function throughProxy(progress_interval_ms: number): ClickHouse {
   return connectClickHouse(changed.href, { statement_limit_s: 3, progress_interval_ms });
 }
 
-test('a statement over its time is refused by the server, by its own limit or the common one', async () => {
+test('the server refuses a statement that exceeds its own time limit or the default one', async () => {
   const impatient = connectClickHouse(url, { statement_limit_s: 1 });
   await expect(impatient.query(ENDLESS)).rejects.toMatchObject({ code: '159' });
   await impatient.close();
@@ -59,11 +59,11 @@ test('a statement over its time is refused by the server, by its own limit or th
   expect(await clickhouse.query('select 1 as one')).toEqual([{ one: 1 }]);
 });
 
-test('a slow segment is too expensive, though its connection would be idle for longer than it may', async () => {
+test('a slow segment is SEGMENT_TOO_EXPENSIVE, although its connection is silent for longer than the proxy allows', async () => {
   const passing = throughProxy(200);
   const shortened: ClickHouse = {
     ...passing,
-    // The limit of a segment, in the time that a test has.
+    // The time limit of a segment, shortened for the test.
     query: (sql, params) =>
       passing.query(sql.replace('max_execution_time = 60', 'max_execution_time = 3'), params),
   };
@@ -73,28 +73,28 @@ test('a slow segment is too expensive, though its connection would be idle for l
     code: 'SEGMENT_TOO_EXPENSIVE',
   });
   await passing.close();
-  // So it was the headers that kept it open.
+  // Without progress headers the proxy closes the connection: the headers kept it open above.
   const silent = throughProxy(60_000);
   await expect(silent.query(ENDLESS)).rejects.toMatchObject({ code: 'ECONNRESET' });
   await silent.close();
 });
 
-test('a server that does not end a statement in time counts as one over its time', async () => {
+test('a statement that the server does not end in time is reported as timed out', async () => {
   const asked = connectClickHouse(url, { statement_limit_s: 0.3, grace_s: 0.2 });
-  // One block, within which the server does not look at the time.
+  // One block: the server checks the time only between blocks.
   const answer = asked.query('select sleep(2)');
   await expect(answer).rejects.toThrow(StatementTimedOut);
   await expect(answer).rejects.toMatchObject({ code: '159' });
   await asked.close();
 });
 
-test('a rewrite whose caller gave up is not started again while it runs', async () => {
+test('a rewrite whose caller gave up is not started again while it still runs', async () => {
   const giving_up = connectClickHouse(url, { rewrite_limit_s: 0.3, grace_s: 0.2 });
   const rewrite = () =>
     giving_up.rewrite('copy', 'insert into copied select number + sleep(2) from numbers(3)');
   await expect(rewrite()).rejects.toThrow(StatementTimedOut);
   await expect(rewrite()).rejects.toThrow(StillRunning);
-  // Another process, too; but not another rewrite, nor the same of another installation.
+  // Another process is refused as well. Another rewrite, or the same rewrite of another installation, may run.
   await expect(clickhouse.rewrite('copy', 'insert into copied select 9')).rejects.toThrow(StillRunning);
   await clickhouse.rewrite('another-copy', 'insert into copied select 10');
   await eventually('the first one has ended', async () =>
@@ -111,7 +111,7 @@ test('a rewrite whose caller gave up is not started again while it runs', async 
   await giving_up.close();
 });
 
-test('rows are not deleted again while an earlier deletion goes on', async () => {
+test('a deletion is refused while an earlier one on the table still runs', async () => {
   await clickhouse.command('system stop merges mutated');
   await clickhouse.command('alter table mutated delete where n = 0 settings mutations_sync = 0');
   await expect(clickhouse.deleteRows('mutated', 'n = {n:UInt64}', { n: 1 })).rejects.toThrow(StillRunning);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(async () => clickhouse?.close());
 
-test('parameters arrive as they were given', async () => {
+test('the server receives parameters unchanged', async () => {
   const params = {
     text: "it's\ta \\ 'quote'\nü🎰",
     list: ["a'b", 'c\\d'],
@@ -26,7 +26,7 @@ test('parameters arrive as they were given', async () => {
   expect(rows).toEqual([params]);
 });
 
-test('parameters that are too long for a URL arrive as they were given', async () => {
+test('the server receives parameters that are too long for a URL unchanged', async () => {
   const ids = Array.from({ length: 2_000 }, () => newId());
   const text = "it's\ta \\ 'quote'\r\n--boundary\r\nü🎰".repeat(2_000);
   expect(text.length).toBeGreaterThan(64 * 1024);
@@ -35,20 +35,20 @@ test('parameters that are too long for a URL arrive as they were given', async (
     'has({ids:Array(UUID)}, {last:UUID}) as has_last';
   const rows = await clickhouse.query(sql, { text, ids, none: null, last: ids.at(-1) });
   expect(rows).toEqual([{ text, ids, none: null, has_last: 1 }]);
-  // The next one takes the short way again.
+  // The next statement has short parameters and sends them in the URL again.
   expect(await clickhouse.query('select {text:String} as text', { text: 'short' })).toEqual([
     { text: 'short' },
   ]);
 });
 
-test('the schema applies, twice', async () => {
+test('the schema can be applied twice', async () => {
   await migrateClickHouse(clickhouse);
   await migrateClickHouse(clickhouse);
   const rows = await clickhouse.query<{ name: string }>('show tables');
   expect(rows.map((row) => row.name)).toContain('events');
 });
 
-test('a block counts once per token', async () => {
+test('blocks with the same token are inserted once', async () => {
   await clickhouse.command(
     'create table counted (n UInt64) engine = MergeTree order by n settings non_replicated_deduplication_window = 100',
   );
@@ -61,7 +61,7 @@ test('a block counts once per token', async () => {
   expect(row?.n).toBe('4');
 });
 
-test('a wrong statement is refused with its code, and the next one works', async () => {
+test('a wrong statement is refused with its error code, and the next statement works', async () => {
   await expect(clickhouse.query('select * from nowhere')).rejects.toMatchObject({ code: '60' });
   await expect(clickhouse.query('selec 1')).rejects.toMatchObject({ code: '62' });
   await clickhouse.ping();

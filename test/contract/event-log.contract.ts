@@ -12,9 +12,9 @@ import {
 import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
 import { until } from './until.ts';
 
-/** One engine behind the log, which the suite may take away and bring back. */
+/** The engine behind the log, which the suite may stop and start again. */
 export interface LogFixture {
-  /** Opens the log; topics made through it have 4 partitions. */
+  /** Opens the log; it creates topics with 4 partitions. */
   open(): Promise<EventLog>;
   /** What `test/engines/log-child.ts` needs to open the same log. */
   child_environment: Record<string, string>;
@@ -24,10 +24,10 @@ export interface LogFixture {
 }
 
 const KEYS = Array.from({ length: 20 }, (_, i) => `player-${i}`);
-/** An unavailable log is reported within this time, a close with a stuck handler ends within it. */
+/** Within this time an unavailable log is reported, and a close with a stuck handler ends. */
 const BOUND_MS = 15_000;
 
-/** What every event log promises (port.ts), shown on a real engine. */
+/** The guarantees of every event log (see port.ts), tested on a real engine. */
 export function eventLogContract(name: string, start: () => Promise<LogFixture>): void {
   let fixture: LogFixture;
   let log: EventLog;
@@ -95,7 +95,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(numbers(seen.records(), 'one')).toEqual(range(0, 500));
       });
 
-      test('every text comes back as it was', async () => {
+      test('every text is read back unchanged', async () => {
         await newTopic();
         const values = ['', '{"a":"ü €  "}', '🎰'.repeat(1000), 'x'.repeat(1_500_000)];
         await log.append(
@@ -111,7 +111,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(seen.records().at(-1)).toMatchObject({ key: '', value: '' });
       });
 
-      test('a batch never exceeds max_records, and linger_ms waits for a full one', async () => {
+      test('a batch never exceeds max_records, and linger_ms waits for a full batch', async () => {
         await newTopic();
         const seen = await collect('g', { max_records: 10, linger_ms: 120_000 });
         await log.append(
@@ -126,7 +126,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(seen.batches.map((batch) => batch.records.length)).toEqual([10, 10, 10]);
       });
 
-      test('a rejected batch comes again, the same records, until the handler resolves', async () => {
+      test('a batch whose handler rejects is delivered again, with the same records, until the handler resolves', async () => {
         await newTopic();
         const attempts: string[][] = [];
         await log.append(
@@ -150,7 +150,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         await consumer.close();
       });
 
-      test('reading goes on at the committed position after a reopen', async () => {
+      test('reading continues at the committed position after a reopen', async () => {
         await newTopic();
         await log.append(
           topic,
@@ -168,7 +168,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(numbers(second.records(), 'one')).toEqual(range(10, 15));
       });
 
-      test('records handled by a killed process but not committed come again', async () => {
+      test('records that a killed process handled but did not commit are delivered again', async () => {
         await newTopic();
         await log.append(
           topic,
@@ -190,16 +190,16 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
     });
 
     describe('sizes', () => {
-      test('batches are bounded in bytes, whatever the sizes of their records', async () => {
+      test('batches are limited in bytes, whatever the sizes of their records', async () => {
         await newTopic();
         const mib = 1024 * 1024;
-        // Cyrillic: what counts are bytes.
+        // Cyrillic letters: the limit counts bytes, not characters.
         const sizes = [6, 3, 3, 3, 3, 1, 6, 6, 5, 0, 5, 3, 3, 3, 0, 3, 6, 6, 6, 6, 1, 1];
         const records = sizes.map((size) => ({
           key: 'one',
           value: 'я'.repeat(Math.max(0, (size * mib) / 2 - 2)),
         }));
-        // At once: over every limit of what may wait.
+        // All at once, so that they exceed every limit on waiting records.
         await log.append(topic, records);
         const seen = await collect('g', { max_records: 1_000, linger_ms: 200 });
         await until(async () => seen.records().length >= records.length && (await lagOf('g')) === 0);
@@ -211,7 +211,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expectRecords(read, records);
       });
 
-      test('the largest record is taken; a larger one is refused for good, alone, before anything is written', async () => {
+      test('the largest record is accepted; a larger one is refused for good, alone, before anything is written', async () => {
         await newTopic();
         const largest = { key: 'one', value: 'я'.repeat((MAX_RECORD_BYTES - 4) / 2) + 'x' };
         const larger = { ...largest, value: `${largest.value}x` };
@@ -240,7 +240,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
     });
 
     describe('groups', () => {
-      test('a stuck handler stops neither other partitions nor other groups, and its batch comes again', async () => {
+      test('a stuck handler stops neither other partitions nor other groups, and its batch is delivered again', async () => {
         await newTopic();
         const [stuck, free] = await keysOfTwoPartitions(log, topic);
         const seen: string[] = [];
@@ -272,7 +272,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(numbers(again.records(), free)).toEqual([]);
       });
 
-      test('members share the partitions; nothing is lost when one comes and one goes', async () => {
+      test('members share the partitions, and no record is lost when a member joins or leaves', async () => {
         await newTopic();
         const first = await collect('g');
         const next = new Map(KEYS.map((key) => [key, 0]));
@@ -309,7 +309,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         await until(async () => (await lagOf('g')) === 0);
       });
 
-      test('a slow handler holds back what is read ahead', async () => {
+      test('a slow handler limits how far the consumer reads ahead', async () => {
         await newTopic();
         const value = 'x'.repeat(1_000);
         for (let i = 0; i < 60; i++) {
@@ -335,7 +335,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           },
         });
         await until(() => sizes.size > 0);
-        // The handler stands; a second group has the time to read everything.
+        // The handler is stuck. A second group has the time to read everything.
         const other = { count: 0 };
         await log.consume({
           topic,
@@ -345,7 +345,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           handle: async ({ records }) => void (other.count += records.length),
         });
         await until(() => other.count >= 60_000);
-        // All 60,000 would be over 100 MB. Buffers are freed a little later than they are let go.
+        // All 60,000 records would take over 100 MB. The garbage collector frees buffers a little later.
         await until(() => usedBytes() - before_bytes < 30 * 1024 * 1024);
         release();
         await until(() => count >= 60_000);
@@ -385,7 +385,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         expect(await lagOf('never')).toBe(2_500);
       });
 
-      test('existing topics stay as they are', async () => {
+      test('ensureTopics leaves existing topics as they are', async () => {
         await newTopic();
         await log.append(topic, [record('one', 1)]);
         await log.ensureTopics([topic]);
@@ -394,7 +394,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
       });
     });
 
-    test('without its engine an append is refused in bounded time, and everything goes on afterwards', async () => {
+    test('without its engine an append is refused in bounded time, and the log works again when the engine is back', async () => {
       await newTopic();
       await log.ping();
       const seen = await collect('g');
@@ -436,7 +436,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
   });
 }
 
-/** Two keys that lie in different partitions, found by appending. */
+/** Two keys that map to different partitions, found by appending. */
 async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[string, string]> {
   const [first = '', ...others] = KEYS;
   await log.append(topic, [{ key: first, value: 'probe' }]);
@@ -449,7 +449,7 @@ async function keysOfTwoPartitions(log: EventLog, topic: string): Promise<[strin
   throw new Error('every key lies in one partition');
 }
 
-/** A process that handles one batch, says so, and is killed before it can commit. */
+/** A child process that handles one batch, reports it, and is killed before it can commit. */
 async function handleAndDie(environment: Record<string, string>): Promise<string[]> {
   const child = spawn(process.execPath, ['dist/test/engines/log-child.js'], {
     env: { ...process.env, ...environment },

@@ -7,7 +7,7 @@ import { eventLogContract } from './event-log.contract.ts';
 const logger = createLogger('silent');
 
 eventLogContract('Kafka', async () => {
-  // A broker of its own, because the suite takes it down.
+  // A broker of its own, because the suite stops it.
   const kafka = await startKafka();
   return {
     open: async () =>
@@ -16,7 +16,7 @@ eventLogContract('Kafka', async () => {
         logger,
         clock: systemClock,
         topics: { partitions: 4, replication_factor: 1, min_insync_replicas: 1 },
-        // The shortest the broker allows: a killed member is noticed sooner.
+        // The shortest session timeout that the broker allows, so that it notices a killed member soon.
         session_timeout_ms: 6_000,
       }),
     child_environment: { LOG_KAFKA_BROKERS: kafka.brokers.join(',') },

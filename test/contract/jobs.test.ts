@@ -26,7 +26,7 @@ beforeAll(async () => {
   server = await openTestPostgres();
   owner = connectPool(server.url);
   await migratePostgres(owner);
-  // Processes that start at once.
+  // Three migrations at the same time, as when three processes start together.
   await Promise.all([1, 2, 3].map(() => migrateJobs(server.url, createLogger('silent'))));
   postgres = openPostgres(server.url);
   jobs = openJobs({ url: server.url, logger, metrics });
@@ -53,14 +53,14 @@ const job = (n: number, more: Partial<NewJob> = {}): NewJob => {
   return { task: 'note', payload: { n }, max_attempts: 3, ...more };
 };
 
-/** A task that remembers its payloads. */
+/** A task that records its payloads. */
 function notes() {
   const seen: unknown[] = [];
   const note: Task = async (payload) => void seen.push(payload);
   return { seen, note };
 }
 
-/** Resolves when `count` attempts ended so, and fails when there were more. */
+/** Resolves when `count` attempts had this outcome; fails when there were more. */
 async function outcomes(task: string, outcome: string, count: number): Promise<void> {
   await eventually(`${count} attempts at ${task} are ${outcome}`, async () => {
     const { values } = await metrics.jobs.get();
@@ -75,11 +75,11 @@ const waiting = () => owner<
 >`
   select task_identifier as task, attempts, locked_by, last_error from graphile_worker.jobs order by id`;
 
-it('jobs are done once, in and outside transactions, and not those of a transaction that was rolled back', async () => {
+it('each job runs once, added in or outside a transaction; a job of a rolled-back transaction does not run', async () => {
   const { seen, note } = notes();
   await jobs.add(postgres.service, job(1));
   await postgres.service.begin((tx) => jobs.add(tx, job(2)));
-  // The role that row-level security binds to a tenant may add jobs, and see none.
+  // The API role, which row-level security binds to a tenant, may add jobs but not read them.
   await postgres.asTenant(TENANT, (tx) => jobs.add(tx, job(3)));
   await expect(postgres.asTenant(TENANT, (tx) => tx`select * from graphile_worker.jobs`)).rejects.toThrow(
     'denied',
@@ -94,12 +94,12 @@ it('jobs are done once, in and outside transactions, and not those of a transact
   expect(seen).toHaveLength(3);
   expect(seen).toEqual(expect.arrayContaining([{ n: 1 }, { n: 2 }, { n: 3 }]));
 
-  // One that comes while the worker works.
+  // A job that is added while the worker runs.
   await jobs.add(postgres.service, job(5));
   await eventually('it is done', async () => (seen.length === 4 ? true : undefined));
 });
 
-it('a job of a later time waits; one of the same key replaces it', async () => {
+it('a job scheduled for later waits; a job with the same key replaces it', async () => {
   const { seen, note } = notes();
   const run_at = new Date(Date.now() + 3_600_000);
   await jobs.add(postgres.service, job(1, { run_at, job_key: 'k' }));
@@ -127,7 +127,7 @@ it('jobs of one queue run one after the other', async () => {
   expect(most).toBe(1);
 });
 
-it('a job that fails is tried again later, at most so many times; log and metrics tell', async () => {
+it('a failed job is retried later, up to max_attempts; log and metrics report each failure', async () => {
   const fail: Task = async () => {
     throw Object.assign(new Error('no luck', { cause: new Error('the weather') }), { code: 'LUCK' });
   };
@@ -148,7 +148,7 @@ it('a job that fails is tried again later, at most so many times; log and metric
     level: 50,
     attempt: 2,
   });
-  // The library's own words about it would be a third line.
+  // The library would log a third line; its own logging of failures is suppressed.
   expect(lines.filter((line) => JSON.stringify(line).includes('no luck'))).toHaveLength(2);
   await eventually('it is put back', async () =>
     (await waiting())[0]?.locked_by === null ? true : undefined,
@@ -161,7 +161,7 @@ it('a job that fails is tried again later, at most so many times; log and metric
   await outcomes('fail', 'given_up', 1);
 });
 
-it('closing lets a job under way end; one that does not is aborted and done again by another worker', async () => {
+it('closing waits for the running job; a job that does not end is aborted and another worker runs it again', async () => {
   const ended: string[] = [];
   const started: string[] = [];
   const until = (n: number) =>
@@ -198,7 +198,7 @@ it('closing lets a job under way end; one that does not is aborted and done agai
   await eventually('it is done', async () => (ended.length === 2 ? true : undefined));
 }, 30_000);
 
-it('jobs of a worker that died are freed, with their queue; those of one that lives are not', async () => {
+it('the jobs and the queue of a dead worker are freed; those of a live worker are not', async () => {
   const { seen, note } = notes();
   let held = 0;
   let release = () => undefined as void;
@@ -231,7 +231,7 @@ it('jobs of a worker that died are freed, with their queue; those of one that li
   await eventually('nothing is left', async () => ((await waiting()).length === 0 ? true : undefined));
 });
 
-it('a worker that lost its connections works on', async () => {
+it('a worker that lost its connections goes on working', async () => {
   const { seen, note } = notes();
   await work({ note });
   await jobs.add(postgres.service, job(1));
@@ -244,7 +244,7 @@ it('a worker that lost its connections works on', async () => {
   await eventually('another one is done', async () => (seen.length === 2 ? true : undefined), 30_000);
 });
 
-it('a worker that ends by itself starts again', async () => {
+it('a worker that stops by itself is started again', async () => {
   const { seen, note } = notes();
   await work({ note });
   await jobs.add(postgres.service, job(1));
@@ -252,8 +252,8 @@ it('a worker that ends by itself starts again', async () => {
   const hasEnded = () => lines.some(({ msg }) => String(msg).includes('ended by itself'));
   await eventually('it has ended', async () => {
     if (hasEnded()) return true;
-    // What a newer version of the library says when it changes the schema: the older one stops. It is said again until
-    // it is heard, because a worker does its first jobs before it listens.
+    // A newer version of the library sends this notification when it changes the schema, and older workers stop. The
+    // test repeats it until the worker reacts, because a worker runs its first jobs before it listens.
     await owner`select pg_notify('worker:migrate', '{"migrationNumber":99,"breaking":true}')`;
     return undefined;
   });
@@ -262,7 +262,7 @@ it('a worker that ends by itself starts again', async () => {
   await eventually('another one is done', async () => (seen.length === 2 ? true : undefined));
 });
 
-it('the crontab adds what is due, and what was missed while nobody worked, once for all workers', async () => {
+it('the crontab adds the jobs that are due, and those missed while no worker ran, once for all workers', async () => {
   const { seen, note } = notes();
   const HOUR_MS = 3_600_000;
   const entry = (identifier: string, n: number, match: string, backfill_ms: number): CronEntry => {
@@ -280,7 +280,7 @@ it('the crontab adds what is due, and what was missed while nobody worked, once 
   workers.push(await elsewhere.work({ note }, crontab));
   await work({ note }, crontab);
   await eventually('the missed one is done', async () => (seen.length > 0 ? true : undefined));
-  // What the task is told does not depend on who added its job. A minute may pass meanwhile, which adds the others.
+  // The payload does not depend on which worker added the job. If a minute passes meanwhile, the other two are added.
   expect(seen[0]).toEqual({ n: 1 });
   const known = () => owner`
     select identifier from graphile_worker._private_known_crontabs order by identifier`;

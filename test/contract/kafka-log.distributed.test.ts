@@ -11,7 +11,7 @@ import { until } from './until.ts';
 const logger = createLogger('silent');
 let kafka: KafkaEngine;
 const open_logs: EventLog[] = [];
-/** As one process would. */
+/** Opens a log as one process does. */
 const open = async (topic: string): Promise<EventLog> => {
   const log = openKafkaLog({
     brokers: kafka.brokers,
@@ -43,7 +43,7 @@ async function groupState(group: string): Promise<string | undefined> {
 
 const keys = Array.from({ length: 40 }, (_, i) => `player-${i}`);
 
-test('a partition is handed over between two batches, not within one', async () => {
+test('a partition moves to another member between two batches, not within one', async () => {
   const [first, second] = [await open('handover'), await open('handover')];
   await first.append(
     'handover',
@@ -66,7 +66,7 @@ test('a partition is handed over between two batches, not within one', async () 
   const joining = second
     .consume({ ...group, handle: async ({ records }) => void by_second.push(...records) })
     .then(() => (joined = true));
-  // The rebalance has begun and stands until the handlers have finished.
+  // The rebalance has begun and waits until the handlers have finished.
   await until(async () => (await groupState('here.g')) === 'PreparingRebalance');
   expect(joined).toBe(false);
   release();
@@ -81,7 +81,7 @@ test('a partition is handed over between two batches, not within one', async () 
   expect(by_first.length + by_second.length).toBe(2 * keys.length);
 });
 
-test('appends and consumers live through a killed broker: acknowledged once, in order, and there once', async () => {
+test('appends and consumers survive a killed broker: each acknowledged record is in the log once and in order', async () => {
   const log = await open('outage');
   const seen: LogRecord[] = [];
   await log.consume({
@@ -117,7 +117,7 @@ test('appends and consumers live through a killed broker: acknowledged once, in 
     const values = new Set(seen.map((record) => record.value));
     return [...acknowledged].every((value) => values.has(value));
   });
-  // Read back outside the group: redelivery after the outage does not blur what is in the log.
+  // Read directly, not through the group: redelivery after the outage must not hide what the log contains.
   const stored: LogRecord[] = [];
   for (const [partition, end] of await log.endOffsets('outage')) {
     for await (const batch of log.read('outage', partition, 0n, end)) stored.push(...batch.records);
@@ -132,7 +132,7 @@ test('appends and consumers live through a killed broker: acknowledged once, in 
   }
 });
 
-test('a fetch that does not start where the group stands is thrown away', async () => {
+test('a fetch that does not start at the committed position of the group is discarded', async () => {
   const log = await open('stale');
   await log.append(
     'stale',
@@ -152,7 +152,7 @@ test('a fetch that does not start where the group stands is thrown away', async 
       linger_ms: 0,
       handle: async ({ records }) => void seen.push(...records),
     },
-    // kafkajs finds no committed position and starts at 0, as it would with a fetch of an earlier generation.
+    // kafkajs gets no committed position and starts at 0, as after a fetch of an earlier generation.
     committed: async () => new Map([[partition, 12n]]),
   });
   await member.open();
@@ -162,7 +162,7 @@ test('a fetch that does not start where the group stands is thrown away', async 
   await member.close();
 });
 
-test('what is asked of several topics at the same time is answered for each of them', async () => {
+test('concurrent requests about several topics are each answered for their own topic', async () => {
   const names = ['first-topic', 'second-topic', 'third-topic'];
   for (let round = 0; round < 5; round++) {
     const log = await open('at-once');
@@ -175,7 +175,7 @@ test('what is asked of several topics at the same time is answered for each of t
   }
 });
 
-test('a connection given up by one call is left to the calls beside it, and closed after them', async () => {
+test('a connection that one call discards stays open for concurrent calls, and is closed after them', async () => {
   await open('beside');
   const admin = new KafkaAdmin({ brokers: kafka.brokers, logger });
   let attempts = 0;

@@ -14,13 +14,13 @@ import { newKafkaSecurity, type KafkaSecurity } from '../engines/kafka-security.
 import { startKafka, type KafkaEngine } from '../engines/kafka.ts';
 import { until } from './until.ts';
 
-/** A start that cannot work says so within this time. */
+/** A start with settings that cannot work fails with a message within this time. */
 const BOUND_MS = 20_000;
 
 let dir: string;
 let security: KafkaSecurity;
 let kafka: KafkaEngine;
-/** As the environment has it, without what concerns Kafka's security. */
+/** The environment of the service, without settings of Kafka security. */
 let environment: Record<string, string>;
 let sasl: Record<string, string>;
 beforeAll(async () => {
@@ -55,7 +55,7 @@ async function open(given: Record<string, string>): Promise<Platform> {
   return openDistributedPlatform(config, config.servers as Servers);
 }
 
-/** Appends a record, and has it read by a group and without one. */
+/** Appends a record and reads it, once through a group and once directly. */
 async function useLog({ eventLog }: Platform, value: string): Promise<void> {
   const read: string[] = [];
   const group = { topic: 'events', group: `of-${value}`, max_records: 100, linger_ms: 0 };
@@ -97,7 +97,7 @@ test('the event log works over TLS with a client certificate', async () => {
   await platform.close();
 });
 
-describe('a start with settings that Kafka refuses ends soon and says what to do:', () => {
+describe('a start with settings that Kafka refuses ends soon, and the message says what to do:', () => {
   const refusal = async (given: Record<string, string>): Promise<Error> => {
     const started_ms = performance.now();
     const error = await open(given).then(
@@ -117,7 +117,7 @@ describe('a start with settings that Kafka refuses ends soon and says what to do
     expect(`${error.message} ${error.stack}`).not.toContain(wrong);
   });
 
-  test('a certificate that nobody trusted has signed', async () => {
+  test('a certificate that no trusted authority signed', async () => {
     const { KAFKA_CA_FILE: _, ...without } = sasl;
     const error = await refusal(without);
     expect(error).toBeInstanceOf(LogMisconfigured);
@@ -131,16 +131,16 @@ describe('a start with settings that Kafka refuses ends soon and says what to do
     expect(error.message).toMatch(/does not name the host/);
   });
 
-  test('TLS where Kafka speaks none', async () => {
+  test('TLS settings, while Kafka speaks plain text', async () => {
     const error = await refusal({ ...sasl, KAFKA_BROKERS: kafka.brokers.join(',') });
     expect(error).toBeInstanceOf(LogUnavailable);
   });
 
-  test('no TLS where Kafka speaks nothing else', async () => {
+  test('no TLS settings, while Kafka speaks only TLS', async () => {
     expect(await refusal({})).toBeInstanceOf(LogUnavailable);
   });
 
-  test('a user where Kafka asks for none', async () => {
+  test('a user, while Kafka has no SASL listener there', async () => {
     const error = await refusal({
       ...sasl,
       KAFKA_BROKERS: security.mutual_brokers.join(','),
@@ -150,7 +150,7 @@ describe('a start with settings that Kafka refuses ends soon and says what to do
     expect(error.message).toMatch(/asks for no user on this port/);
   });
 
-  test('no client certificate where Kafka wants one', async () => {
+  test('no client certificate, while Kafka requires one', async () => {
     const error = await refusal({
       KAFKA_BROKERS: security.mutual_brokers.join(','),
       KAFKA_TLS: 'true',
@@ -159,7 +159,7 @@ describe('a start with settings that Kafka refuses ends soon and says what to do
     expect(error.message).toMatch(/wants a client certificate that it trusts: give KAFKA_CERT_FILE/);
   });
 
-  test('files that are not there, or are something else', async () => {
+  test('files that do not exist or are no PEM files', async () => {
     const missing = await refusal({ ...sasl, KAFKA_CA_FILE: join(dir, 'nowhere.pem') });
     expect(missing).toMatchObject({
       name: 'ConfigError',
@@ -174,7 +174,7 @@ describe('a start with settings that Kafka refuses ends soon and says what to do
     );
   });
 
-  test('the process writes one line and ends', async () => {
+  test('the process writes one line and exits', async () => {
     const { PATH = '' } = process.env;
     const wrong = 'not-the-password';
     const child = spawn(process.execPath, ['dist/src/main.js'], {

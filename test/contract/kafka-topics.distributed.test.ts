@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => admin?.disconnect());
 
-/** What a start with these settings logs; rejects as the start does. */
+/** Starts the log with these settings and returns what it logs; rejects when the start fails. */
 async function start(topic: string, topics: TopicSettings): Promise<string> {
   const lines: string[] = [];
   const log = openKafkaLog({
@@ -44,7 +44,7 @@ const refusal = async (topic: string, topics: TopicSettings): Promise<string> =>
   return (error as Error).message;
 };
 
-test('a topic is made as configured, and taken as it is from then on', async () => {
+test('a topic is created as configured, and left as it is from then on', async () => {
   await start('kept', ONE);
   expect(await start('kept', ONE)).toBe('');
   const { topics } = await admin.fetchTopicMetadata({ topics: [`${topic_prefix}kept`] });
@@ -52,7 +52,7 @@ test('a topic is made as configured, and taken as it is from then on', async () 
   expect(topics[0]?.partitions.map(({ replicas }) => replicas.length)).toEqual([1, 1, 1]);
 });
 
-test('another number of partitions stops the start; an operator who added some says so', async () => {
+test('another number of partitions than configured stops the start; KAFKA_PARTITIONS has to follow added partitions', async () => {
   await start('grown', ONE);
   const fewer = await refusal('grown', { ...ONE, partitions: 4 });
   expect(fewer).toContain(`topic ${topic_prefix}grown: it has 3 partitions, KAFKA_PARTITIONS is 4`);
@@ -62,7 +62,7 @@ test('another number of partitions stops the start; an operator who added some s
   expect(await start('grown', { ...ONE, partitions: 5 })).toBe('');
 });
 
-test('fewer replicas than configured stop the start; more are warned of', async () => {
+test('fewer replicas than configured stop the start; more are logged as a warning', async () => {
   await start('replicas', ONE);
   const durable = { partitions: 3, replication_factor: 3, min_insync_replicas: 2 };
   const message = await refusal('replicas', durable);
@@ -81,7 +81,7 @@ test('fewer replicas than configured stop the start; more are warned of', async 
   expect(await start('replicas', ONE)).toMatch(/"expected":1,"actual":2.*higher min_insync_replicas/);
 });
 
-test('more replicas than there are brokers stop the start', async () => {
+test('a replication factor above the number of brokers stops the start', async () => {
   const message = await refusal('spread', { ...ONE, replication_factor: 3, min_insync_replicas: 2 });
   expect(message).toMatch(/KAFKA_REPLICATION_FACTOR is 3, and Kafka has 1 brokers/);
   expect(await admin.listTopics()).not.toContain(`${topic_prefix}spread`);

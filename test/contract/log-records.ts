@@ -8,7 +8,7 @@ export function record(key: string, number: number): { key: string; value: strin
   return { key, value: String(number) };
 }
 
-/** The numbers of one key, in the order they came. */
+/** The numbers of one key, in order of arrival. */
 export function numbers(records: readonly LogRecord[], key: string): number[] {
   return records.filter((r) => r.key === key).map((r) => Number(r.value));
 }
@@ -18,7 +18,7 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** That these batches hold these records, in order, and no batch more than it may. */
+/** Expects that these batches hold these records, in order, and that no batch exceeds the limit. */
 export function expectRecords(batches: readonly LogBatch[], records: readonly { value: string }[]): void {
   const values = batches.flatMap((batch) => batch.records.map(({ value }) => value));
   expect(values.length).toBe(records.length);
@@ -33,7 +33,7 @@ export function sorted(values: number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }
 
-/** Where the records of a batch stand. */
+/** The positions of a batch's records. */
 export function places(batch: LogBatch): string[] {
   return batch.records.map((r) => `${batch.partition}:${r.offset}`);
 }

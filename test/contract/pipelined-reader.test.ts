@@ -11,7 +11,7 @@ import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 import { until } from './until.ts';
 
-/** A read under way when its connection is lost ends within this time, one way or the other. */
+/** A read under way when its connection is lost must resolve or reject within this time. */
 const BOUND_MS = 10_000;
 
 let dir: string;
@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** A statement no connection has seen before, which must be described first; `shape` may repeat. */
+/** Runs a statement that no connection has prepared yet, so Postgres describes it first; `shape` may repeat. */
 function read(postgres: Postgres, shape: string, slow_s = 0): Promise<{ n: number; tenant: string }[]> {
   const tenant_id = newId();
   return postgres
@@ -46,7 +46,7 @@ function read(postgres: Postgres, shape: string, slow_s = 0): Promise<{ n: numbe
     });
 }
 
-/** The outcomes of the reads; fails when one of them does not end in time. */
+/** The outcomes of the reads; fails when one of them does not settle in time. */
 async function settled(reads: Promise<unknown>[], what: string): Promise<PromiseSettledResult<unknown>[]> {
   const timer = new AbortController();
   const late = sleep(BOUND_MS, 'late' as const, { signal: timer.signal }).catch(() => 'late' as const);
@@ -75,7 +75,7 @@ async function expectReadsToWork(postgres: Postgres, what: string): Promise<void
     if (Date.now() > deadline_ms) throw new Error(`${what}: reads do not work again`);
     await sleep(20);
   }
-  // Every connection of the pool, not just the first.
+  // As many reads as use every connection of the pool, not just the first.
   for (const outcome of await settled(
     Array.from({ length: 40 }, () => read(postgres, what)),
     what,
@@ -84,7 +84,7 @@ async function expectReadsToWork(postgres: Postgres, what: string): Promise<void
   }
 }
 
-test('reads whose sessions are ended settle, and reads work again', async () => {
+test('reads whose sessions are terminated settle, and later reads work', async () => {
   const postgres = openPostgres(server.url);
   try {
     for (let round = 0; round < 40; round++) {
@@ -103,7 +103,7 @@ test('reads whose sessions are ended settle, and reads work again', async () => 
   }
 });
 
-test('reads under way on fresh connections settle when Postgres restarts, and work again', async () => {
+test('reads under way on new connections settle when Postgres restarts, and later reads work', async () => {
   for (let round = 0; round < 5; round++) {
     const what = `restart ${round}`;
     const postgres = openPostgres(server.url);
@@ -127,7 +127,7 @@ test('reads under way on fresh connections settle when Postgres restarts, and wo
   }
 });
 
-test('a statement that fails, in Postgres or before it is sent, rejects and spoils no later read', async () => {
+test('a statement that fails, in Postgres or before it is sent, rejects and does not affect later reads', async () => {
   const postgres = openPostgres(server.url);
   try {
     for (let round = 0; round < 12; round++) {
@@ -147,7 +147,7 @@ test('a statement that fails, in Postgres or before it is sent, rejects and spoi
   }
 });
 
-test('reads wait for a connection, whose number is bounded, and no connection outlives its pool', async () => {
+test('reads wait for a connection, the number of connections is limited, and none outlives the pool', async () => {
   await until(async () => (await apiSessions()) === 0);
   const postgres = openPostgres(server.url);
   try {

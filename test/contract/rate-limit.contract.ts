@@ -4,12 +4,12 @@ import type { RateLimiter, RatePolicy } from '../../src/platform/rate-limit/port
 import { until } from './until.ts';
 
 export interface LimiterFixture {
-  /** Opens a limiter on the shared store, as one process would. */
+  /** Opens a limiter on the shared store, as one process does. */
   open(): RateLimiter;
   stop(): Promise<void>;
 }
 
-/** What every rate limiter promises (port.ts), by the wall clock. */
+/** The guarantees of every rate limiter (see port.ts), by the wall clock. */
 export function rateLimitContract(name: string, start: () => Promise<LimiterFixture>): void {
   describe(`rate limiter: ${name}`, () => {
     let fixture: LimiterFixture;
@@ -23,8 +23,8 @@ export function rateLimitContract(name: string, start: () => Promise<LimiterFixt
       await fixture?.stop();
     });
 
-    test('a full bucket gives its burst and then refuses', async () => {
-      // So slow that nothing is refilled during the test.
+    test('a full bucket allows its burst and then refuses', async () => {
+      // So slow that the bucket is not refilled during the test.
       const policy: RatePolicy = { name: 'burst', per_second: 0.001, burst: 25 };
       const key = randomUUID();
       for (let i = 0; i < 25; i++) {
@@ -38,14 +38,14 @@ export function rateLimitContract(name: string, start: () => Promise<LimiterFixt
       expect(refused.reset_ms).toBeGreaterThan(24_000_000);
     });
 
-    test('concurrent calls get exactly the burst', async () => {
+    test('concurrent calls get exactly the burst in total', async () => {
       const policy: RatePolicy = { name: 'burst', per_second: 0.001, burst: 250 };
       const key = randomUUID();
       const verdicts = await Promise.all(Array.from({ length: 400 }, async () => limiter.take(policy, key)));
       expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(250);
     });
 
-    test('keys and policies have buckets of their own', async () => {
+    test('each key and each policy has its own bucket', async () => {
       const key = randomUUID();
       const one: RatePolicy = { name: 'one', per_second: 0.001, burst: 1 };
       expect((await limiter.take(one, key)).allowed).toBe(true);
@@ -54,7 +54,7 @@ export function rateLimitContract(name: string, start: () => Promise<LimiterFixt
       expect((await limiter.take({ ...one, name: 'two' }, key)).allowed).toBe(true);
     });
 
-    test('a refused caller that waits as told is allowed', async () => {
+    test('a refused caller that waits for the stated time is allowed', async () => {
       const policy: RatePolicy = { name: 'refill', per_second: 20, burst: 2 };
       const key = randomUUID();
       let refused = await limiter.take(policy, key);

@@ -34,7 +34,7 @@ async function leasesAsked(): Promise<number> {
   return calls.reduce((sum, count) => sum + count, 0);
 }
 
-/** Asks as fast as it can until `end_ms`; returns the permits got and the questions asked. */
+/** Takes permits as fast as possible until `end_ms`; returns the number of permits and of calls. */
 async function flood(limiter: RateLimiter, policy: RatePolicy, key: string, end_ms: number) {
   const result = { allowed: 0, asked: 0 };
   while (Date.now() < end_ms) {
@@ -49,7 +49,7 @@ async function flood(limiter: RateLimiter, policy: RatePolicy, key: string, end_
 }
 
 test.each([INGEST, IDENTIFY])(
-  'two processes together stay within 5 % of the limit of $name, and ask Redis rarely',
+  'two processes together stay within 5 % of the limit of $name, and call Redis rarely',
   async (policy) => {
     const limiters = [open(), open()];
     const key = randomUUID();
@@ -64,13 +64,13 @@ test.each([INGEST, IDENTIFY])(
     expect(allowed).toBeGreaterThan(limit * 0.95);
     expect(allowed).toBeLessThan(limit * 1.05);
     const asked = (await leasesAsked()) - asked_before;
-    // Against the permits given: those refused cost Redis nothing at all.
+    // Measured against the permits: a refusal causes no call to Redis at all.
     expect(asked / (allowed / 1_000)).toBeLessThanOrEqual(10);
     await Promise.all(limiters.map((limiter) => limiter.close()));
   },
 );
 
-/** Asks `per_second` times a second until `end_ms`, evenly; returns how many were allowed and refused. */
+/** Takes `per_second` permits a second until `end_ms`, evenly; returns how many calls were allowed and refused. */
 async function trickle(
   limiter: RateLimiter,
   policy: RatePolicy,
@@ -90,7 +90,7 @@ async function trickle(
   return result;
 }
 
-test('below the limit nobody is refused, Redis is asked rarely, and a rush after it stays within 5 %', async () => {
+test('below the limit no call is refused and Redis is called rarely; a rush after it stays within 5 %', async () => {
   const limiters = [open(), open()];
   const key = randomUUID();
   const asked_before = await leasesAsked();
@@ -111,14 +111,14 @@ test('below the limit nobody is refused, Redis is asked rarely, and a rush after
   await Promise.all(limiters.map((limiter) => limiter.close()));
 });
 
-test('what an idle process holds comes back', async () => {
+test('permits that an idle process holds return to the bucket', async () => {
   const policy: RatePolicy = { name: 'idle', per_second: 0.001, burst: 1_000 };
   const key = randomUUID();
   const idle = open();
   expect((await idle.take(policy, key)).allowed).toBe(true);
   let allowed = 0;
   await until(async () => {
-    // The store is asked again only when the pause it gave is over, which is long here: a new process asks.
+    // A refused limiter calls the store again only after a pause, which is long here: a new limiter calls at once.
     const limiter = open();
     while ((await limiter.take(policy, key)).allowed) allowed++;
     await limiter.close();
@@ -127,7 +127,7 @@ test('what an idle process holds comes back', async () => {
   await idle.close();
 });
 
-test('without Redis limits are local; with it they are shared again', async () => {
+test('without Redis each process limits alone; when Redis is back, the limits are shared again', async () => {
   const policy: RatePolicy = { name: 'outage', per_second: 0.001, burst: 10 };
   const said: string[] = [];
   const limiter = open(pino({ level: 'info' }, { write: (line) => void said.push(line) }));

@@ -11,9 +11,9 @@ rateLimitContract('in memory', async () => ({
 }));
 
 /**
- * An independent model: not a bucket but the history. A permit is free when no interval that ends now holds more
- * than burst + rate × length of it. Times are whole milliseconds and rates multiples of 1,000 a second, so that
- * both count in integers.
+ * An independent model: it keeps the history of permits instead of a bucket. A permit is free when no interval that
+ * ends now holds more permits than burst + rate × length of the interval. Times are whole milliseconds and rates
+ * multiples of 1,000 a second, so both are computed with integers.
  */
 function allowedByHistory(
   taken_ms: readonly number[],
@@ -27,7 +27,7 @@ function allowedByHistory(
   });
 }
 
-test('the bucket agrees with the history of permits, at every time and rate', () => {
+test('the bucket agrees with the model of permits, at every time and rate', () => {
   const steps = array(nat({ max: 8 }), { minLength: 1, maxLength: 120 });
   assert(
     property(steps, integer({ min: 1, max: 4 }), integer({ min: 1, max: 12 }), (waits, per_ms, burst) => {
@@ -36,7 +36,7 @@ test('the bucket agrees with the history of permits, at every time and rate', ()
       const policy = { name: 'model', per_second: per_ms * 1_000, burst };
       const taken_ms: number[] = [];
       for (const wait_ms of waits) {
-        // Short waits, mostly none: the bucket is often empty.
+        // Short waits, mostly none, so that the bucket is often empty.
         now_ms += wait_ms > 5 ? wait_ms - 5 : 0;
         const verdict = limiter.take(policy, 'key') as RateVerdict;
         if (verdict.allowed !== allowedByHistory(taken_ms, now_ms, per_ms, burst)) return false;

@@ -14,7 +14,7 @@ const BODY_BYTES = 1024 * 1024;
 const id = newId();
 const stamp = { ingestion_id: id, tenant_id: id, project_id: id, environment: 'prod', received_at_ms: 1 };
 
-/** Bodies that grow most where they are written again: each fills the limit of a request. */
+/** Bodies that grow most when they are serialised again: each has the largest size of a request. */
 const growing = [
   '1e20,',
   '-1e20,',
@@ -31,7 +31,7 @@ const growing = [
   return `{"event":"e","properties":{"list":[${piece.repeat(times)}0]}}`;
 });
 
-test.each(growing)('what becomes of an accepted body fits a record: %.50s', (body) => {
+test.each(growing)('the record of an accepted body fits the size limit: %.50s', (body) => {
   expect(Buffer.byteLength(body)).toBeLessThanOrEqual(BODY_BYTES);
   const { properties } = JSON.parse(body) as { properties: Record<string, unknown> };
   const single = encodeAccepted(stamp, 0, body);
@@ -79,7 +79,7 @@ beforeAll(() => {
 });
 afterAll(async () => batcher.drain());
 
-test('a record that is too large fails its own request only, and what is joined is bounded in bytes', async () => {
+test('a record that is too large fails only its own request, and joined appends are limited in bytes', async () => {
   const large = { key: 'k', value: 'x'.repeat(5 * 1024 * 1024) };
   const small = { key: 'k', value: '1' };
   const too_large = { key: 'k', value: 'ü'.repeat(MAX_RECORD_BYTES / 2) };

@@ -5,7 +5,7 @@ import { startTestService } from '../engines/embedded.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { send } from '../ingest/intake-client.ts';
 
-test('a configuration saved through one service holds in the other before its cache would have ended', async () => {
+test('a configuration saved through one service applies in the other before its cache entry would expire', async () => {
   const servers = await newInstallation(inject('servers'));
   const roles: Config['roles'] = new Set(['api', 'intake']);
   const open = async () => {
@@ -30,7 +30,7 @@ test('a configuration saved through one service holds in the other before its ca
   expect(await deposit()).toBe(202);
   await service`update currencies set is_active = false where tenant_id = ${tenant_id} and code = 'JPY'`;
   expect(await deposit()).toBe(202);
-  // Both services made an owner of one name, who so belongs to two tenants.
+  // Both services provisioned an owner with the same name, so this user belongs to two tenants and must name one.
   const headers = { 'x-tenant-id': tenant_id };
   const request = { method: 'PATCH', body: { kyc_model: 'dual' }, headers };
   expect((await send(`${here.base_url}/v1/tenant/config`, session_token, request)).status).toBe(200);

@@ -14,7 +14,9 @@ import {
 } from '../../src/tenants/config/capability-cache.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 
-/** What each of two processes on one Postgres has of its own. Their clock stands still: nothing ends by age. */
+/**
+ * What each of two processes on one Postgres has of its own. Their clock does not advance, so no cache entry expires.
+ */
 interface Process {
   postgres: Postgres;
   notifications: Notifications;
@@ -60,7 +62,7 @@ const change = (tenant_id: string, body: PatchTenantConfigBody) =>
 
 const QUIET_HOURS = { start: '22:00', end: '08:00', default_timezone: 'UTC' };
 
-test('a tenant is known with its currencies and its configuration, or its defaults', async () => {
+test('the capability contains the currencies and the configuration of the tenant, or its defaults', async () => {
   const tenant_id = await newTenant();
   const money = { base_currency: 'EUR', currencies: new Set(['EUR']) };
   const defaults = { license_jurisdiction: null, verticals: [], kyc_model: 'none', config: {} };
@@ -75,11 +77,11 @@ test('a tenant is known with its currencies and its configuration, or its defaul
   expect(await here.capabilities.get(tenant_id)).toEqual({ ...money, ...settings });
 });
 
-test('no capability of a tenant that does not exist', async () => {
+test('an unknown tenant has no capability', async () => {
   await expect(here.capabilities.get(newId())).rejects.toThrow(/does not exist/);
 });
 
-test('a change holds at once where it was made, and soon in every other process', async () => {
+test('a change applies at once in the process that makes it, and soon in every other process', async () => {
   const [tenant_id, bystander] = [await newTenant(), await newTenant()];
   const processes = [here, there];
   for (const { capabilities } of processes) {
@@ -90,11 +92,11 @@ test('a change holds at once where it was made, and soon in every other process'
   expect(await here.capabilities.get(tenant_id)).toMatchObject({ kyc_model: 'crm_owns' });
   const elsewhere = async () => (await there.capabilities.get(tenant_id)).kyc_model;
   await expect.poll(elsewhere, { timeout: 10_000 }).toBe('crm_owns');
-  // Nobody else was forgotten.
+  // Other tenants stay cached.
   for (const { capabilities } of processes) expect(capabilities.get(bystander)).not.toBeInstanceOf(Promise);
 });
 
-test('a change that is refused is nobody’s news', async () => {
+test('a refused change invalidates no cache entry', async () => {
   const tenant_id = await newTenant();
   await here.capabilities.get(tenant_id);
   const half = { config: { messaging: { quiet_hours: { start: '22:00' } } } };
@@ -103,11 +105,11 @@ test('a change that is refused is nobody’s news', async () => {
   expect(await owner`select from tenant_configs where tenant_id = ${tenant_id}`).toHaveLength(0);
 });
 
-test('a process that could not listen for a while forgets everything', async () => {
+test('a process that lost its notifications for a while empties its cache', async () => {
   const tenant_id = await newTenant();
   const elsewhere = async () => (await there.capabilities.get(tenant_id)).kyc_model;
   expect(await elsewhere()).toBe('none');
-  // A change whose message is lost.
+  // A change without a notification.
   await owner`
     insert into tenant_configs (tenant_id, verticals, kyc_model, config)
     values (${tenant_id}, '{}', 'crm_owns', '{}')`;

@@ -8,18 +8,18 @@ import { openTestPostgres } from '../engines/wiring.ts';
 import { runsFromEnvironment } from '../oracle/settings.ts';
 import { eventually } from '../engines/embedded.ts';
 
-// Two tenants take turns on the same few connections. No statement here names a tenant: only the connection's own
-// idea of whom it works for keeps them apart.
+// Two tenants take turns on the same few connections. No statement here filters by tenant: only the tenant setting of
+// the connection's transaction keeps their rows apart.
 
 const CHECKOUTS = runsFromEnvironment('TENANT_CHECKOUTS', 10_000);
-/** More than there are connections: they are waited for, and handed on at once. */
+/** More than there are connections, so turns wait for a connection and get one that was released just before. */
 const AT_ONCE = 40;
 const SEED = runsFromEnvironment('PROPERTY_SEED', 20_260_301);
 
 interface Tenant {
   tenant_id: string;
   rows: number;
-  /** Changes that were committed. */
+  /** The number of committed changes. */
   changes: number;
 }
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   server = await openTestPostgres({ prepared: true });
   owner = connectPool(server.url, { max: 2 });
   await migratePostgres(owner);
-  // Nothing here survives the test anyway.
+  // The database is dropped after the test, so durability is not needed.
   await owner.unsafe(`alter database ${new URL(server.url).pathname.slice(1)} set synchronous_commit = off`);
   await owner`create table tallies (tenant_id uuid, id integer, n bigint not null default 0, primary key (tenant_id, id))`;
   await owner`call protect_tenant_table('tallies')`;
@@ -52,11 +52,11 @@ afterAll(async () => {
 
 type Row = { tenant_id: string };
 const all = (tx: Tx) => tx<Row[]>`select tenant_id from tallies`;
-/** One row, so that those who write wait for each other as little as possible. */
+/** Changes one row, so that writers rarely wait for each other. */
 const change = (tx: Tx, id: number) =>
   tx<Row[]>`update tallies set n = n + 1 where id = ${id} returning tenant_id`;
 
-/** Thrown where something of another tenant is seen, or something of one's own is not. */
+/** Thrown when a tenant sees a row of another tenant, or does not see one of its own. */
 class Leak extends Error {
   override readonly name = 'Leak';
 }
@@ -73,7 +73,7 @@ interface Turn {
   id: number;
 }
 
-/** What a turn may be, and the code it must fail with, if it must. */
+/** The kinds of turns, each with its weight and, where it must fail, the expected error code. */
 const TURNS: { often: number; fails?: string; take: (turn: Turn) => Promise<unknown> }[] = [
   {
     often: 40,
@@ -153,7 +153,7 @@ const TURNS: { often: number; fails?: string; take: (turn: Turn) => Promise<unkn
   },
 ];
 
-/** What a connection knows once its transaction is over. */
+/** What a connection sees outside of a transaction. */
 interface Outside {
   tenant: string | null;
   rows: number;
@@ -169,7 +169,7 @@ function nobody(found: readonly Outside[]): void {
 
 const LOT = TURNS.flatMap((turn) => Array.from({ length: turn.often }, () => turn));
 
-/** Takes `count` turns, the tenants alternating, {@link AT_ONCE} of them at a time. */
+/** Takes `count` turns, alternating between the tenants, {@link AT_ONCE} of them at a time. */
 async function takeTurns(count: number, random: Random, onTurn: (outcome: string, fails?: string) => void) {
   let taken = 0;
   const player = async () => {
@@ -195,7 +195,7 @@ async function expectChangesKept(): Promise<void> {
   }
 }
 
-test(`${CHECKOUTS} turns of two tenants on the same connections, good ones and bad ones`, async () => {
+test(`${CHECKOUTS} turns of two tenants on the same connections, valid and failing ones, leak no row`, async () => {
   const seen = new Map<string, number>();
   const wrong: string[] = [];
   await takeTurns(CHECKOUTS, new Random(SEED), (outcome, fails = 'done') => {
@@ -208,7 +208,7 @@ test(`${CHECKOUTS} turns of two tenants on the same connections, good ones and b
   await expectChangesKept();
 }, 600_000);
 
-test('nor do cancelled statements and ended sessions mix up whose connection it is', async () => {
+test('cancelled statements and terminated sessions do not let a connection serve the wrong tenant', async () => {
   const over = new AbortController();
   const random = new Random(SEED + 1);
   const disturb = async () => {
@@ -218,7 +218,7 @@ test('nor do cancelled statements and ended sessions mix up whose connection it 
         where datname = current_database() and application_name = 'engagement engagement_api'
         offset ${random.integer(0, 19)} limit 1`;
       if (row === undefined) continue;
-      // A cancellation may meet whoever has the connection by then.
+      // The connection may serve another turn by the time the cancellation arrives.
       if (random.chance(0.25)) await owner`select pg_terminate_backend(${row.pid})`;
       else await owner`select pg_cancel_backend(${row.pid})`;
     }
@@ -228,14 +228,14 @@ test('nor do cancelled statements and ended sessions mix up whose connection it 
   await takeTurns(3_000, random, (outcome) => codes.add(outcome));
   over.abort();
   await disturbance;
-  // What was expected, and what comes of being cancelled or cut off: nothing else, and no leak.
+  // Only the expected outcomes and those of a cancelled statement or a terminated session may occur, and no leak.
   const disturbed = ['57014', '57P01', 'CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'ECONNRESET', 'EPIPE'];
   const allowed = new Set(['done', 'given up', '22012', '42501', '25P02', ...disturbed]);
   expect([...codes].filter((code) => !allowed.has(code))).toEqual([]);
   expect([...codes]).toEqual(expect.arrayContaining(['done', '57014']));
   const rows = await owner<{ rows: bigint }[]>`select count(*) as rows from tallies`;
   expect(rows[0]?.rows).toBe(BigInt(tenants[0].rows + tenants[1].rows));
-  // A session that was told to end may do so a moment later; from then on every connection is sound again.
+  // A terminated session may end a moment later. From then on every connection must work again.
   await eventually('500 turns without a lost connection', async () => {
     const unexpected: string[] = [];
     await takeTurns(500, random, (outcome, fails = 'done') => {

@@ -8,8 +8,8 @@ import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db, Tx } from '../../src/platform/postgres/port.ts';
 import { until } from './until.ts';
 
-// The driver alone fails each of these: its rollback on a lost connection ends the process, and what a lost transaction
-// still issues runs within the next one on that connection. An error nobody caught fails the file.
+// The driver alone fails each of these tests: its rollback on a lost connection ends the process, and statements of a
+// lost transaction run inside the next transaction on that connection. An unhandled rejection fails the file.
 
 let dir: string;
 let server: EmbeddedServer;
@@ -58,7 +58,7 @@ async function withPool(max: number, work: (sql: Db) => Promise<void>): Promise<
   }
 }
 
-describe('a transaction whose session is ended', () => {
+describe('a transaction whose session is terminated', () => {
   test.each<[string, (tx: Tx, pid: number) => Promise<unknown>]>([
     [
       'while it waits for a statement',
@@ -79,7 +79,7 @@ describe('a transaction whose session is ended', () => {
         throw new Error('for reasons of its own');
       },
     ],
-  ])('%s rejects as lost, leaves nothing, and spoils no later one', async (_when, work) => {
+  ])('%s rejects as lost, leaves no rows, and does not affect later transactions', async (_when, work) => {
     await withPool(2, async (sql) => {
       for (let round = 0; round < 5; round++) {
         const lost = sql.begin(async (tx) => {
@@ -97,7 +97,7 @@ describe('a transaction whose session is ended', () => {
     });
   });
 
-  test('does nothing within the transaction that comes after it', async () => {
+  test('runs no statement inside the transaction that follows it', async () => {
     await withPool(1, async (sql) => {
       let second: Promise<string> | undefined;
       let secondEnds = false;
@@ -106,7 +106,7 @@ describe('a transaction whose session is ended', () => {
       const first = sql.begin(async (tx) => {
         await note(tx, 'first');
         await endSession(await pidOf(tx));
-        // Something slow of another kind, during which the pool has moved on.
+        // The callback waits for something other than Postgres while the pool starts the next transaction.
         await until(() => secondBegan);
         said = await outcomeOf(Promise.resolve().then(() => note(tx, 'first, too late')));
         secondEnds = true;
@@ -129,7 +129,7 @@ describe('a transaction whose session is ended', () => {
   });
 });
 
-test('a statement issued after the end of its transaction is refused', async () => {
+test('a statement issued after its transaction has ended is refused', async () => {
   await withPool(1, async (sql) => {
     let kept: Tx = sql;
     await sql.begin(async (tx) => {
@@ -168,7 +168,7 @@ test('a failing statement rolls back, and the connection is kept', async () => {
   });
 });
 
-test('when Postgres restarts under load every transaction ends, whole or not at all', async () => {
+test('when Postgres restarts under load every transaction is either complete or absent', async () => {
   for (let round = 0; round < 3; round++) {
     await withPool(5, async (sql) => {
       let committed = 0;
@@ -191,7 +191,7 @@ test('when Postgres restarts under load every transaction ends, whole or not at 
       const outcomes = await Promise.all(transactions);
       server = await startEmbeddedPostgres({ dir, port });
       await until(async () => (await outcomeOf(sql.begin(pidOf))) === 'done');
-      // The test's own connections were lost as well.
+      // The restart also closed the test's own connections.
       await until(async () => (await outcomeOf(authors())) === 'done');
       const written = await authors();
       for (const [i, outcome] of outcomes.entries()) {

@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { newInstallation } from '../engines/installation.ts';
 
-test('processes that start together on empty servers share one installation', async () => {
+test('processes that start together on empty servers use one installation', async () => {
   const { postgres_template: _, ...empty } = inject('servers');
   const servers = await newInstallation(empty);
   const config = readConfig({ LOG_LEVEL: 'silent' });
