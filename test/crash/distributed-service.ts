@@ -13,12 +13,13 @@ import { startRedis } from '../engines/redis.ts';
 import type { Engine } from '../engines/server-process.ts';
 
 /**
- * The heap, in MiB, that the front has to live with: the bodies and waiting records of a flood that is being refused
- * take about half of it. A process that keeps more dies, whereas what a roomier heap holds shows only how late V8 collects.
+ * Heap of the front process, in MiB: the bodies and waiting records of a flood that is refused take about half of it. A
+ * process that retains more than that crashes. With a larger heap, memory use would only show how late V8 collects
+ * garbage.
  */
 const FRONT_HEAP_MIB = 192;
 
-/** The real service as two processes, on a Kafka and a Redis of its own and on the shared Postgres and ClickHouse. */
+/** The real service as two processes, with its own Kafka and Redis and on the shared Postgres and ClickHouse. */
 export interface DistributedService {
   kafka: Engine;
   redis: Engine;
@@ -28,7 +29,7 @@ export interface DistributedService {
   /** Every processor. */
   processors: ServiceProcess;
   api: InternalApi;
-  /** Also when something failed before; removes everything but the shared databases. */
+  /** Can be called after a failure; removes everything except the shared databases. */
   close(): Promise<void>;
 }
 

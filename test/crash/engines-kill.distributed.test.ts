@@ -13,16 +13,16 @@ import { verifyEvents, verifyService } from './verify.ts';
 
 const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_102);
 const PLAYERS = 40;
-/** More events at once than intake keeps waiting: some are refused at once. */
+/** More events at once than intake queues, so some are refused at once. */
 const FLOOD = { connections: 600, batch: 100 };
-/** Of the whole process, whose heap is limited besides. */
+/** Limit for the whole process, in addition to the limit of its heap. */
 const MEMORY_GROWTH_BYTES = 256 * 1024 * 1024;
-/** The log gives up an append after 10 s, and with it refuses what waited behind. */
+/** The log gives up an append after 10 s and then also refuses the appends queued behind it. */
 const LONGEST_ANSWER_MS = 12_000;
 
 let service: DistributedService;
 let tenant: ProvisionedTenant;
-/** Its events are only there to be answered; nothing is compared but what reconciliation says. */
+/** Its requests only have to be answered; only reconciliation checks its events. */
 let bystander: ProvisionedTenant;
 let model: Model;
 let load: Load;
@@ -41,19 +41,22 @@ afterAll(async () => service?.close());
 
 const send = (size: number) => sendPageViews(service.front.ingest_url, bystander.api_key, size);
 const accepted = () => model.events.reduce((sum, event) => sum + event.accepted, 0);
-/** Resolves when the load gets somewhere again. */
+/** Resolves when the load makes progress again. */
 const goesOn = (what: string) => {
   const before = accepted();
   return eventually(what, async () => (accepted() > before + 500 ? true : undefined), 30_000);
 };
-/** Kafka lets processors in when the dead ones' sessions have run out. More load meanwhile shows nothing more. */
+/**
+ * Kafka admits new group members only after the sessions of the killed ones have expired. The load pauses until then,
+ * because more load would test nothing more.
+ */
 async function restarted(starting: Promise<void>): Promise<void> {
   load.up = false;
   await starting;
   load.up = true;
 }
 
-it('keeps accepting while Redis is dead, and while the processors are', async () => {
+it('accepts events while Redis is dead and while the processors are dead', async () => {
   await goesOn('the load begins');
   await service.processors.signal('SIGKILL');
   const coming_back = service.processors.start();
@@ -71,7 +74,7 @@ it('keeps accepting while Redis is dead, and while the processors are', async ()
   await restarted(coming_back);
 });
 
-it('refuses in bounded time and memory while Kafka is dead, and goes on when it is back', async () => {
+it('refuses events in bounded time and memory while Kafka is dead, and accepts them when it is back', async () => {
   const memory = () => readMetric(service.front.base_url, 'process_resident_memory_bytes');
   const before = (await memory()) ?? 0;
   await service.kafka.kill();
@@ -90,10 +93,10 @@ it('refuses in bounded time and memory while Kafka is dead, and goes on when it 
   await goesOn('the load goes on after the outage');
 });
 
-it('counts every accepted event exactly once, the processors being killed twice more', async () => {
+it('counts every accepted event exactly once after the processors were killed twice more', async () => {
   const { processors, servers, api } = service;
   await processors.signal('SIGKILL');
-  // Once more while it finds its way into the groups.
+  // The second kill comes while the processors join their groups.
   const starting = processors.start().catch(() => undefined);
   await sleep(3_000);
   await processors.signal('SIGKILL');

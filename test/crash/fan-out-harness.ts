@@ -15,28 +15,28 @@ import { Random } from './random.ts';
 
 export interface FanOutTortureOptions {
   kills: number;
-  /** Members of each campaign. */
+  /** The number of members of each campaign's segment. */
   members: number;
   seed: number;
   onKill?: (number: number) => void;
 }
 
-/** What a run found; `differences` is empty when every player has one row and nobody got two messages. */
+/** The result of a run. `differences` is empty when every player has one row and no player got two messages. */
 export interface FanOutTortureResult {
   kills: number;
   campaigns: number;
   messages: number;
-  /** Messages of which nobody knows whether they went out. */
+  /** Messages with an unknown outcome: they may or may not have gone out. */
   unknown: number;
   differences: string[];
 }
 
 const CHILD = 'dist/test/engines/messenger-child.js';
-/** From when the messenger is ready; some strike before it is. */
+/** Delay of a kill after the messenger is ready. Some kills come before it is ready. */
 const KILL_AFTER_MS = { min: 0, max: 900 };
 const KILL_WHILE_STARTING = 0.2;
 const DRAIN_TIMEOUT_MS = 300_000;
-/** The provider's answers take a while, so that kills strike while some are under way. */
+/** The provider delays its answers, so that kills happen while requests are under way. */
 const ANSWER_AFTER_MS = 5;
 
 interface Ground {
@@ -51,8 +51,8 @@ interface Ground {
 }
 
 /**
- * Sends campaigns through a messenger of its own process, kills that with SIGKILL again and again, and then compares rows,
- * members and what a server that speaks SendGrid's protocol was given.
+ * Sends campaigns through a messenger in a process of its own and kills that process repeatedly with SIGKILL. Then it
+ * compares the rows, the members, and the messages that a server with SendGrid's protocol received.
  */
 export async function tortureFanOut(options: FanOutTortureOptions): Promise<FanOutTortureResult> {
   const engine = await openTestPostgres({ prepared: true });
@@ -179,7 +179,7 @@ async function runAndKill(ground: Ground, random: Random): Promise<void> {
   await ended;
 }
 
-/** Lets a messenger finish. The leases of those that were killed are ended here, instead of waiting for them. */
+/** Lets a messenger finish the campaigns. The leases of killed messengers are expired first, to save the wait. */
 async function drain(ground: Ground, campaigns: readonly string[]): Promise<void> {
   await ground.sql`update messenger_leases set expires_at = now() - interval '1 second'`;
   const child = startChild(ground);
@@ -233,7 +233,7 @@ interface CountingProvider {
   close(): Promise<void>;
 }
 
-/** Speaks as much of SendGrid as a messenger needs, and counts what it is given, by send. */
+/** Speaks the part of SendGrid's protocol that the messenger uses, and counts the messages of each send. */
 async function startCountingProvider(): Promise<CountingProvider> {
   const counts = new Map<string, number>();
   const server: Server = createServer((request, response) => {
@@ -245,7 +245,7 @@ async function startCountingProvider(): Promise<CountingProvider> {
         await sleep(ANSWER_AFTER_MS);
         response.writeHead(202, { 'x-message-id': send_id }).end();
       },
-      // Killed while it wrote: nothing was given.
+      // The messenger was killed while it wrote the request: the provider received no message.
       () => response.destroy(),
     );
   });

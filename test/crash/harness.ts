@@ -15,37 +15,37 @@ import { verifyEngines, verifyService } from './verify.ts';
 export interface TortureOptions {
   kills: number;
   seed: number;
-  /** Told how far it has come. */
+  /** Called after each kill, to report progress. */
   onKill?: (kill: Kill) => void;
 }
 
-/** One SIGKILL, and what it took to come back. */
+/** One SIGKILL, and the time of the restart after it. */
 export interface Kill {
   number: number;
-  /** When it struck: under load, the database first, or while the service was starting. */
+  /** The target and the moment: under load, Postgres first, or while the service is starting. */
   moment: 'load' | 'postgres' | 'start';
   after_ms: number;
   restart_ms: number;
 }
 
-/** What a run found; `differences` is empty when nothing was lost and nothing doubled. */
+/** The result of a run. `differences` is empty when no event was lost and none was counted twice. */
 export interface TortureResult {
   kills: number;
   events: number;
   requests: number;
-  /** Times an event was sent that may have been accepted before. */
+  /** Number of sends of events that may have been accepted before. */
   repeated: number;
-  /** Events that at least one request left without an answer. */
+  /** Number of events of which at least one request got no answer. */
   ambiguous: number;
-  /** Answers 500 while an engine was gone. */
+  /** Number of 500 answers while an engine was down. */
   faults: number;
   /** Rows in ClickHouse beyond one per event, before its engine merged them away. */
   repeated_rows: number;
-  /** Times ClickHouse has more than one row of an event, and everything else that is not as it must be. */
+  /** Every mismatch, including each event with more than one row in ClickHouse after the merge. */
   differences: string[];
   longest_restart_ms: number;
   duration_ms: number;
-  /** Kept when there are differences. */
+  /** The folder is kept when there are differences. */
   data_dir: string;
 }
 
@@ -53,15 +53,15 @@ const PLAYERS = 40;
 const UNDER_LOAD_MS = { min: 50, max: 800 };
 const WHILE_STARTING_MS = { min: 10, max: 2_500 };
 const FIRST_KILLS_AT_START = 2;
-/** Then one of each kind, so that also short runs meet all of them. */
+/** After those, one kill of each kind, so that short runs have every kind. */
 const FIRST_UNDER_LOAD: readonly Kill['moment'][] = ['load', 'postgres', 'start'];
 const POSTGRES_SHARE = 0.2;
 const START_SHARE = 0.1;
 const STOP_POSTGRES_TIMEOUT_MS = 20_000;
 
 /**
- * Runs the real service on an empty folder, loads it over HTTP, kills it with SIGKILL again and again, and then
- * compares what it has with what it accepted. Rejects when the service does not come back.
+ * Runs the real service on an empty folder, loads it over HTTP, and kills it repeatedly with SIGKILL. Then it compares
+ * the stored data with the accepted events. Rejects when the service does not start again.
  */
 export async function torture(options: TortureOptions): Promise<TortureResult> {
   const started_ms = performance.now();
@@ -89,7 +89,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
       kills.push({ ...kill, number: kills.length + 1 });
       options.onKill?.({ ...kill, number: kills.length });
     };
-    // The first ones while it makes its folder.
+    // The first kills happen while the service creates its folder.
     for (let i = 0; i < Math.min(FIRST_KILLS_AT_START, options.kills); i++) await strike('start');
     if (!service.running) await service.start();
     const tenant = await provisionTenant(api, {
@@ -168,7 +168,7 @@ async function killAndRestart(
   return { moment, after_ms, restart_ms: performance.now() - started_ms };
 }
 
-/** The process id of the service's Postgres; undefined when none was left behind. */
+/** The process id of the service's Postgres; undefined when none is running. */
 async function postmasterOf(data_dir: string): Promise<number | undefined> {
   const file = join(data_dir, 'postgres', 'cluster', 'postmaster.pid');
   const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]);
@@ -180,7 +180,7 @@ async function killPostgres(data_dir: string): Promise<void> {
   if (pid !== undefined) signalIfThere(pid, 'SIGKILL');
 }
 
-/** Fast shutdown of a Postgres that outlived its service. */
+/** Stops a Postgres that outlived its service, by a fast shutdown. */
 async function stopPostgres(data_dir: string): Promise<void> {
   const pid = await postmasterOf(data_dir);
   if (pid === undefined) return;

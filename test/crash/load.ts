@@ -6,17 +6,17 @@ const WORKERS = 8;
 const MAX_BATCH = 30;
 const REQUEST_TIMEOUT_MS = 10_000;
 const PAUSE_WHILE_DOWN_MS = 5;
-/** Accepted events that may be sent once more, to see that it changes nothing. */
+/** Accepted events that may be sent again, to verify that a repetition changes nothing. */
 const REMEMBERED = 500;
 
-/** Sends the model's events over HTTP, some again, and notes in the model what was answered. */
+/** Sends the model's events over HTTP, some of them again, and records the answers in the model. */
 export class Load {
-  /** Whether the service is meant to answer now. */
+  /** Whether the service is expected to answer now. */
   up = false;
   requests = 0;
-  /** Times an event was sent that may have been accepted before. */
+  /** Number of sends of events that may have been accepted before. */
   repeated = 0;
-  /** Answers 500: the service should say 503 when it cannot take events. */
+  /** Number of 500 answers: the service should answer 503 when it cannot take events. */
   faults = 0;
   #model: Model;
   #random: Random;
@@ -33,11 +33,11 @@ export class Load {
     this.#ingest_url = options.ingest_url;
     this.#api_key = options.api_key;
     this.#workers = Array.from({ length: WORKERS }, () => this.#work());
-    // An error of a worker is thrown where the load is finished.
+    // An error of a worker is rethrown by `finish`.
     for (const worker of this.#workers) worker.catch(() => undefined);
   }
 
-  /** Plans nothing new, and resolves when every event with an id has been accepted. */
+  /** Plans no new events, and resolves when every event with an id has been accepted. */
   async finish(): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#workers);
@@ -79,7 +79,7 @@ export class Load {
     }
   }
 
-  /** No answer, a broken one and 503 leave open what happened; every other refusal is a mistake of this test. */
+  /** No answer, an incomplete one and a 503 leave the outcome open; every other refusal is a fault of this test. */
   async #post(path: string, body: object): Promise<'accepted' | 'ambiguous'> {
     let status: number;
     let text: string;
@@ -93,7 +93,7 @@ export class Load {
       status = response.status;
       text = await response.text();
     } catch {
-      // The service is gone: waiting a moment keeps the workers from spinning until it is marked as down.
+      // The service is down: the pause keeps the workers from spinning until the test marks it as down.
       await sleep(PAUSE_WHILE_DOWN_MS);
       return 'ambiguous';
     }

@@ -1,27 +1,27 @@
 import type { Random } from './random.ts';
 
-/** An event of the load and what the service said of it. */
+/** One event of the load and the service's answers to it. */
 export interface PlannedEvent {
-  /** Its number, carried in the properties, so that its row in ClickHouse can be told from all others. */
+  /** Its number, which the properties carry, so that its row in ClickHouse can be identified. */
   n: number;
   player: string;
-  /** Whether the service can tell a repetition by an id: such an event is sent until it is accepted. */
+  /** Whether an id lets the service recognise a repetition: such an event is sent until it is accepted. */
   has_id: boolean;
   body: { event: string; anonymous_id: string; timestamp: string; properties: Record<string, unknown> };
-  /** Answers 202 so far. */
+  /** The number of 202 answers so far. */
   accepted: number;
-  /** Requests so far that ended without an answer. */
+  /** The number of requests so far that ended without an answer. */
   ambiguous: number;
 }
 
-/** What a player's totals must be. */
+/** The expected totals of a player. */
 export interface ExpectedTotals {
   total_deposited: number;
   total_withdrawn: number;
   total_wagered: number;
   total_won: number;
   bet_count: number;
-  /** Every session that was answered with 202, and at most those without an answer beside. */
+  /** At least every session answered with 202, and at most also those without an answer. */
   sessions: { least: number; most: number };
 }
 
@@ -34,7 +34,7 @@ interface Bet {
   player: string;
   kind: 'casino' | 'sport';
   stake: number;
-  /** The latest by event time holds; a payout of null is a void. */
+  /** Of several outcomes the latest by event time holds; a payout of null is a void. */
   outcomes: Outcome[];
 }
 
@@ -42,8 +42,8 @@ const FIRST_EVENT_MS = Date.UTC(2025, 0, 1);
 const MAX_OPEN_BETS = 200;
 
 /**
- * Makes the load and knows independently of the service what must come of it. Every id is used for one content,
- * so nothing conflicts, and every event with an id is accepted in the end.
+ * Makes the load and computes the expected result independently of the service. Every id always has the same content,
+ * so no event conflicts, and every event with an id is accepted in the end.
  */
 export class Model {
   readonly events: PlannedEvent[] = [];
@@ -71,7 +71,7 @@ export class Model {
     return this.#place(player, amount);
   }
 
-  /** What must be read of each player that has an event. */
+  /** The expected totals of each player that has an event. */
   expected(): Map<string, ExpectedTotals> {
     const all = new Map<string, ExpectedTotals>();
     const of = (player: string) => {

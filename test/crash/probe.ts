@@ -28,7 +28,7 @@ export async function sendPageViews(ingest_url: string, api_key: string, size: n
   };
 }
 
-/** Sends again and again over `connections` until `stop`; all answers, in order of arrival. */
+/** Sends repeatedly over `connections` connections until `stop`; returns all answers in order of arrival. */
 export async function sendUntil(stop: AbortSignal, connections: number, send: () => Promise<Probe>) {
   const probes: Probe[] = [];
   const sender = async () => {
@@ -41,7 +41,7 @@ export async function sendUntil(stop: AbortSignal, connections: number, send: ()
   return probes;
 }
 
-/** A metric of one process; undefined where it is not shown. */
+/** The value of a metric of one process; undefined when the process does not have it. */
 export async function readMetric(base_url: string, name: string): Promise<number | undefined> {
   const text = await (await fetch(`${base_url}/metrics`)).text();
   const line = text.split('\n').find((entry) => entry.startsWith(`${name} `) || entry.startsWith(`${name}{`));

@@ -1,4 +1,4 @@
-/** A reproducible source of randomness (mulberry32): the same seed gives the same run, but for its timing. */
+/** A reproducible random source (mulberry32): the same seed gives the same run, except for its timing. */
 export class Random {
   #state: number;
 

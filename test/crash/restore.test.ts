@@ -20,11 +20,14 @@ import { Model } from './model.ts';
 import { Random } from './random.ts';
 import { verifyEvents, verifyService } from './verify.ts';
 
-// docs/operating.md, "Backups", done: its commands and statements are read from there.
+// Performs the section "Backups" of docs/operating.md; commands and statements are read from that page.
 
 const SEED = 20_260_103;
 const PLAYERS = 40;
-/** Planned by the end of each part. A player then has 20 deposits of up to a million, half a million on average. */
+/**
+ * Number of planned events at the end of each part. At the end a player has about 20 deposits of up to a million each,
+ * half a million on average.
+ */
 const EVENTS = [600, 2_000, 3_200] as const;
 const BIG_DEPOSITS = 10_000_000;
 const RECIPIENTS = ['player-1', 'player-2', 'player-3'];
@@ -35,7 +38,10 @@ let service: ServiceProcess;
 let tenant: DevCredentials;
 let model: Model;
 let load: Load;
-/** Who deposited much, and everybody else: the second asks ClickHouse who is in the first. */
+/**
+ * Players with large deposits, and all others. The second segment refers to the first, so ClickHouse must know its
+ * members.
+ */
 let segments: { big: string; others: string };
 let messages: number;
 
@@ -43,7 +49,7 @@ const run = (command: string) => promisify(execFile)('sh', ['-e', '-c', command]
 
 beforeAll(async () => {
   work_dir = await mkdtemp(join(tmpdir(), 'engagement-restore-'));
-  // Run by root, Postgres runs as another user, who has to be able to enter.
+  // When root runs the test, Postgres runs as another user, and that user must be able to enter the folder.
   await chmod(work_dir, 0o711);
   guide = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
   await copyPreparedPostgres(join(work_dir, 'data', 'postgres'));
@@ -61,7 +67,7 @@ afterAll(async () => {
   await rm(work_dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
-/** The service on the data folder, with these environment variables. */
+/** Makes the service on the data folder, with these environment variables. */
 async function processWith(environment: Record<string, string>): Promise<ServiceProcess> {
   const [port, ingest_port] =
     service === undefined
@@ -75,7 +81,7 @@ async function processWith(environment: Record<string, string>): Promise<Service
   });
 }
 
-/** Has the load go on until so many events are planned, and pause. */
+/** Runs the load until this many events are planned, then pauses it. */
 async function loadUpTo(events: number): Promise<void> {
   load.up = true;
   await eventually(`${events} events are planned`, async () =>
@@ -84,7 +90,7 @@ async function loadUpTo(events: number): Promise<void> {
   load.up = false;
 }
 
-/** Stops the service while the load goes on, until the load notices. */
+/** Stops the service under load; resolves when a request has got no answer. */
 async function stopUnderLoad(): Promise<void> {
   load.up = true;
   const stopping = service.stop();
@@ -109,7 +115,7 @@ const reconcile = async (repair: boolean) =>
     })
   ).data;
 
-/** The code block of a section of the guide that begins with this text. */
+/** Returns the code block of a section of the guide that begins with this text. */
 function blockOf(section: string, begins: string): string {
   const text = guide.slice(guide.indexOf(`### ${section}\n`)).split(/\n##+ /)[0] ?? '';
   const found = [...text.matchAll(/```\w+\n([\s\S]*?)```/g)].find(([, block = '']) =>
@@ -130,7 +136,7 @@ async function makeSegments(): Promise<typeof segments> {
   return { big, others: await create('Others', { type: 'segment', segment_id: big, op: 'not_in' }) };
 }
 
-/** Sends a campaign to everybody, by a sandbox; how many rows of messages it has. */
+/** Sends a campaign to the segment of others through a sandbox; returns the number of its rows. */
 async function sendCampaign(): Promise<number> {
   for (const anonymous_id of RECIPIENTS) {
     await call(`${service.base_url}/v1/players/identify`, {
@@ -153,7 +159,7 @@ async function sendCampaign(): Promise<number> {
   return recipients_total;
 }
 
-/** The players that each segment must have now, by the model. */
+/** The expected members of each segment, computed by the model. */
 function expectedMembers(): { big: string[]; others: string[] } {
   const all = [...model.expected()].map(([name, { total_deposited }]) => [name, total_deposited] as const);
   const names = (wanted: boolean) =>
@@ -161,7 +167,7 @@ function expectedMembers(): { big: string[]; others: string[] } {
   return { big: names(true).sort(), others: names(false).sort() };
 }
 
-/** The players whose `segment_ids` name each segment. */
+/** The players whose `segment_ids` contain each segment. */
 async function actualMembers(): Promise<{ big: string[]; others: string[] }> {
   const players = await admin<{ anonymous_ids: string[]; segment_ids: string[] }[]>('/v1/players?limit=200');
   const of = (segment_id: string) =>
@@ -172,7 +178,7 @@ async function actualMembers(): Promise<{ big: string[]; others: string[] }> {
   return { big: of(segments.big), others: of(segments.others) };
 }
 
-/** How many members of a segment ClickHouse knows. */
+/** The number of members of a segment in ClickHouse. */
 async function sizeOf(segment_id: string): Promise<number> {
   const definition = { operator: 'AND', conditions: [{ type: 'segment', op: 'in', segment_id }] };
   return (await admin<{ estimated_size: number }>('/v1/segments/preview', { definition })).estimated_size;
@@ -181,7 +187,7 @@ async function sizeOf(segment_id: string): Promise<number> {
 /** Waits until Postgres and ClickHouse have the members of the model. */
 async function membersAreRight(): Promise<void> {
   const { big, others } = expectedMembers();
-  // Both are there, so that each could be wrong.
+  // Both segments have members, so that a mistake in either would show.
   expect(Math.min(big.length, others.length)).toBeGreaterThan(0);
   const expected = { big, others, sizes: [big.length, others.length] };
   let found: unknown;
@@ -192,7 +198,7 @@ async function membersAreRight(): Promise<void> {
   }).catch(() => expect(found).toEqual(expected));
 }
 
-it('goes on from a copy of the data folder that was made under load', async () => {
+it('continues from a copy of the data folder that was made under load', async () => {
   segments = await makeSegments();
   await loadUpTo(EVENTS[0]);
   await eventually('everybody is a member', async () =>
@@ -205,12 +211,12 @@ it('goes on from a copy of the data folder that was made under load', async () =
   await run(blockOf('Embedded', 'rm -rf data'));
   await service.start();
   await loadUpTo(EVENTS[1]);
-  // The model is compared at the end, once everything has been accepted.
+  // The model is compared at the end of the tests, when every event has been accepted.
   const { listed, players } = await reconcile(false);
   expect([listed, players]).toEqual([[], PLAYERS]);
 });
 
-it('goes on from Postgres alone, with ClickHouse rebuilt', async () => {
+it('continues from Postgres alone, with ClickHouse rebuilt', async () => {
   await service.stop();
   await rm(join(service.data_dir, 'clickhouse'), { recursive: true });
   const [, roles = ''] = /`ROLES=(\S+) npm start`/.exec(guide) ?? [];
@@ -233,7 +239,7 @@ it('goes on from Postgres alone, with ClickHouse rebuilt', async () => {
   expect(await inClickHouse()).toEqual({ differences: [], messages, sent: RECIPIENTS.length });
 });
 
-/** Runs statements as the operator does, in one session. */
+/** Runs statements in one session, as an operator does. */
 async function statements(text: string): Promise<void> {
   const password = (await readFile(join(service.data_dir, 'postgres', 'password'), 'utf8')).trim();
   const lines = await readFile(join(service.data_dir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
@@ -246,7 +252,7 @@ async function statements(text: string): Promise<void> {
   }
 }
 
-/** What the stopped service's ClickHouse has of events and messages. */
+/** The events and messages in the ClickHouse folder of the stopped service. */
 async function inClickHouse() {
   const clickhouse = await openEmbeddedClickHouse(join(service.data_dir, 'clickhouse'));
   const count = async (table: string, condition = 'true') => {

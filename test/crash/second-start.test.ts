@@ -27,14 +27,14 @@ async function newProcess(): Promise<ServiceProcess> {
   });
 }
 
-it('refuses a second process on the same folder and leaves the first one working', async () => {
+it('a second process on the same folder refuses to start, and the first one goes on working', async () => {
   const second = await newProcess();
   await expect(second.start()).rejects.toThrow('another process uses');
   expect(second.running).toBe(false);
   expect(await isReady(first.base_url)).toBe(true);
 });
 
-it('takes over the Postgres of a killed process', async () => {
+it('takes over the running Postgres of a killed process', async () => {
   await first.signal('SIGKILL');
   first = await newProcess();
   await first.start();

@@ -10,7 +10,7 @@ it(
     const result = await torture({ kills: KILLS, seed: SEED });
     expect(result.differences).toEqual([]);
     expect(result.kills).toBe(KILLS);
-    // The kills struck: requests were left without an answer, and events were sent again.
+    // The kills had an effect: requests got no answer, and events were sent again.
     expect(result.ambiguous).toBeGreaterThan(0);
     expect(result.repeated).toBeGreaterThan(result.ambiguous / 2);
     expect(result.faults).toBe(0);

@@ -13,13 +13,13 @@ type Player = Record<(typeof SUMS)[number] | 'ggr' | 'session_count' | 'pending_
   anonymous_ids: string[];
 };
 
-/** Asks the running service: its reconciliation, its dead letters, its players. Returns what is wrong. */
+/** Checks the running service through its reconciliation, dead letters and players. Returns the mismatches. */
 export async function verifyService(
   api: InternalApi,
   tenant: ProvisionedTenant,
   model: Model,
 ): Promise<string[]> {
-  // Waits for everything accepted to be folded, in ClickHouse and mirrored.
+  // Reconciliation waits until every accepted event is folded, in ClickHouse and mirrored.
   const { data: report } = await callInternal<{ data: ReconcileReport }>(api, 'reconcile', {
     method: 'POST',
     body: { wait_ms: CATCH_UP_MS },
@@ -36,7 +36,7 @@ export async function verifyService(
     const totals = expected.get(name);
     expected.delete(name);
     if (totals !== undefined) wrong.push(...compareTotals(name, totals, player));
-    // A player of nothing but unanswered events without ids, or one who is only known by events that do not count.
+    // Players without expected totals: all their events lack an id and an answer, or do not count.
     else if (SUMS.some((sum) => player[sum] !== 0)) wrong.push(`player ${name} has totals without events`);
   }
   for (const [name, totals] of expected) {
@@ -75,8 +75,8 @@ async function readPlayers(api: InternalApi, tenant: ProvisionedTenant): Promise
 }
 
 /**
- * Opens the ClickHouse folder of the stopped service and compares its rows with the model, event by event. Returns
- * what is wrong, and how many rows there are beyond one per event before ClickHouse merges them away.
+ * Opens the ClickHouse folder of the stopped service and compares its rows with the model, event by event. Returns the
+ * mismatches, and the number of rows beyond one per event before ClickHouse merges them away.
  */
 export async function verifyEngines(
   clickhouse_dir: string,
@@ -91,7 +91,7 @@ export async function verifyEngines(
   }
 }
 
-/** The same in a ClickHouse that is open. */
+/** The same comparison on an open ClickHouse. */
 export async function verifyEvents(
   clickhouse: ClickHouse,
   { tenant_id }: ProvisionedTenant,
@@ -112,7 +112,7 @@ async function countRows(
   table: 'events' | 'events_by_player',
   tenant_id: string,
 ): Promise<{ counts: Map<number, number>; repeated_rows: number }> {
-  // The events by which the service reports its own messages are not of the load.
+  // The events by which the service reports its own messages do not belong to the load.
   const where = "where tenant_id = {tenant_id:UUID} and not startsWith(event, 'email_')";
   const rows = await clickhouse.query<{ n: string; rows: string }>(
     `select JSONExtractUInt(properties, 'n') as n, count() as rows from ${table} final ${where} group by n`,
@@ -126,7 +126,7 @@ async function countRows(
   return { counts, repeated_rows: Number(raw?.rows ?? 0) - total };
 }
 
-/** An event with an id is there once; one without is there once per 202, and at most once per missing answer beside. */
+/** An event with an id has one row. One without has a row per 202, and at most one more per missing answer. */
 function compareRows(table: string, counts: Map<number, number>, model: Model): string[] {
   const wrong: string[] = [];
   for (const { n, has_id, accepted, ambiguous, body } of model.events) {
