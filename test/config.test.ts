@@ -8,7 +8,7 @@ const servers = {
   REDIS_URL: 'redis://redis:6379',
 };
 
-it('takes encryption, a user and a client certificate for Kafka', () => {
+it('accepts encryption, a user and a client certificate for Kafka', () => {
   const config = readConfig({
     ...servers,
     KAFKA_TLS: 'true',
@@ -27,7 +27,7 @@ it('takes encryption, a user and a client certificate for Kafka', () => {
   expect(readConfig(servers).servers).toMatchObject({ kafka_tls: undefined, kafka_sasl: undefined });
 });
 
-it('keeps a replica more than a write waits for, unless told otherwise', () => {
+it('min_insync_replicas is one less than the replication factor, unless configured otherwise', () => {
   const replicas = (given: Record<string, string>) => {
     const { kafka_replication_factor, kafka_min_insync_replicas } =
       readConfig({ ...servers, ...given }).servers ?? {};
@@ -53,12 +53,12 @@ it.each<[given: Record<string, string>, message: RegExp]>([
     /^KAFKA_SASL_MECHANISM: /,
   ],
   [{ KAFKA_REPLICATION_FACTOR: '2', KAFKA_MIN_INSYNC_REPLICAS: '3' }, /\(3\) is over .* \(2\)/],
-])('refuses the half-given settings %o', (given, message) => {
+])('refuses incomplete settings %o', (given, message) => {
   expect(() => readConfig({ ...servers, ...given })).toThrow(ConfigError);
   expect(() => readConfig({ ...servers, ...given })).toThrow(message);
   expect(() => readConfig({ ...servers, ...given })).not.toThrow(/hush/);
 });
 
-it('refuses security of a Kafka that is not given', () => {
+it('refuses security settings when no Kafka is configured', () => {
   expect(() => readConfig({ KAFKA_TLS: 'true' })).toThrow(/need KAFKA_BROKERS/);
 });

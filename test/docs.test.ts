@@ -6,13 +6,13 @@ import { ERRORS } from '../src/errors.ts';
 import { packageRoot } from '../src/package-root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
 
-// The reference pages repeat facts of the code; these tests keep them equal. UPDATE_GOLDEN=1 writes the error table.
+// The reference pages repeat facts of the code; these tests compare them. UPDATE_GOLDEN=1 writes the error table.
 
 const ERRORS_PAGE = join(packageRoot, 'docs', 'errors.md');
 
 const read = (name: string): Promise<string> => readFile(join(packageRoot, 'docs', name), 'utf8');
 
-/** What stands between the markers of docs/errors.md. */
+/** The text between the markers of docs/errors.md. */
 function tableOf(page: string): string {
   return /<!-- errors:begin -->\n([\s\S]*?)<!-- errors:end -->/.exec(page)?.[1] ?? '';
 }
@@ -24,7 +24,7 @@ function errorTable(): string {
   return `\n| Status | Code | When |\n| --- | --- | --- |\n${rows.join('\n')}\n\n`;
 }
 
-it('docs/errors.md has the error table of the code', async () => {
+it('docs/errors.md contains the error table of the code', async () => {
   const page = await readFile(ERRORS_PAGE, 'utf8');
   if (process.env['UPDATE_GOLDEN'] === '1') {
     const begin = '<!-- errors:begin -->\n';
@@ -51,7 +51,7 @@ it('docs/operating.md has a line for every metric of the service', async () => {
 });
 
 describe('the pages', () => {
-  /** README.md, ARCHITECTURE.md, CHANGELOG.md and those of docs/. */
+  /** README.md, ARCHITECTURE.md, CHANGELOG.md and the pages of docs/. */
   async function pages(): Promise<string[]> {
     const found = await Promise.all(
       ['.', 'docs'].map(async (folder) =>
@@ -67,7 +67,7 @@ describe('the pages', () => {
       () => false,
     );
 
-  /** What GitHub makes of headings, so that links can name them. */
+  /** The anchors that GitHub makes of headings. */
   function anchorsOf(markdown: string): string[] {
     return [...markdown.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
       heading
@@ -77,7 +77,7 @@ describe('the pages', () => {
     );
   }
 
-  it('link to files and headings that are there', async () => {
+  it('link only to files and headings that exist', async () => {
     const broken: string[] = [];
     let links = 0;
     for (const page of await pages()) {
@@ -96,7 +96,7 @@ describe('the pages', () => {
     expect(links).toBeGreaterThan(40);
   });
 
-  it('name paths of the repository that are there', async () => {
+  it('name only paths of the repository that exist', async () => {
     const missing: string[] = [];
     let paths = 0;
     for (const page of await pages()) {
@@ -113,7 +113,7 @@ describe('the pages', () => {
   });
 });
 
-/** The formatter pads tables. */
+/** Removes the padding that the formatter adds to tables. */
 function withoutPadding(table: string): string {
   return table.replaceAll(/ +/g, ' ').replaceAll(/-+/g, '-').trim();
 }

