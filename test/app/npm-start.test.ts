@@ -176,7 +176,7 @@ describe('a signal during the start', () => {
   });
 
   it.each(['postgres/cluster.new', 'postgres/cluster/postmaster.pid'])(
-    'a Ctrl-C, which all its programs get, leaves nothing running once %s is there',
+    'a Ctrl-C, which the terminal sends to every process, leaves nothing running once %s is there',
     async (path) => {
       const main = startMain();
       await appears(path);

@@ -6,7 +6,7 @@ import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 export const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
-/** A row of Postgres' message_sends, with what a test leaves out filled in. */
+/** A row of the Postgres table message_sends; fields that a test leaves out get defaults. */
 export interface SendFields {
   send_id?: string;
   campaign_id?: string | null;
@@ -26,7 +26,7 @@ export interface SendFields {
   bounced_at?: Date | null;
 }
 
-/** Writes send rows as the messenger leaves them. */
+/** Inserts send rows as the messenger would leave them. */
 export async function storeSends(
   { postgres }: Platform,
   { tenant_id, project_id }: ProjectRef,
@@ -47,7 +47,7 @@ export async function storeSends(
   return rows.map(({ send_id }) => send_id);
 }
 
-/** The API with a tenant that has what campaigns refer to. */
+/** The API with a tenant that has the objects that a campaign refers to. */
 export interface CampaignFixture {
   fixture: Fixture;
   tenant: Tenant;
@@ -59,9 +59,9 @@ export interface CampaignFixture {
   template: (channel: string, of?: Tenant) => Promise<string>;
   provider: (channel: string, of?: Tenant) => Promise<string>;
   segment: (of?: Tenant) => Promise<string>;
-  /** A body that is good. */
+  /** A valid request body; `rest` replaces or adds fields. */
   body: (rest?: Record<string, unknown>) => Record<string, unknown>;
-  /** A campaign; returns its id. */
+  /** Creates a campaign; returns its id. */
   make: (rest?: Record<string, unknown>) => Promise<string>;
   setStatus: (campaign_id: string, status: string) => Promise<void>;
 }
@@ -125,7 +125,7 @@ export async function openCampaignFixture(): Promise<CampaignFixture> {
   };
 }
 
-/** Expects the refusal, and that it names these paths. */
+/** Expects this refusal, and that its issues name these paths. */
 export function expectRefusal(answer: Answer, status: number, code: string, paths: string[] = []): void {
   expect([answer.status, answer.body.error?.code], answer.text).toEqual([status, code]);
   const issues = (answer.body.error.details?.['issues'] ?? []) as { path: string }[];

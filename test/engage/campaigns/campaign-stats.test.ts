@@ -52,7 +52,7 @@ describe('stats', () => {
     expect((await get('stats')).data).toEqual({ campaign_id, status: 'draft', counters, rates });
   });
 
-  it('count a message for each stage it has been through', async () => {
+  it('count a message at every stage that it passed', async () => {
     await f.setStatus(campaign_id, 'sent');
     const of_another = await f.make();
     await store([
@@ -61,7 +61,7 @@ describe('stats', () => {
       ...times(5, { status: 'sent', sent_at }),
       ...times(4, { status: 'delivered', sent_at, delivered_at: sent_at }),
       ...times(2, { status: 'opened', sent_at, delivered_at: sent_at, opened_at: sent_at }),
-      // The callbacks of delivery and opening were lost.
+      // Their delivery and open callbacks were lost.
       ...times(2, { status: 'clicked', sent_at, clicked_at: sent_at }),
       ...times(1, { status: 'bounced', sent_at, bounced_at: sent_at }),
       ...times(1, { status: 'bounced', sent_at, delivered_at: sent_at, bounced_at: sent_at }),
@@ -101,7 +101,7 @@ describe('stats', () => {
 describe('recipients', () => {
   const idsOf = (body: { data: unknown }) => (body.data as { id: string }[]).map(({ id }) => id);
 
-  it('are shown as they are', async () => {
+  it('are shown with all their fields', async () => {
     const player_id = randomUUID();
     const variant_id = randomUUID();
     const [id] = await store([
@@ -139,7 +139,7 @@ describe('recipients', () => {
     ]);
   });
 
-  it('come in pages, each once', async () => {
+  it('come in pages, each row exactly once', async () => {
     const twice = randomUUID();
     const ids = await store([
       ...times(5, {}),
@@ -205,7 +205,7 @@ describe('messages of a player', () => {
     return body.data as unknown as { id: string; player_id: string; error_code: string | null }[];
   };
 
-  it('are the last ones, the newest first, also of those who were merged', async () => {
+  it('are the latest ones, newest first, including those of players merged into this one', async () => {
     const [device, known] = [randomUUID(), randomUUID()];
     const former = await identify({ anonymous_id: device });
     const player_id = await identify({ external_id: known });
@@ -231,7 +231,7 @@ describe('messages of a player', () => {
     expect((await messagesOf(player_id, '?limit=1')).map(({ id }) => id)).toEqual([ids[2]]);
   });
 
-  it('are 25 unless more are asked for', async () => {
+  it('are limited to 25 by default', async () => {
     const player_id = await identify({ external_id: randomUUID() });
     await store(Array.from({ length: 30 }, (_, n) => ({ player_id, dedup_key: String(n) })));
     expect(await messagesOf(player_id)).toHaveLength(25);
@@ -261,7 +261,7 @@ describe('conversion stats', () => {
     const answer = await f.api('POST', `/v1/campaigns/${campaign_id}/variants`, body);
     return String(answer.body.data['id']);
   };
-  /** Deposits, by player: how long after the message, and how much. */
+  /** Stores deposits: for each player the time after the message and the amount. */
   const deposit = (made: { player_id: string; after_ms: number; base_amount: string; event?: string }[]) => {
     const { tenant_id, project_id } = f.tenant;
     const lines = made.map(
@@ -273,7 +273,7 @@ describe('conversion stats', () => {
     return f.fixture.platform.clickhouse.insertLines('events', lines, randomUUID());
   };
 
-  it('of a campaign that was not sent are zeros of its default variant', async () => {
+  it('of a campaign that was not sent are zeros for its default variant', async () => {
     const [variant] = (await get('variants')).data as unknown as Record<string, unknown>[];
     expect((await get('conversion-stats')).data).toEqual({
       campaign_id,
@@ -296,7 +296,7 @@ describe('conversion stats', () => {
     });
   });
 
-  it('count the first goal in time after each message, to the millisecond, in exact money', async () => {
+  it('count the first goal within the window after each message, to the millisecond, with exact money', async () => {
     await f.api('PATCH', `/v1/campaigns/${campaign_id}`, { goal_value_property: 'amount' });
     const [a, b] = [await variant('A'), await variant('B')];
     const players = Array.from({ length: 70 }, () => randomUUID());
@@ -344,7 +344,7 @@ describe('conversion stats', () => {
     expect(significance).toEqual({ test: 'two_proportion_z', p_value: expect.closeTo(0.001_8, 3) as number });
   });
 
-  it('sum other properties as decimals, and have no winner without a goal', async () => {
+  it('sum other properties as decimals, and name no winner without a goal', async () => {
     await f.api('PATCH', `/v1/campaigns/${campaign_id}`, { goal_value_property: 'points' });
     const [a, b] = [await variant('A'), await variant('B')];
     const players = Array.from({ length: 60 }, () => randomUUID());

@@ -10,7 +10,7 @@ afterAll(() => f?.fixture.close());
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
 describe('a campaign', () => {
-  it('is a draft of a broadcast when it is made', async () => {
+  it('is created as a draft of a broadcast', async () => {
     const answer = await f.api('POST', '/v1/campaigns', f.body());
     expect(answer.status, answer.text).toBe(201);
     const { id, created_at, updated_at, ...rest } = answer.body.data;
@@ -40,7 +40,7 @@ describe('a campaign', () => {
     expect((await f.api('GET', `/v1/campaigns/${String(id).toUpperCase()}`)).body).toEqual(read.body);
   });
 
-  it('keeps everything that was said of it', async () => {
+  it('keeps every field that the request sets', async () => {
     const said = {
       type: 'triggered',
       provider_id: f.provider_id,
@@ -53,7 +53,7 @@ describe('a campaign', () => {
     expect(body.data).toMatchObject(said);
   });
 
-  it('has a week for its goal unless it is told otherwise', async () => {
+  it('has an attribution window of 7 days by default', async () => {
     const id = await f.make({ goal_event: 'login' });
     expect((await f.api('GET', `/v1/campaigns/${id}`)).body.data['goal_attribution_days']).toBe(7);
     const patched = await f.api('PATCH', `/v1/campaigns/${id}`, {
@@ -94,7 +94,7 @@ describe('a campaign', () => {
     expectRefusal(await f.api('PATCH', `/v1/campaigns/${id}`, rest), 422, 'VALIDATION_ERROR', paths);
   });
 
-  it('is refused a template or provider of another channel', async () => {
+  it('refuses a template or provider of another channel', async () => {
     const bodies = [
       [{ template_id: f.sms_template_id }, 'template_id'],
       [{ provider_id: await f.provider('sms') }, 'provider_id'],
@@ -110,7 +110,7 @@ describe('a campaign', () => {
     expect((await f.api('PATCH', `/v1/campaigns/${id}`, whole)).body.data).toMatchObject(whole);
   });
 
-  it('is refused what is deleted, or of others', async () => {
+  it('refuses deleted objects, and objects of other tenants or projects', async () => {
     const other = await f.fixture.makeTenant();
     const project = { tenant_id: f.tenant.tenant_id, name: 'Second' };
     const { body: second } = await f.fixture.internal('/v1/internal/projects', project);
@@ -129,7 +129,7 @@ describe('a campaign', () => {
     }
   });
 
-  it('is refused fields that only the service sets', async () => {
+  it('refuses fields that only the service sets', async () => {
     const id = await f.make();
     for (const field of ['id', 'status', 'started_at', 'last_error', 'deleted_at']) {
       const body = { [field]: null };
@@ -137,7 +137,7 @@ describe('a campaign', () => {
     }
   });
 
-  it('may lose its segment and go on being changed', async () => {
+  it('can be changed after its segment was deleted', async () => {
     const segment_id = await f.segment();
     const id = await f.make({ segment_id });
     await f.api('DELETE', `/v1/segments/${segment_id}`);
@@ -146,7 +146,7 @@ describe('a campaign', () => {
 });
 
 describe('a schedule', () => {
-  it('makes a campaign scheduled, and a draft again', async () => {
+  it('makes a campaign scheduled, and removing it makes it a draft again', async () => {
     const at = inHours(1);
     const { body } = await f.api('POST', '/v1/campaigns', f.body({ schedule_at: at }));
     expect(body.data).toMatchObject({ status: 'scheduled', schedule_at: at });
@@ -161,7 +161,7 @@ describe('a schedule', () => {
   });
 });
 
-describe('what was sent', () => {
+describe('a campaign that was started', () => {
   it.each(['sending', 'sent', 'cancelled'])('is not changed or deleted once it is %s', async (status) => {
     const id = await f.make();
     const variant = await f.api('POST', `/v1/campaigns/${id}/variants`, newVariant());
@@ -180,7 +180,7 @@ describe('what was sent', () => {
     expect((await f.api('GET', path)).body.data).toMatchObject({ status, deleted_at: null });
   });
 
-  it('has its weights changed, for what is sent afterwards, and nothing else', async () => {
+  it('accepts a new weight for messages sent afterwards, and no other change', async () => {
     const id = await f.make();
     const { body } = await f.api('POST', `/v1/campaigns/${id}/variants`, newVariant());
     const path = `/v1/campaigns/${id}/variants/${String(body.data['id'])}`;
@@ -213,7 +213,7 @@ describe('deleting', () => {
   });
 });
 
-it('the list goes from new to old in pages, of a status if asked', async () => {
+it('the list goes from newest to oldest in pages, and filters by status', async () => {
   const tenant = await f.fixture.makeTenant();
   const [segment_id, template_id] = [await f.segment(tenant), await f.template('email', tenant)];
   const ids: string[] = [];
@@ -256,7 +256,7 @@ describe('variants', () => {
     return body.data as unknown as Record<string, unknown>[];
   };
 
-  it('are one at first, with the template of the campaign', async () => {
+  it('consist of one default variant at first, with the template of the campaign', async () => {
     const id = await f.make();
     const shown = { campaign_id: id, name: 'default', label: 'default', weight: 100, is_default: true };
     expect(await list(id)).toEqual([expect.objectContaining({ ...shown, template_id: f.template_id })]);
@@ -265,7 +265,7 @@ describe('variants', () => {
     expect(await list(id)).toEqual([expect.objectContaining({ ...shown, template_id })]);
   });
 
-  it('take the place of the default one, which comes back after the last of them', async () => {
+  it('replace the default one, which returns when the last of them is deleted', async () => {
     const id = await f.make();
     const [first] = await list(id);
     const made = await f.api('POST', `/v1/campaigns/${id}/variants`, newVariant());
@@ -290,7 +290,7 @@ describe('variants', () => {
     expect(await list(id)).toEqual([{ ...first, updated_at: expect.any(String) as string }]);
   });
 
-  it('are changed in part; the default one has no template of its own', async () => {
+  it('accept partial changes; the default one has no template of its own', async () => {
     const id = await f.make();
     const [first = {}] = await list(id);
     const path = `/v1/campaigns/${id}/variants/${String(first['id'])}`;
@@ -326,7 +326,7 @@ describe('variants', () => {
     expectRefusal(await f.api('PATCH', one, rest), 422, 'VALIDATION_ERROR', [path]);
   });
 
-  it('have templates of the channel, which does not change under them', async () => {
+  it('have templates of the campaign’s channel; a campaign with variants keeps its channel', async () => {
     const id = await f.make();
     const variants = `/v1/campaigns/${id}/variants`;
     const foreign = newVariant({ template_id: f.sms_template_id });
@@ -339,7 +339,7 @@ describe('variants', () => {
     expectRefusal(moved, 422, 'VALIDATION_ERROR', ['channel']);
   });
 
-  it('are of one campaign', async () => {
+  it('belong to one campaign', async () => {
     const [id, other] = [await f.make(), await f.make()];
     const { body } = await f.api('POST', `/v1/campaigns/${id}/variants`, newVariant());
     const elsewhere = `/v1/campaigns/${other}/variants/${String(body.data['id'])}`;

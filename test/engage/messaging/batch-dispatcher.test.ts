@@ -16,14 +16,14 @@ function queueOf(n: number): SendQueue {
 const queuesOf = (count: number) => Array.from({ length: count }, (_, n) => queueOf(n));
 const forever = () => new Promise<Served>(() => undefined);
 
-/** As a messenger finds them: those after the last one first. */
+/** The order in which a messenger finds queues: those after the last one served come first. */
 function inTurn(dispatcher: BatchDispatcher, queues: readonly SendQueue[]): SendQueue[] {
   const { last } = dispatcher;
   const from = queues.findIndex(({ campaign_id }) => last !== undefined && campaign_id > last.campaign_id);
   return from < 0 ? [...queues] : [...queues.slice(from), ...queues.slice(0, from)];
 }
 
-test('many queues that have nothing to do hold up none that has', async () => {
+test('many empty queues do not delay one that has work', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   const queues = queuesOf(30);
   const worked: string[] = [];
@@ -39,7 +39,7 @@ test('many queues that have nothing to do hold up none that has', async () => {
   expect(worked).toContain('029');
 });
 
-test('queues with work without end have their turns', async () => {
+test('queues that always have work are served equally often', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   const queues = queuesOf(40);
   const served = new Map<string, number>();
@@ -55,14 +55,14 @@ test('queues with work without end have their turns', async () => {
   expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(3);
 });
 
-test('batches that never end take a share of what is in hand each', () => {
+test('batches that never end occupy at most 3 slots per queue and 12 in total', () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   expect(dispatcher.dispatch([queueOf(1)], forever)).toBe(3);
   expect(dispatcher.dispatch(queuesOf(30), forever)).toBe(9);
   expect(dispatcher.running).toBe(12);
 });
 
-test('a queue without anything to take is asked about less and less, until somebody calls', async () => {
+test('an empty queue is asked at growing intervals, until a wake-up for it arrives', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   let asked = 0;
   const until = performance.now() + 2_000;
@@ -75,7 +75,7 @@ test('a queue without anything to take is asked about less and less, until someb
     ask();
     await dispatcher.nextWakeUp();
   }
-  // At 0 (in three slots), 100, 300, 700 and 1,500 ms.
+  // Asked at 0 (in three slots), 100, 300, 700 and 1,500 ms.
   expect(asked).toBeGreaterThan(3);
   expect(asked).toBeLessThanOrEqual(7);
   dispatcher.wake('of another');
@@ -85,7 +85,7 @@ test('a queue without anything to take is asked about less and less, until someb
   await dispatcher.close();
 });
 
-test('a queue that failed rests, even if somebody calls; the others go on', async () => {
+test('a queue that failed is left alone even after a wake-up; the other queues go on', async () => {
   const failures: string[] = [];
   const dispatcher = new BatchDispatcher(({ campaign_id }) => failures.push(campaign_id));
   const serve = async ({ campaign_id }: SendQueue): Promise<Served> => {
@@ -101,7 +101,7 @@ test('a queue that failed rests, even if somebody calls; the others go on', asyn
   await dispatcher.close();
 });
 
-test('what happens before anybody waits for it ends the wait', async () => {
+test('an event before `nextWakeUp` is called ends the wait at once', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   dispatcher.dispatch([queueOf(1)], async () => 'worked');
   await dispatcher.close();

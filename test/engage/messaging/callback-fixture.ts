@@ -6,10 +6,10 @@ type Fields = Record<string, unknown>;
 
 export const PUBLIC_URL = 'https://engage.example.com/api';
 export const NOW_S = Math.floor(Date.now() / 1000);
-/** So many seconds after messages were sent. */
+/** The moment this many seconds after the messages were sent. */
 export const at = (second: number) => new Date((NOW_S - 1_000 + second) * 1000);
 
-/** A message as far as callbacks change it. */
+/** The columns of a message that callbacks change, and those that identify it. */
 export interface Row {
   status: string;
   error_code: string | null;
@@ -26,12 +26,12 @@ export interface Row {
   changed_xid: string;
 }
 
-/** The API host, with what callbacks are about. */
+/** The API host, with what tests of callbacks need. */
 export interface CallbackFixture {
   api: Fixture;
-  /** The id of a new provider. */
+  /** Creates a provider; returns its id. */
   provider: (of: Tenant, kind: string, channel: string, config: Fields) => Promise<string>;
-  /** The id of a message that was sent a while ago, as far as `more` says nothing else. */
+  /** Inserts a message that was sent a while ago, unless `more` says otherwise; returns its send_id. */
   message: (of: Tenant, provider_id: string | null, more?: Fields) => Promise<string>;
   rowOf: (send_id: string) => Promise<Row>;
   suppressions: (of: Tenant) => Promise<Fields[]>;

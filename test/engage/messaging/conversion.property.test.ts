@@ -12,14 +12,14 @@ import { migrateClickHouse } from '../../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 
 const RUNS = Number(process.env['CONVERSION_RUNS'] ?? 60);
-/** Histories that are stored together: to store takes longer than to count. */
+/** The number of histories that are stored together: an insert takes longer than the query. */
 const AT_ONCE = 10;
 const SEED = Number(process.env['CONVERSION_SEED'] ?? Date.now() % 1_000_000);
 const BEGIN_MS = Date.UTC(2026, 3, 1);
 const DAY_MS = 24 * 3_600_000;
 const GOALS = ['deposit_confirmed', 'custom_goal'] as const;
 const PROPERTIES = ['amount', 'payout', 'points', "po'ints", null] as const;
-/** Of the survivors; each has an id that was merged into it as well. */
+/** The survivors; each has a second id, that of a player merged into it. */
 const PLAYERS = Array.from({ length: 6 }, () => ({ id: randomUUID(), former_id: randomUUID() }));
 const VARIANTS = Array.from({ length: 3 }, () => randomUUID());
 
@@ -76,7 +76,10 @@ const history: fc.Arbitrary<History> = fc.record({
   property: fc.constantFrom(...PROPERTIES),
 });
 
-/** What an event is worth, in ten-thousandths; events of one moment are worth the same, whichever is the first. */
+/**
+ * The value of an event in ten-thousandths. Events of one player at one moment have the same value, so it does not
+ * matter which of them is the first.
+ */
 function worthOf({ player, at_ms }: Happening, property: History['property']): bigint {
   const n = BigInt((Math.abs(at_ms) + player * 7_919) % 9_973);
   if (property === null || n % 5n === 0n) return 0n;
@@ -115,7 +118,7 @@ const idOf = ({ player, is_former }: { player: number; is_former: boolean }) => 
   return (is_former ? of_player?.former_id : of_player?.id) ?? '';
 };
 
-/** Stores histories, each in a project of its own, by as few inserts as one takes. */
+/** Stores the histories, each in a project of its own, with as few inserts as for a single one. */
 async function store(histories: readonly History[]): Promise<CampaignRef[]> {
   const all = histories.map(linesOf);
   const insert = async (table: string, lines: string[]) => {
@@ -134,7 +137,7 @@ async function store(histories: readonly History[]): Promise<CampaignRef[]> {
     'message_sends',
     all.flatMap(({ sends }) => sends),
   );
-  // Twice: a repeat is one event.
+  // Inserted twice, as after a repeated block: the two rows are one event.
   for (let n = 0; n < 2; n++)
     await insert(
       'events',
@@ -161,7 +164,7 @@ function linesOf({ sends, events, property }: History) {
     enqueued_at: BEGIN_MS,
     sent_at: send.sent_ms,
   }));
-  // Of others: another campaign, another project.
+  // Rows of another campaign, which must not count.
   const foreign = rows
     .slice(0, 3)
     .map((row) => ({ ...row, send_id: randomUUID(), campaign_id: randomUUID() }));
@@ -174,7 +177,7 @@ function linesOf({ sends, events, property }: History) {
   };
 }
 
-/** In JSON by hand: numbers may exceed what JavaScript's can say. */
+/** Builds the JSON by hand, because the numbers may exceed what a JavaScript number holds. */
 function eventLine(
   { tenant_id, project_id }: { tenant_id: string; project_id: string },
   one: Happening,
@@ -194,7 +197,7 @@ function eventLine(
   );
 }
 
-/** Expects of a stored history what a count by hand says. */
+/** Expects the same conversions and recipients of a stored history as computed from the drawn one. */
 async function compare(drawn: History, ref: CampaignRef): Promise<void> {
   const sorted = (rows: { variant_id: string }[]) =>
     rows.sort((a, b) => (a.variant_id < b.variant_id ? -1 : 1));
@@ -213,7 +216,7 @@ async function compare(drawn: History, ref: CampaignRef): Promise<void> {
 }
 
 it(
-  `conversions of random histories are those of a count by hand (seed ${SEED})`,
+  `conversions of random histories agree with an independent count (seed ${SEED})`,
   async () => {
     const histories = fc.array(history, { minLength: AT_ONCE, maxLength: AT_ONCE });
     const property = fc.asyncProperty(histories, async (drawn) => {
@@ -225,7 +228,7 @@ it(
 );
 
 describe('significance', () => {
-  // Abramowitz and Stegun, table 7.1, and the ends that tables do not reach.
+  // Values of Abramowitz and Stegun, table 7.1, and values beyond the ends of that table.
   it.each([
     [0, 1],
     [0.02, 0.977_435_425_30],
@@ -243,7 +246,7 @@ describe('significance', () => {
     if (x >= 3) expect(erfc(x)).toBeCloseTo(wanted, 14);
   });
 
-  /** By Simpson's rule over the density of the normal distribution. */
+  /** The two-sided tail probability, by Simpson's rule over the density of the normal distribution. */
   function tails(z: number): number {
     const [steps, end] = [20_000, z + 12];
     const width = (end - z) / steps;
@@ -255,7 +258,7 @@ describe('significance', () => {
     return (2 * sum * width) / 3 / Math.sqrt(2 * Math.PI);
   }
 
-  it('is that of two proportions, in both directions', () => {
+  it('is that of two proportions, whichever comes first', () => {
     const count = fc.integer({ min: 1, max: 100_000 });
     const arm = fc
       .tuple(count, fc.double({ min: 0, max: 1, noNaN: true }))
@@ -289,7 +292,7 @@ describe('significance', () => {
     expect(compareVariants(outcomes)).toEqual(wanted);
   });
 
-  it('is between the best two of those with 30 recipients', () => {
+  it('compares the best two of the variants with at least 30 recipients', () => {
     const { winner_variant_id, significance } = compareVariants([
       outcome('a', 30, 3),
       outcome('b', 29, 29),
@@ -300,7 +303,7 @@ describe('significance', () => {
     expect(significance?.p_value).toBe(twoProportionP(outcome('', 60, 12), outcome('', 30, 3)));
   });
 
-  it('a tie has no winner, whatever the samples', () => {
+  it('a tie has no winner, whatever the sample sizes', () => {
     const compared = compareVariants([outcome('a', 30, 10), outcome('b', 90, 30), outcome('c', 40, 1)]);
     expect(compared).toEqual({
       winner_variant_id: null,

@@ -4,11 +4,14 @@ import { Random } from '../../crash/random.ts';
 import { startTestService, type TestService } from '../../engines/embedded.ts';
 import { messagingClient } from './messaging-client.ts';
 
-/** Each player is one interleaving of an exclusion with the fan-out and the sending of a campaign. */
+/** The number of players; each is one interleaving of an exclusion with the fan-out and the sending of a campaign. */
 const INTERLEAVINGS = Number(process.env['EXCLUSION_RUNS'] ?? 1_000);
 const PLAYERS = 200;
 const SEED = Number(process.env['EXCLUSION_SEED'] ?? Date.now() % 1_000_000);
-/** Over which time the exclusions of the first campaign come; those of the next over as long as the one before took. */
+/**
+ * The period over which the exclusions of the first campaign are spread. For each later one it follows from the time
+ * that the campaign before took.
+ */
 const FIRST_SPREAD_MS = 500;
 
 let service: TestService;
@@ -18,7 +21,7 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 it(
-  `no message is decided upon once the player's exclusion was accepted (seed ${SEED})`,
+  `no message is decided after the player’s exclusion was accepted (seed ${SEED})`,
   async () => {
     const random = new Random(SEED);
     const outcomes = { sent: 0, skipped: 0 };
@@ -41,7 +44,7 @@ it(
       expect((await client.send(campaign_id)).status).toBe(200);
       const ended = client.reaches(campaign_id, 'sent').then(() => performance.now() - begun_ms);
       await Promise.all(exclusions);
-      // A fixed time would make it no race on a machine that is faster or slower than the one it was chosen on.
+      // The period follows the machine's speed: with a fixed one, a faster or slower machine would show no race.
       spread_ms = Math.ceil((await ended) * 1.25);
       const decided = await decisions(campaign_id);
       expect(decided).toHaveLength(PLAYERS);
@@ -51,18 +54,18 @@ it(
           outcomes.skipped += 1;
         } else {
           expect(status).toBe('sent');
-          // Decided at the latest when the acceptance was known to whoever asked for it.
+          // The decision must precede the moment at which the caller received the acceptance.
           expect(decided_at?.getTime()).toBeLessThanOrEqual(accepted_ms.get(player_id) ?? 0);
           outcomes.sent += 1;
         }
       }
-      // Once more: by now everybody is excluded.
+      // A second campaign: every player is excluded by now.
       const again = await client.campaign({ segment_id, template_id, provider_id });
       await client.send(again);
       await client.reaches(again, 'sent');
       expect((await client.stats(again)).counters).toMatchObject({ sent: 0, failed: PLAYERS });
     }
-    // The race was one.
+    // Both outcomes occurred often enough to count as a race.
     expect(outcomes.sent).toBeGreaterThan(INTERLEAVINGS / 20);
     expect(outcomes.skipped).toBeGreaterThan(INTERLEAVINGS / 20);
   },

@@ -23,10 +23,10 @@ afterAll(async () => {
   await postgres?.close();
 });
 
-it('one range is taken at a time, whichever way the planner joins', async () => {
+it('one range is taken at a time, whichever join the planner chooses', async () => {
   const ref = { tenant_id: randomUUID(), project_id: randomUUID(), campaign_id: randomUUID() };
   const player_ids = Array.from({ length: 20 }, () => randomUUID()).sort();
-  // As after many campaigns that have come and gone: one would expect to find next to nothing.
+  // The table's statistics are stale, as after many finished campaigns: the planner expects almost no rows.
   await sql`
     insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
     select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid() from generate_series(1, 5000)`;
@@ -40,7 +40,7 @@ it('one range is taken at a time, whichever way the planner joins', async () => 
   const left = async () => (await sql`select from campaign_batches`).length;
   for (const [n, way] of ['hashjoin', 'mergejoin', 'nestloop', 'nestloop'].entries()) {
     const taken = await sql.begin(async (tx) => {
-      // As the API's role, whose policy makes every row look rare.
+      // Runs as the API's role, whose row-level policy makes the planner expect few rows.
       await tx`select set_config('app.tenant_id', ${ref.tenant_id}, true), set_config('role', 'engagement_api', true)`;
       for (const other of ['hashjoin', 'mergejoin', 'nestloop', 'material', 'seqscan']) {
         if (other !== way) await tx`select set_config(${`enable_${other}`}, 'off', true)`;
@@ -69,7 +69,7 @@ const newRefs = (many: number) =>
     campaign_id: randomUUID(),
   })).sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
 
-it('campaigns take turns, one range each, but for those that rest', async () => {
+it('campaigns take turns, one range each, except those in back-off', async () => {
   const refs = newRefs(3);
   for (const ref of refs) await insertBatches(ref, 3);
   const [first, second, third] = refs.map(({ campaign_id }) => campaign_id);
@@ -83,7 +83,7 @@ it('campaigns take turns, one range each, but for those that rest', async () => 
   await sql`delete from campaign_batches`;
 });
 
-it('a campaign whose ranges fail holds up no other, and keeps them', async () => {
+it('a campaign whose ranges fail delays no other campaign, and keeps its ranges', async () => {
   const refs = newRefs(3);
   for (const ref of refs) await insertBatches(ref, 2);
   const failing_id = refs[0]?.campaign_id;
@@ -107,7 +107,7 @@ it('a campaign whose ranges fail holds up no other, and keeps them', async () =>
   const fanOut = new FanOut({ postgres: { service }, clock: systemClock, logger } as never);
   let turns = 0;
   while (await fanOut.turn()) turns += 1;
-  // Of campaigns that are not there, all ranges go with the first; the one that fails is asked for once.
+  // The campaigns do not exist, so the first turn of each removes all its ranges. The failing one is tried once.
   expect(turns).toBe(3);
   expect(asked).toEqual([failing_id]);
   expect(warnings).toMatchObject([{ campaign_id: failing_id }]);

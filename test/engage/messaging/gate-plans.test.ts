@@ -42,9 +42,10 @@ interface Explained {
   'QUERY PLAN': { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }[];
 }
 
-// The first campaign of an installation: all of one project, and no statistics yet. Which plan wins is a matter of size.
+// The first campaign of an installation: all rows belong to one project, and there are no statistics yet. The plan
+// depends on the number of rows.
 it.each([5_000, 20_000, 60_000])(
-  "the gate finds a player's messages by the player, before there are statistics: of %i",
+  'the gate looks up a player’s messages by the player’s index before the table has statistics: %i rows',
   async (size) => {
     const { tenant_id, project_id } = project;
     await sql`
@@ -62,7 +63,7 @@ it.each([5_000, 20_000, 60_000])(
       const plan = explained?.['QUERY PLAN'][0]?.Plan;
       const blocks = (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
       expect(blocks).toBeGreaterThan(0);
-      // A handful for each. Whoever takes the primary key reads hundreds.
+      // A few blocks per member. A plan that scans the primary key reads hundreds per member.
       expect(blocks, role).toBeLessThan(MEMBERS * 20);
     }
   },

@@ -68,8 +68,8 @@ const event = (name: string, send_id: string | undefined, second = 10, more: Fie
   ...more,
 });
 
-describe('SendGrid', () => {
-  it('signs as its own library verifies', async () => {
+describe('SendGrid callbacks', () => {
+  it('are accepted with a signature that SendGrid’s own library accepts', async () => {
     const raw = JSON.stringify([event('processed', undefined)]);
     const library = new EventWebhook();
     const their_key = library.convertPublicKeyToECDSA(PUBLIC_KEY);
@@ -77,13 +77,13 @@ describe('SendGrid', () => {
     expect(library.verifySignature(their_key, raw, signature, String(NOW_S))).toBe(true);
     const answer = await postRaw(raw, { headers: { [SIGNATURE]: signature } });
     expect([answer.status, answer.body]).toEqual([200, { data: { received: 1, applied: 0 } }]);
-    // The signature is over the bytes, whatever the JSON says.
+    // The signature covers the bytes, not the JSON value.
     const spaced = `[ ${raw.slice(1)}`;
     expectRefused(await postRaw(spaced, { headers: { [SIGNATURE]: signature } }));
     expect((await postRaw(spaced)).status).toBe(200);
   });
 
-  it('is refused with a bad, missing or foreign signature, before anything else is said', async () => {
+  it('are refused with a bad, missing or foreign signature, before the body is checked', async () => {
     const send_id = await message(sendgrid);
     const raw = JSON.stringify([event('delivered', send_id)]);
     const stranger = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
@@ -100,7 +100,7 @@ describe('SendGrid', () => {
     expect((await rowOf(send_id)).status).toBe('sent');
   });
 
-  it('is refused when its time is out of the window, and when another time was signed', async () => {
+  it('are refused when their timestamp is outside the window or not the signed one', async () => {
     const raw = JSON.stringify([event('processed', undefined)]);
     const now = () => Math.floor(Date.now() / 1000);
     for (const off of [-302, 302, -86_400])
@@ -113,7 +113,7 @@ describe('SendGrid', () => {
     expectRefused(await postRaw(raw, { headers: { [SIGNATURE]: signature, [TIMESTAMP]: String(now()) } }));
   });
 
-  it('is refused for a provider that is unknown, of another kind, deleted or without a key', async () => {
+  it('are refused for a provider that is unknown, of another kind, deleted or without a key', async () => {
     const raw = JSON.stringify([event('processed', undefined)]);
     const bare = await provider(tenant, 'sendgrid', 'email', { api_key: 'SG.key', from: 'a@example.com' });
     const odd_key = await provider(tenant, 'sendgrid', 'email', {
@@ -141,14 +141,14 @@ describe('SendGrid', () => {
 
   const named = (provider_id: string) => `?provider_id=${provider_id}`;
 
-  it('is told what is wrong with a signed body that is no list', async () => {
+  it('get an error for a signed body that is no list', async () => {
     for (const raw of ['{', '[1,', 'nonsense', '\u0000']) expect((await postRaw(raw)).status, raw).toBe(400);
     for (const raw of ['{}', 'null', '"delivered"', '7']) expect((await postRaw(raw)).status, raw).toBe(422);
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     expect((await postRaw('a=b', { headers: form })).status).toBe(415);
   });
 
-  it('gets 200 for events that cannot be read, and those between them count', async () => {
+  it('get 200 for events that cannot be read, and the readable ones between them apply', async () => {
     const send_id = await message(sendgrid);
     const odd = [
       null,
@@ -197,7 +197,7 @@ describe('SendGrid', () => {
     });
   });
 
-  it('comes to the same in any order and however often it is told', async () => {
+  it('have the same result in any order and however often they arrive', async () => {
     const names = ['delivered', 'open', 'click', 'bounce', 'dropped', 'processed'];
     const told = fc.array(fc.tuple(fc.constantFrom(...names), fc.integer({ min: 1, max: 50 })), {
       maxLength: 8,
@@ -219,7 +219,7 @@ describe('SendGrid', () => {
     );
   });
 
-  it('never leads back, and a replay touches nothing', async () => {
+  it('never move a status back, and a replay changes nothing', async () => {
     const send_id = await message(sendgrid);
     const raw = JSON.stringify([event('click', send_id, 30), event('delivered', send_id, 20)]);
     expect((await postRaw(raw)).body.data).toEqual({ received: 2, applied: 1 });
@@ -243,7 +243,7 @@ describe('SendGrid', () => {
     expect(await rowOf(send_id)).toMatchObject({ status: 'bounced', error_code: null, opened_at: at(25) });
   });
 
-  it('tells of nothing that happened before the message was handed over, whatever its clock says', async () => {
+  it('record no time before the message was handed over, whatever the event’s timestamp is', async () => {
     const handed_over = { enqueued_at: at(0), counted_at: at(5), sent_at: at(6) };
     const send_id = await message(sendgrid, handed_over);
     const raw = JSON.stringify([
@@ -259,7 +259,7 @@ describe('SendGrid', () => {
     expect(Number(row.bounced_at)).toBeLessThanOrEqual(Date.now());
     expect((await postRaw(raw)).body.data['applied']).toBe(0);
     expect(await rowOf(send_id)).toEqual(row);
-    // Its outcome unknown, what is told is all that is known.
+    // The outcome of this message is unknown, so the callback is the only information about it.
     const unknown = { status: 'failed', error_code: 'OUTCOME_UNKNOWN', sent_at: null };
     const lost = await message(sendgrid, { ...handed_over, ...unknown });
     await post(event('click', lost, 0, { timestamp: 1 }));
@@ -269,7 +269,7 @@ describe('SendGrid', () => {
     expect(await rowOf(uncounted)).toMatchObject({ sent_at: at(0), counted_at: at(0), opened_at: at(0) });
   });
 
-  it('finds a message by its own id, else by the id that it gave and the address', async () => {
+  it('find a message by our send_id, otherwise by the provider’s message id and the address', async () => {
     const [first, second] = [
       await message(sendgrid, { provider_message_id: 'shared', recipient: 'First@example.com' }),
       await message(sendgrid, { provider_message_id: 'shared', recipient: 'second@example.com' }),
@@ -279,7 +279,7 @@ describe('SendGrid', () => {
     expect((await post(by_theirs('third@example.com'))).body.data['applied']).toBe(0);
     expect((await post(by_theirs('first@EXAMPLE.com'))).body.data['applied']).toBe(1);
     expect([(await rowOf(first)).status, (await rowOf(second)).status]).toEqual(['delivered', 'sent']);
-    // Our id decides, where it is known.
+    // Our send_id takes precedence where it is known.
     await post(event('open', second, 20, { sg_message_id: 'shared.x', email: 'first@example.com' }));
     expect([(await rowOf(first)).status, (await rowOf(second)).status]).toEqual(['delivered', 'opened']);
     await post(event('click', newId(), 20, { sg_message_id: 'shared.x', email: 'first@example.com' }));
@@ -291,7 +291,7 @@ describe('SendGrid', () => {
     ['sending', null, 'delivered'],
     ['failed', 'OUTCOME_UNKNOWN', 'delivered'],
     ['failed', 'PROVIDER_UNAVAILABLE', 'delivered'],
-  ])('settles what became of a message that is %s %s', async (status, error_code, becomes) => {
+  ])('settle a message that is %s %s', async (status, error_code, becomes) => {
     const open = { status, error_code, sent_at: null, counted_at: null, lease_id: newId() };
     const send_id = await message(null, open);
     await post(event('delivered', send_id, 10, { sg_message_id: 'theirs.1' }));
@@ -319,7 +319,7 @@ describe('SendGrid', () => {
     ['failed', 'SKIPPED_SELF_EXCLUDED'],
     ['failed', 'PROVIDER_REJECTED'],
     ['failed', 'TEMPLATE_FAILED'],
-  ])('says nothing of a message that was never sent: %s %s', async (status, error_code) => {
+  ])('do not change a message that was never sent: %s %s', async (status, error_code) => {
     const send_id = await message(sendgrid, { status, error_code, sent_at: null, counted_at: null });
     const before = await rowOf(send_id);
     const unnamed = { email: undefined };
@@ -329,7 +329,7 @@ describe('SendGrid', () => {
     expect((await suppressions()).map(({ address }) => address)).not.toContain(before.recipient);
   });
 
-  it('touches no messages of another tenant, or of another provider', async () => {
+  it('change no messages of another tenant or another provider', async () => {
     const other = await fixture.makeTenant();
     const theirs = await provider(other, 'sendgrid', 'email', { api_key: 'SG.key', from: 'a@example.com' });
     const foreign = [
@@ -348,7 +348,7 @@ describe('SendGrid', () => {
         event(name, send_id, 10, { sg_message_id: 'theirs.1', email: 'x@example.com' }),
       ),
     );
-    // What is known is that somebody complained to this tenant.
+    // The complaint was reported to this tenant, so the address is suppressed here, even though no message matches.
     expect((await post(...events)).body.data).toEqual({ received: 12, applied: 1 });
     expect(await Promise.all(foreign.map(rowOf))).toEqual(before);
     expect(await suppressions(other)).toEqual([]);
@@ -359,7 +359,7 @@ describe('SendGrid', () => {
     });
   });
 
-  it('suppresses addresses that bounce for good, complain or unsubscribe', async () => {
+  it('suppress addresses that bounce permanently, complain or unsubscribe', async () => {
     const own = await fixture.makeTenant();
     const mine = await provider(own, 'sendgrid', 'email', {
       api_key: 'SG.key',
@@ -393,7 +393,7 @@ describe('SendGrid', () => {
     expect(await suppressions()).not.toContainEqual(expect.objectContaining({ address: 'hard@example.com' }));
   });
 
-  it('suppresses who complains or unsubscribes by a message that is not known, but not who bounces', async () => {
+  it('suppress the address of a complaint or unsubscribe without a known message, but not of a bounce', async () => {
     const own = await fixture.makeTenant();
     const mine = await provider(own, 'sendgrid', 'email', {
       api_key: 'SG.key',
@@ -410,7 +410,7 @@ describe('SendGrid', () => {
       event('bounce', undefined, 10, { ...of('hard@example.com'), type: 'bounce' }),
       event('dropped', undefined, 10, of('dropped@example.com')),
       event('click', undefined, 10, of('clicks@example.com')),
-      // Of a message that is known, the message's own address counts.
+      // For a known message the message's own address is suppressed, not the one in the event.
       event('unsubscribe', known, 10, of('another@example.com')),
       ...['', '@', 'nobody', 7, null, 'a\u0000@example.com'].map((email) =>
         event('spamreport', undefined, 10, of(email)),
@@ -432,7 +432,7 @@ describe('SendGrid', () => {
     expect(await suppressions()).not.toContainEqual(expect.objectContaining({ address: 'gone@example.com' }));
   });
 
-  it('may tell more than a thousand things at once, but not more than a body holds', async () => {
+  it('accept more than a thousand events at once, up to the size limit of the body', async () => {
     const send_ids = await Promise.all(Array.from({ length: 20 }, () => message(sendgrid)));
     const events = Array.from({ length: 2_500 }, (_, i) => ({
       event: 'delivered',
@@ -445,7 +445,7 @@ describe('SendGrid', () => {
     expect((await postRaw(`[${' '.repeat(1024 * 1024)}]`)).status).toBe(413);
   });
 
-  it('may tell many things of the same messages at the same time', async () => {
+  it('may report many events of the same messages concurrently', async () => {
     const send_ids = await Promise.all(Array.from({ length: 20 }, () => message(sendgrid)));
     const answers = await Promise.all(
       ['delivered', 'open', 'click', 'delivered', 'open'].map((name, i) =>

@@ -19,7 +19,7 @@ export interface ShownSend {
   sent_at: string | null;
 }
 
-/** A message the sandbox was given. */
+/** A message that the sandbox stored. */
 export interface ShownMessage {
   send_id: string | null;
   recipient: string;
@@ -37,7 +37,7 @@ interface Answer<T> {
   next_cursor: string | null;
 }
 
-/** What a CRM manager does with messages, over HTTP, in one project of a service. */
+/** The messaging operations of a CRM manager, over HTTP, in one project of a service. */
 export function messagingClient(service: TestService, tenant: TestTenant = service) {
   const { postgres } = service.platform;
   let made = 0;
@@ -107,7 +107,9 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
       create('/v1/campaigns', { name: `campaign ${++made}`, type: 'broadcast', channel: 'email', ...rest }),
     send: (campaign_id: string, headers: Record<string, string> = {}) =>
       api('POST', `/v1/campaigns/${campaign_id}/send`, undefined, headers),
-    /** Adds players straight to Postgres, with an address each unless `columns` say otherwise; returns their ids. */
+    /**
+     * Inserts players straight into Postgres, each with an email address unless `columns` sets it; returns their ids.
+     */
     async players(count: number, columns: { email?: null; phone?: string; timezone?: string } = {}) {
       const ids = Array.from({ length: count }, () => randomUUID());
       const emails = ids.map((id) => (columns.email === null ? null : `${id}@example.com`));
@@ -124,7 +126,7 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
         from unnest(${plainArray(ids)}::text::uuid[]) as u (player_id)`;
       return ids;
     },
-    /** A segment refreshed by hand, whose members these are. */
+    /** Creates and refreshes a manual segment that contains exactly these players; returns its id. */
     async segment(player_ids: readonly string[]) {
       const definition = { operator: 'AND', conditions: [{ type: 'random', percent: 0, salt: 'nobody' }] };
       const body = { name: `segment ${++made}`, definition, refresh_strategy: 'manual' };

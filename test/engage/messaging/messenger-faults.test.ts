@@ -18,10 +18,10 @@ let service: TestService;
 let client: MessagingClient;
 let tenant: Awaited<ReturnType<TestService['newTenant']>>;
 let messenger: Messenger | undefined;
-/** Providers that take requests and say nothing. */
+/** Providers that accept requests and never answer. */
 let silent: readonly [Server, Server];
 beforeAll(async () => {
-  // Everything but the messenger, which each test drives itself.
+  // Runs every role except the messenger, which each test drives itself.
   service = await startTestService({
     credentials_key: SETTINGS.credentials_keys.current,
     roles: new Set(['api', 'intake', 'player-fold', 'player-mirror']),
@@ -43,7 +43,7 @@ afterEach(async () => {
   messenger = undefined;
 });
 
-/** A campaign whose rows are there. */
+/** Sends a campaign and runs its fan-out, so that its rows exist. */
 async function sending(players = 1, provider: Record<string, unknown> = {}) {
   const provider_id = await client.provider(provider);
   const template_id = await client.template();
@@ -55,13 +55,13 @@ async function sending(players = 1, provider: Record<string, unknown> = {}) {
   return { campaign_id, provider_id };
 }
 
-/** The same of one player, through this provider. */
+/** Sends a campaign to one player through a SendGrid provider at this server. */
 function sendingInto(server: Server) {
   const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return sending(1, { kind: 'sendgrid', config: { base_url, from: 'hi@casino.example', api_key: 'key' } });
 }
 
-/** The platform, but for what `broken` does with statements of the service role. */
+/** The platform, with statements of the service role replaced by those in `broken`. */
 function withService(broken: Partial<Db>): MessengerDeps {
   const { postgres } = service.platform;
   const through = new Proxy(postgres.service, {
@@ -78,7 +78,7 @@ const turnsUntil = (what: string, isSo: () => Promise<boolean>) =>
 const codes = async (campaign_id: string) =>
   (await client.recipients(campaign_id)).map(({ status, error_code }) => `${status} ${error_code}`);
 
-it('campaigns that wait for their provider hold up nobody behind them', async () => {
+it('campaigns that wait for a paused provider do not delay the campaigns behind them', async () => {
   const waiting: string[] = [];
   for (let n = 0; n < 14; n++) {
     const { campaign_id, provider_id } = await sending();
@@ -93,7 +93,7 @@ it('campaigns that wait for their provider hold up nobody behind them', async ()
   for (const id of waiting) expect(await codes(id)).toEqual(['queued null']);
 });
 
-it('a campaign that is cancelled waits for no retry', async () => {
+it('a cancelled campaign does not wait for its retries', async () => {
   const { campaign_id } = await sending();
   await service.platform.postgres.service`
     update message_sends set retry_at = now() + interval '1 day' where campaign_id = ${campaign_id}`;
@@ -104,10 +104,10 @@ it('a campaign that is cancelled waits for no retry', async () => {
   );
 });
 
-it('what fails before anything has left is sent after all', async () => {
+it('messages are sent after a failure between claim and hand-over', async () => {
   const { campaign_id, provider_id } = await sending(3);
   let failures = 0;
-  // Templates are read when messages are claimed already, and before any is handed over.
+  // The messenger reads templates after it has claimed messages and before it hands any over.
   const { service: whole } = service.platform.postgres;
   const failing = new Proxy(whole, {
     apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
@@ -127,7 +127,7 @@ it('what fails before anything has left is sent after all', async () => {
   expect(await client.messages(provider_id)).toHaveLength(3);
 });
 
-it('nothing is claimed under a name of which others do not know that it lives', async () => {
+it('after a failed batch the messenger claims only under a lease that is stored and has not expired', async () => {
   const { service: whole } = service.platform.postgres;
   let [is_begun, is_failed] = [false, false];
   let fail = (): void => undefined;
@@ -151,7 +151,7 @@ it('nothing is claimed under a name of which others do not know that it lives', 
     get: (target, name) => (name === 'begin' ? begin : (Reflect.get(target, name) as unknown)),
     apply(target, self, args: [TemplateStringsArray, ...unknown[]]) {
       const ask = () => Reflect.apply(target as unknown as (...given: unknown[]) => unknown, self, args);
-      // Queues are asked for when the messenger has shown that it lives, and before it claims.
+      // The messenger looks for queues after it has renewed its lease and before it claims.
       if (!is_begun || is_failed || !String(args[0]).includes('with recursive hop')) return ask();
       fail();
       return eventually('a batch failed', () => Promise.resolve(is_failed ? true : undefined)).then(ask);
@@ -168,7 +168,7 @@ it('nothing is claimed under a name of which others do not know that it lives', 
   expect(new Set(alive)).toEqual(new Set([true]));
 });
 
-it('what was claimed by a commit nobody heard of is given up, though something is always in hand', async () => {
+it('messages of a claim whose commit was not confirmed are given up, although other sends stay in flight', async () => {
   const [first, second] = silent;
   let is_broken = false;
   const { service: whole } = service.platform.postgres;

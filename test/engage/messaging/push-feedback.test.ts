@@ -16,14 +16,14 @@ interface Row {
 }
 
 const MINUTE_MS = 60_000;
-/** When the tests' events happened, to the second. */
+/** The current time, cut to the second; the events happen relative to it. */
 const NOW_MS = Math.floor(Date.now() / 1000) * 1000;
 const ago = (minutes: number) => new Date(NOW_MS - minutes * MINUTE_MS);
 
 let service: TestService;
 let client: MessagingClient;
 let campaign_id: string;
-/** What two players were sent. */
+/** The sends to the two players. */
 let mine: Row;
 let theirs: Row;
 beforeAll(async () => {
@@ -47,7 +47,7 @@ beforeEach(async () => {
   campaign_id = await client.campaign({ segment_id, provider_id, template_id, channel });
   expect((await client.send(campaign_id)).status).toBe(200);
   await client.reaches(campaign_id, 'sent');
-  // A while ago, so that something has happened since.
+  // The messages were sent some minutes ago, so that events can have happened since.
   const rows = await sql<[Row, Row]>`
     update message_sends set enqueued_at = ${ago(11)}, counted_at = ${ago(10)}, sent_at = ${ago(10)}
     where campaign_id = ${campaign_id} returning *`;
@@ -55,7 +55,7 @@ beforeEach(async () => {
   expect([mine.status, theirs.status]).toEqual(['sent', 'sent']);
 });
 
-/** Tells an event of a time, as the client SDK does. */
+/** Sends an event with this timestamp, as the client SDK does. */
 async function tell(player_id: string, event: string, properties: Body, timestamp = new Date(NOW_MS)) {
   const response = await fetch(`${service.ingest_url}/v1/events`, {
     method: 'POST',
@@ -65,7 +65,7 @@ async function tell(player_id: string, event: string, properties: Body, timestam
   expect(response.status, await response.text()).toBe(202);
 }
 
-/** Resolves when everything told so far has been applied and mirrored, and what that told in turn. */
+/** Resolves when all events sent so far, and the events that those caused, are applied and mirrored. */
 async function settled(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await sunk(service.platform);
@@ -89,7 +89,7 @@ async function eventsOf(player_id: string): Promise<string[]> {
   return data.map(({ event }) => event).toSorted();
 }
 
-it('an opened and clicked push shows in its row and in the stats, and each is one event', async () => {
+it('an opened and a clicked push change the row and the stats, and each is one event', async () => {
   const { player_id, send_id } = mine;
   await tell(player_id, 'push_opened', { send_id }, ago(2));
   await settled();
@@ -110,7 +110,7 @@ it('an opened and clicked push shows in its row and in the stats, and each is on
   expect((await rowOf(theirs))?.status).toBe('sent');
 });
 
-it('comes to the same in any order, and what is told again leaves the row as it is', async () => {
+it('feedback has the same result in any order, and a repetition leaves the row unchanged', async () => {
   const { player_id, send_id } = mine;
   await tell(player_id, 'push_clicked', { send_id }, ago(3));
   await tell(player_id, 'push_opened', { send_id: send_id.toUpperCase() }, ago(5));
@@ -128,11 +128,11 @@ it('comes to the same in any order, and what is told again leaves the row as it 
   await tell(player_id, 'push_clicked', { send_id }, ago(3));
   await tell(player_id, 'push_clicked', { send_id }, ago(2));
   await settled();
-  // The transaction that wrote it last, too.
+  // Compares `changed_xid` as well: the row was not written again.
   expect(await rowOf(mine)).toEqual(row);
 });
 
-it('is passed over where it names no push to the player who tells it', async () => {
+it('feedback is ignored when it does not name a push to the player who reports it', async () => {
   const { player_id, send_id } = mine;
   const before = await rowOf(mine);
   await tell(theirs.player_id, 'push_opened', { send_id });
@@ -146,13 +146,13 @@ it('is passed over where it names no push to the player who tells it', async () 
     await tell(player_id, event, { send_id, event: 'push_opened' });
   await settled();
   expect(await rowOf(mine)).toEqual(before);
-  // Of another channel, its provider tells.
+  // For other channels the provider reports, not the device.
   const sql = service.platform.postgres.service;
   await sql`update message_sends set channel = 'email' where send_id = ${send_id}`;
   await tell(player_id, 'push_opened', { send_id });
   await settled();
   expect((await rowOf(mine))?.status).toBe('sent');
-  // What was not sent was not opened either.
+  // A message that was not sent cannot be opened.
   await sql`
     update message_sends set status = 'failed', error_code = 'SKIPPED_BANNED' where send_id = ${theirs.send_id}`;
   await tell(theirs.player_id, 'push_opened', { send_id: theirs.send_id });
@@ -160,12 +160,12 @@ it('is passed over where it names no push to the player who tells it', async () 
   expect(await rowOf(theirs)).toMatchObject({ status: 'failed', opened_at: null });
 });
 
-it('happened after the push was sent and before it was told, whatever the clock of the device says', async () => {
+it('feedback times lie between the sending of the push and now, whatever the device’s clock is', async () => {
   const { player_id, send_id } = mine;
   const before = new Date();
   await tell(player_id, 'push_opened', { send_id }, new Date(0));
   await tell(player_id, 'push_clicked', { send_id }, new Date(Date.now() + 3_600_000));
-  // Of unknown outcome: what is told is all that is known.
+  // The outcome of this message is unknown, so the feedback is the only information about it.
   const sql = service.platform.postgres.service;
   await sql`
     update message_sends set status = 'failed', error_code = 'OUTCOME_UNKNOWN', sent_at = null
@@ -183,7 +183,7 @@ it('happened after the push was sent and before it was told, whatever the clock 
   expect(await rowOf(mine)).toEqual(row);
 });
 
-it('of one that nobody is known to have handed over, nothing happened before it was there', async () => {
+it('without a known hand-over, feedback times are not before the message was enqueued', async () => {
   const { player_id, send_id } = mine;
   const sql = service.platform.postgres.service;
   await sql`

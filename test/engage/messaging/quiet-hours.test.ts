@@ -15,7 +15,7 @@ const WINDOWS = [
 const MINUTE = 60_000;
 const YEAR = [Date.UTC(2026, 0, 1), Date.UTC(2027, 0, 1)] as const;
 
-/** Minutes since midnight as the platform's own formatter shows them. */
+/** Minutes since midnight in a zone, by the platform's own formatter. */
 function clockOf(time_zone: string): (at_ms: number) => number {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: time_zone,
@@ -29,14 +29,14 @@ function clockOf(time_zone: string): (at_ms: number) => number {
   };
 }
 
-/** Whether one of the window's minutes is the one shown; slow, and so without the cases of the code. */
+/** Whether the window contains this minute; compares minute by minute, without the case distinctions of the code. */
 function covers({ start, end }: { start: string; end: string }, shown: number): boolean {
   const minute = (time: string) => time.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
   for (let at = minute(start); at !== minute(end); at = (at + 1) % 1440) if (at === shown) return true;
   return false;
 }
 
-/** The instants at which the zone's clock jumps in the year, to the minute. */
+/** The instants, to the minute, at which the zone's clock changes during the year. */
 function jumpsOf(clock: (at_ms: number) => number): number[] {
   const offset = (at: number) => (((clock(at) - Math.floor(at / MINUTE)) % 1440) + 1440) % 1440;
   const jumps: number[] = [];
@@ -54,7 +54,7 @@ function jumpsOf(clock: (at_ms: number) => number): number[] {
   return jumps;
 }
 
-describe('around every change of clocks in 2026', () => {
+describe('around every clock change of 2026', () => {
   it('agrees with the clock of every zone', () => {
     const covered = WINDOWS.map((window) =>
       Array.from({ length: 1440 }, (_, shown) => covers(window, shown)),
@@ -65,7 +65,7 @@ describe('around every change of clocks in 2026', () => {
       const clock = clockOf(zone);
       const edges = jumpsOf(clock);
       jumps += edges.length;
-      // Where clocks stand, some instants of the year will do.
+      // For zones without clock changes, any instants of the year will do.
       for (const edge of edges.length > 0 ? edges : [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 9, 25, 1)]) {
         for (const at_ms of around.flatMap((by) => [edge + by, edge + by - 1])) {
           const shown = clock(at_ms);
@@ -80,7 +80,7 @@ describe('around every change of clocks in 2026', () => {
     expect(jumps).toBeGreaterThan(200);
   }, 60_000);
 
-  it('is quiet twice in an hour that comes twice, and never in one that is left out', () => {
+  it('is quiet twice in an hour that occurs twice, and never in one that is skipped', () => {
     const window = { start: '02:30', end: '03:00' };
     const quietMinutes = (from: number) =>
       Array.from({ length: 240 }, (_, m) => isQuiet(window, 'Europe/Malta', from + m * MINUTE)).filter(
@@ -92,7 +92,7 @@ describe('around every change of clocks in 2026', () => {
   });
 });
 
-it('agrees with any window in any zone at any time', () => {
+it('agrees with the formatter for any window, zone and time', () => {
   const time = fc
     .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }))
     .map((parts) => parts.map((part) => String(part).padStart(2, '0')).join(':'));
@@ -118,7 +118,7 @@ it('includes the start and excludes the end', () => {
   expect(['07:59:59.999', '08:00:00.000'].map(at)).toEqual([true, false]);
 });
 
-it('takes zones in any spelling, and an unknown one as UTC', () => {
+it('accepts zones in any spelling, and treats an unknown one as UTC', () => {
   const rules = { start: '10:00', end: '11:00' };
   const at_ms = Date.UTC(2026, 5, 1, 8, 30);
   expect(isQuiet(rules, 'europe/MALTA', at_ms)).toBe(true);
@@ -126,7 +126,7 @@ it('takes zones in any spelling, and an unknown one as UTC', () => {
   expect(isQuiet(rules, 'Mars/Olympus', at_ms + 2 * 3_600_000)).toBe(true);
 });
 
-it('finds the quiet ones of many zones', () => {
+it('finds the zones that are quiet among many', () => {
   const rules = { start: '22:00', end: '08:00' };
   const at_ms = Date.UTC(2026, 0, 1, 12);
   const zones = ['Asia/Tokyo', 'Europe/Malta', 'America/Los_Angeles', 'Pacific/Kiritimati'];

@@ -65,26 +65,26 @@ describe('HTML', () => {
     expect(html(body, { a: HOSTILE, b: { c: HOSTILE }, list: [HOSTILE] })).toBe(HARMLESS);
   });
 
-  it('leaves what the template itself says', () => {
+  it('leaves the template’s own text unescaped', () => {
     const body =
       '<p class="x">{% raw %}{{ a }}{% endraw %}</p>{% capture x %}<b>{{ a }}</b>{% endcapture %}{{ x }}';
     expect(html(body, { a: '<' })).toBe('<p class="x">{{ a }}</p><b>&lt;</b>');
     expect(html('{{ a | newline_to_br }}', { a: '<\n' })).toBe('&lt;<br />\n');
-    // What was captured and then changed is a text like any other.
+    // A captured text that a filter changes afterwards is escaped like any other.
     expect(html('{% capture x %}<b>{{ a }}</b>{% endcapture %}{{ x | upcase }}', { a: '<' })).not.toContain(
       '<',
     );
     expect(html('{% capture x %}gold{% endcapture %}{% if x == "gold" %}yes{% endif %}')).toBe('yes');
   });
 
-  it('has no way around it', () => {
+  it('has no filter that leaves a value unescaped', () => {
     for (const body of ['{{ a | raw }}', '{{ a | upcase | raw }}', '{% echo a | raw %}']) {
       expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID' });
     }
     expect(thrownBy(() => html('{% cycle a | raw, a %}', { a: HOSTILE }))).toBeInstanceOf(RenderFailed);
   });
 
-  it('escapes whatever a player says, through any filters', () => {
+  it('escapes every value of a player, through any filters', () => {
     const filters =
       'upcase downcase capitalize strip escape newline_to_br squish reverse json inspect strip_html url_encode first last ' +
       'size xml_escape append:a prepend:a replace:"b",a remove:"/" split:""|join:a truncate:20 default:a slice:0,9 date:a ' +
@@ -109,7 +109,7 @@ describe('HTML', () => {
     );
   });
 
-  it('is in the preheader of emails alone', () => {
+  it('is escaped in an email’s preheader and body, not in its subject and not in a push message', () => {
     const all = { subject: '{{ a }}', preheader: '{{ a }}', data: { x: '{{ a }}' } };
     const scope = { a: '<b>&' };
     const made = render(email('{{ a }}', all), scope);
@@ -120,15 +120,15 @@ describe('HTML', () => {
   });
 });
 
-describe('what is said', () => {
-  it('has a subject of one line', () => {
+describe('the rendered text', () => {
+  it('has a subject on a single line', () => {
     const a = 'x\r\nBcc: y@z.example\n\n\u2028\u0000\u0007 end\r\n';
     const { subject, preheader } = render(email('b', { subject: 'Hi {{ a }}', preheader: '{{ a }}' }), { a });
     expect(subject).toBe('Hi x Bcc: y@z.example  end');
     expect(preheader).not.toMatch(/[\r\n]/);
   });
 
-  it('holds nothing that cannot be kept', () => {
+  it('contains no characters that cannot be stored', () => {
     expect(text('{{ "%00%0D%0A%1B" | url_decode }}a\tb')).toBe('\na\tb');
     expect(text('{{ "😀" | split: "" | first }}')).toBe('\uFFFD');
     expect(render(email('b', { channel: 'push', data: { x: '{{ "%00" | url_decode }}' } })).data).toEqual({
@@ -136,7 +136,7 @@ describe('what is said', () => {
     });
   });
 
-  it('shows objects as JSON and nothing as nothing', () => {
+  it('shows objects as JSON and missing values as an empty text', () => {
     expect(
       text('{{ journey.context }}|{{ none }}|{{ nil }}|{{ n }}|{{ t }}', {
         journey: { context: { a: [1] } },
@@ -146,7 +146,7 @@ describe('what is said', () => {
     ).toBe('{"a":[1]}|||1.5|true');
   });
 
-  it('knows nothing of how objects are made', () => {
+  it('cannot reach prototypes or constructors', () => {
     const body =
       '{{ constructor }}{{ a.constructor }}{{ __proto__ }}{{ a.__proto__.polluted }}{{ toString }}{{ list.push }}';
     expect(text(body, { a: {}, list: [] })).toBe('');
@@ -154,7 +154,7 @@ describe('what is said', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('may be nothing', () => {
+  it('can be blank', () => {
     expect(isBlank(render(email(' {% if a %}x{% endif %}\n')))).toBe(true);
     expect(isBlank(render(email('{{ a }}'), { a: 'x' }))).toBe(false);
   });
@@ -163,7 +163,7 @@ describe('what is said', () => {
 describe('missing variables', () => {
   const missing = (source: Source, scope: Record<string, unknown>) => render(source, scope).missing_variables;
 
-  it('are those that the template reads and does not set', () => {
+  it('are those that the template reads and does not assign', () => {
     const body = `{{ a }} {{ b.c }} {{ d.e.f }} {% assign g = h %}{{ g }} {% for i in list %}{{ i.x }}{{ forloop.index }}
       {% endfor %} {% if j %}{{ k | default: l }}{% endif %} {{ m.size }} {{ n["o p"] }} {{ q[r] }} {{ list[0].s }}`;
     expect(
@@ -196,7 +196,7 @@ describe('a player', () => {
     { context: { amount: 5 } },
   );
 
-  it('stands at the top and under its name; its own fields win over attributes', () => {
+  it('is available at the top level and as `player`; its own fields take precedence over attributes', () => {
     const body = '{{ first_name }} {{ player.first_name }} {{ email }} {{ player.email }} {{ player.id }}';
     const { email: address, player_id } = SYNTHETIC_PLAYER;
     expect(text(body, scope)).toBe(`Zoe Zoe ${address} ${address} ${player_id}`);
@@ -214,7 +214,7 @@ describe('limits', () => {
     `{% capture z %}{% for i in (1..1000) %}${'x'.repeat(100_000)}{% endfor %}{% endcapture %}{{ z | replace: "", "y" }}`,
     '{% for i in (1..2000) %}{% for j in (1..2000) %}{% endfor %}{% endfor %}',
     '{{ "%zz" | url_decode }}',
-  ])('a template that asks too much fails: %s', (body) => {
+  ])('a template that needs too much work fails: %s', (body) => {
     const before_ms = performance.now();
     const error = thrownBy(() => html(body)) as RenderFailed;
     expect(error).toBeInstanceOf(RenderFailed);
@@ -223,7 +223,7 @@ describe('limits', () => {
     expect(performance.now() - before_ms).toBeLessThan(5_000);
   });
 
-  it('the fields of a message may not each cost what a whole one may', () => {
+  it('all fields of a message share one budget', () => {
     const costly = '{% for i in (1..15000) %}{{ i }}{{ i }}{% endfor %}';
     const data = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`field_${i}`, costly]));
     const push = (rest: Partial<Source>) => email('short', { channel: 'push', subject: null, ...rest });
@@ -237,7 +237,7 @@ describe('limits', () => {
     '{% if a %}'.repeat(4_000) + '{% endif %}'.repeat(900),
     '{{a}}'.repeat(5_001),
     '{%'.repeat(100_000),
-  ])('one that is too much to parse is refused at once: %#', (body) => {
+  ])('a template that is too large to parse is refused quickly: %#', (body) => {
     const before_ms = performance.now();
     const error = thrownBy(() => parseTemplate(email(body)));
     expect(error).toBeInstanceOf(ApiError);
@@ -245,7 +245,7 @@ describe('limits', () => {
     expect(performance.now() - before_ms).toBeLessThan(5_000);
   });
 
-  it('what is large and honest is rendered', () => {
+  it('a large ordinary template is rendered', () => {
     const body = `${'<p>Hello {{ first_name }}, your code is {{ code }}</p>'.repeat(2_500)}${'x'.repeat(100_000)}`;
     const before_ms = performance.now();
     expect(html(body, { first_name: 'Zoe', code: 'X1' })).toHaveLength(2_500 * 33 + 100_000);
@@ -253,7 +253,7 @@ describe('limits', () => {
   });
 });
 
-it('errors name field, line, column and tag, and nothing of the player', () => {
+it('errors name field, line, column and tag, and no data of the player', () => {
   const error = thrownBy(() =>
     parseTemplate(email('ok\n  {{ x | nope }}', { preheader: '{% fo %}' })),
   ) as ApiError;

@@ -37,7 +37,7 @@ describe('the sandbox', () => {
   >`
     select message_id, recipient, headers from sandbox_messages where provider_id = ${PROVIDER_ID} order by message_id`;
 
-  it('keeps messages, each send once, and answers in their order', async () => {
+  it('stores each message once, and answers in their order', async () => {
     const transport = open();
     const id = (n: number) => `018f0000-0000-7000-8000-0000000010${String(n).padStart(2, '0')}`;
     const messages = Array.from({ length: 30 }, (_, n) => ({
@@ -65,7 +65,7 @@ describe('the sandbox', () => {
     expect(await transport.sendMany?.([])).toEqual([]);
   });
 
-  it('says that it cannot now when Postgres does not take it', async () => {
+  it('asks for a retry when Postgres cannot store a message', async () => {
     const outcome = await open().send({ ...MESSAGE, send_id: 'no uuid' });
     expect(outcome).toEqual({ kind: 'retry', reason: 'POSTGRES', retry_after_ms: null });
   });

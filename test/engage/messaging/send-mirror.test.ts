@@ -14,7 +14,7 @@ import { segmentClient, type SegmentClient } from '../../segments/segment-client
 const HOUR_MS = 3_600_000;
 
 let service: TestService;
-/** Each test has a project of its own. */
+/** Each test uses a project of its own. */
 let client: SegmentClient;
 let project: { tenant_id: string; project_id: string };
 beforeAll(async () => {
@@ -47,7 +47,7 @@ const eventsOf = async (player_id: string) => {
 const namesOf = async (player_id: string) => (await eventsOf(player_id)).map(({ event }) => event);
 
 describe('messages in ClickHouse', () => {
-  it('are as they are in Postgres, once something has become of them', async () => {
+  it('agree with Postgres once they have left the queue', async () => {
     const [player_id, campaign_id] = [await client.identify(), randomUUID()];
     const sent_at = new Date(Date.now() - HOUR_MS);
     const [queued = '', sent = '', skipped = '', loose = ''] = await store(
@@ -78,7 +78,7 @@ describe('messages in ClickHouse', () => {
     expect(sorted(await rowsOf('campaign_sends'))).toEqual(sorted(after));
   });
 
-  it('miss none that was committed late', async () => {
+  it('include messages that were committed late', async () => {
     const [player_id, late, early] = [await client.identify(), randomUUID(), randomUUID()];
     const { service: sql } = service.platform.postgres;
     await sql.begin(async (tx) => {
@@ -92,7 +92,7 @@ describe('messages in ClickHouse', () => {
       };
       await tx`insert into message_sends ${tx(row)}`;
       await store({ send_id: early, player_id, sent_at: new Date() });
-      // Time enough to pass the earlier transaction by.
+      // Long enough for a mirror that ignores open transactions to skip this one.
       await new Promise((resolve) => setTimeout(resolve, 600));
     });
     await caughtUp();
@@ -114,7 +114,7 @@ describe('messages in ClickHouse', () => {
 });
 
 describe('the events of messages', () => {
-  it('tell of each stage once, at its time, however often the row changes', async () => {
+  it('report each stage once, at its time, however often the row changes', async () => {
     const [player_id, campaign_id, variant_id, template_id] = [
       await client.identify(),
       randomUUID(),
@@ -137,7 +137,7 @@ describe('the events of messages', () => {
       { event: 'email_opened', timestamp: at(2).toISOString(), properties },
       { event: 'email_sent', timestamp: at(0).toISOString(), properties },
     ]);
-    // As after a crash: everything is mirrored again.
+    // As after a crash: every row is mirrored again.
     await service.platform.postgres
       .service`update mirror_positions set changed_xid = '0' where name = 'message_sends'`;
     await caughtUp();
@@ -149,7 +149,7 @@ describe('the events of messages', () => {
     expect(counted).toEqual([{ n: '3', same: '3' }]);
   });
 
-  it('have the names that the catalogue has, without what the client SDK tells itself', async () => {
+  it('have the names of the catalogue, without the events that the client SDK reports itself', async () => {
     const all = {
       sent_at: new Date(),
       opened_at: new Date(),
@@ -169,7 +169,7 @@ describe('the events of messages', () => {
     }
   });
 
-  it('are none of messages that were not sent', async () => {
+  it('do not exist for messages that were not sent', async () => {
     const player_id = await client.identify();
     await store(
       { player_id, status: 'failed', error_code: 'SKIPPED_BANNED' },
@@ -186,7 +186,7 @@ describe('realtime segments of messages', () => {
     clock: { ...service.platform.clock, now_ms: () => Date.now() + ahead_ms },
   });
 
-  /** Everything that has arrived is mirrored and looked at. */
+  /** Mirrors all changes so far and evaluates the dirty players. */
   async function follow(ahead_ms = 0): Promise<void> {
     await caughtUp();
     await sweepWindows(at(ahead_ms), 0);
@@ -201,7 +201,7 @@ describe('realtime segments of messages', () => {
     return segment_id;
   };
 
-  it('are entered by whom a message reaches', async () => {
+  it('gain the player whom a message reaches', async () => {
     const campaign_id = randomUUID();
     const [player_id, other] = [await client.identify(), await client.identify()];
     const sent = await make({ status: 'sent', campaign_id });
@@ -219,7 +219,7 @@ describe('realtime segments of messages', () => {
     expect(await client.segmentsOf(other)).toEqual([]);
   });
 
-  it('are left when the window passes, and entered when a time that was ahead comes', async () => {
+  it('lose a player when the window passes, and gain one when a future time arrives', async () => {
     const segment = await make({ status: 'opened', window: { last: { hours: 1 } } });
     const [player_id, ahead] = [await client.identify(), await client.identify()];
     const [now_ms, sent_at] = [Date.now(), new Date()];
@@ -239,7 +239,7 @@ describe('realtime segments of messages', () => {
     expect(await client.segmentsOf(ahead)).toEqual([segment]);
   });
 
-  it('know a merged player by its survivor', async () => {
+  it('contain the survivor instead of a merged player', async () => {
     const segment = await make({ status: 'sent' });
     const device = randomUUID();
     const former = await client.identify({}, { anonymous_id: device });

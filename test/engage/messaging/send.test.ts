@@ -16,7 +16,7 @@ beforeEach(async () => {
   client = messagingClient(service, tenant);
 });
 
-/** A campaign by email with a template and a sandbox of its own. */
+/** Creates an email campaign with a template and a sandbox of its own. */
 async function campaignFor(player_ids: readonly string[], rest: Body = {}) {
   const provider_id = await client.provider();
   const template_id = await client.template();
@@ -30,7 +30,7 @@ const patchPlayer = async (player_id: string, patch: Body) =>
 const codesOf = (rows: readonly ShownSend[]) =>
   Object.fromEntries(rows.map(({ player_id, error_code }) => [player_id, error_code]));
 
-it('a campaign reaches who may be reached, says why others were not, and ends', async () => {
+it('a campaign reaches the players it may reach, records the reason for each other player, and ends', async () => {
   const [ada = '', excluded = '', banned = '', deleted = ''] = await client.players(4);
   const [silent = ''] = await client.players(1, { email: null });
   await patchPlayer(ada, { custom_attributes: { first_name: '<Ada>' } });
@@ -79,7 +79,7 @@ it('a campaign reaches who may be reached, says why others were not, and ends', 
 });
 
 describe('the gate', () => {
-  it('keeps the caps over several campaigns that are sent at once', async () => {
+  it('enforces the caps across several campaigns that are sent at the same time', async () => {
     await client.configure({ frequency_caps: { email: { per_day: 1 } } });
     const player_ids = await client.players(30);
     const first = await campaignFor(player_ids);
@@ -101,10 +101,10 @@ describe('the gate', () => {
     }
   });
 
-  it('counts rolling days and weeks to the millisecond, and only what may have gone out', async () => {
+  it('counts rolling days and weeks to the millisecond, and only messages that may have gone out', async () => {
     await client.configure({ frequency_caps: { email: { per_day: 1, per_week: 2 } } });
     const DAY = 86_400_000;
-    // The clock of the service runs on while the campaign is sent: edges are a minute away, on either side.
+    // The service's clock runs on during the campaign, so edges are one minute away on either side.
     const MINUTE = 60_000;
     const cases: { ages_ms: number[]; status?: string; error_code?: string; passes: boolean }[] = [
       { ages_ms: [], passes: true },
@@ -134,7 +134,7 @@ describe('the gate', () => {
     expect(passed).toEqual(cases.map(({ passes }) => passes));
   });
 
-  it('asks for consent, pauses, suppressed addresses and quiet hours', async () => {
+  it('checks consent, cool-downs, suppressed addresses and quiet hours', async () => {
     const ids = await client.players(6);
     const [no = '', nested = '', paused = '', suppressed = '', awake = '', torn = ''] = ids;
     const [asleep = ''] = await client.players(1, { timezone: 'Asia/Tokyo' });
@@ -145,7 +145,7 @@ describe('the gate', () => {
     await service.platform.postgres.service`
       insert into suppressions (tenant_id, channel, address, reason, created_at)
       values (${tenant.tenant_id}, 'email', ${`${suppressed}@example.com`}, 'bounce', now())`;
-    // Quiet in Tokyo alone: an hour around now on the clock there.
+    // Quiet in Tokyo only: an hour around the current time there.
     const clock = (zone: string, shift_ms: number) =>
       new Intl.DateTimeFormat('en-GB', {
         timeZone: zone,
@@ -184,7 +184,7 @@ describe('the gate', () => {
   });
 });
 
-it('every member gets the variant that the hash says, in batches of a thousand', async () => {
+it('every member gets the variant that the hash chooses, in batches of a thousand', async () => {
   const player_ids = await client.players(2_345);
   const { campaign_id, template_id } = await campaignFor(player_ids);
   const other = await client.template({ body: 'B' });
@@ -216,7 +216,7 @@ it('every member gets the variant that the hash says, in batches of a thousand',
 });
 
 describe('life of a campaign', () => {
-  it('is sent once, with one Idempotency-Key and with many', async () => {
+  it('is sent once, with one or many Idempotency-Keys', async () => {
     const one = await campaignFor(await client.players(20));
     const key = randomUUID();
     const same = await Promise.all(
@@ -248,7 +248,7 @@ describe('life of a campaign', () => {
     expect(await client.messages(other.provider_id)).toHaveLength(20);
   });
 
-  it('cancelled, nothing more goes out; what is cancelled or sent stays so', async () => {
+  it('sends nothing after it is cancelled; a cancelled or sent campaign stays so', async () => {
     const draft = await campaignFor(await client.players(1));
     expect((await client.api('POST', `/v1/campaigns/${draft.campaign_id}/cancel`)).data['status']).toBe(
       'cancelled',
@@ -264,7 +264,7 @@ describe('life of a campaign', () => {
     const rows = await eventuallyClosed(paused.campaign_id);
     expect(rows.length).toBeGreaterThanOrEqual(1_000);
     const sent = rows.filter(({ status }) => status === 'sent');
-    // A few had been handed over by then, at one a second.
+    // At one message a second, a few were handed over before the cancellation.
     expect(sent.length).toBeLessThan(10);
     expect(await client.messages(provider_id)).toHaveLength(sent.length);
     const others = rows.filter(({ status }) => status !== 'sent');
@@ -273,7 +273,7 @@ describe('life of a campaign', () => {
     );
   });
 
-  it('what it needs may be gone when it is sent: that shows row by row, or at once', async () => {
+  it('shows missing objects row by row, or refuses to send', async () => {
     const without_template = await campaignFor(await client.players(2));
     await client.api('DELETE', `/v1/templates/${without_template.template_id}`);
     expect((await client.send(without_template.campaign_id)).status).toBe(200);
@@ -303,7 +303,7 @@ describe('life of a campaign', () => {
     expect([homeless.status, homeless.code]).toEqual([422, 'PROVIDER_NOT_CONFIGURED']);
   });
 
-  it('scheduled, it goes out when it is due, once', async () => {
+  it('is sent once when its schedule is due', async () => {
     const schedule_at = new Date(Date.now() + 1_500).toISOString();
     const { campaign_id, provider_id } = await campaignFor(await client.players(3), { schedule_at });
     expect((await client.api('GET', `/v1/campaigns/${campaign_id}`)).data['status']).toBe('scheduled');
@@ -311,7 +311,7 @@ describe('life of a campaign', () => {
     expect(await client.messages(provider_id)).toHaveLength(3);
   });
 
-  it('scheduled without what it needs, it waits as a draft and says why', async () => {
+  it('becomes a draft with the reason when the schedule is due and an object is missing', async () => {
     const schedule_at = new Date(Date.now() + 1_000).toISOString();
     const template_id = await client.template({ status: 'draft' });
     const { campaign_id } = await campaignFor(await client.players(1), { schedule_at, template_id });

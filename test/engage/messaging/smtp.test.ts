@@ -51,7 +51,7 @@ describe('SMTP', () => {
     );
   const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode });
 
-  /** A server made of lines: what it says to each line of the client; null ends the connection. */
+  /** A line-based server: `says` gives its answer to each line of the client; null ends the connection. */
   const lines = async (
     says: (line: string, in_data: boolean) => string | null | undefined,
     greeting = '220 hi\r\n',
@@ -92,7 +92,7 @@ describe('SMTP', () => {
     return line === 'DATA' ? '354 go on\r\n' : '250 ok\r\n';
   };
 
-  it('is given the message with the headers that name it', async () => {
+  it('receives the message with its headers', async () => {
     const { port, mails } = await smtp();
     const transport = open(port, { username: 'user', password: 'pass' });
     const provider_message_id = `<${SEND_ID}@casino.example>`;
@@ -112,7 +112,7 @@ describe('SMTP', () => {
     });
   });
 
-  it('gets no header and no recipient out of what players are called', async () => {
+  it('gets no extra header or recipient from player data', async () => {
     const { port, mails } = await smtp();
     const hostile = 'x\r\nBcc: thief@example.com\r\n\r\nbody';
     const subject = await open(port).send({
@@ -175,7 +175,7 @@ describe('SMTP', () => {
     expect(mails).toHaveLength(0);
   });
 
-  /** Two messages handed over together, to a provider whose server is this. */
+  /** Delivers two messages together through a provider with this SMTP server. */
   const deliverTwo = async (options: SMTPServerOptions) => {
     const { port } = await smtp(options);
     const row: ProviderRow = {
@@ -192,10 +192,10 @@ describe('SMTP', () => {
       updated_at: new Date(0),
       deleted_at: null,
     };
-    // What it keeps in Postgres or counts, no SMTP provider without a rate needs.
+    // An SMTP provider without a rate uses no other dependency.
     const deps = { clock } as ConstructorParameters<typeof Transports>[0];
     const transports = new Transports(deps, { public_url: '' }, () => ({}));
-    // Before the server, which waits until nobody is connected.
+    // Closed before the server, whose close waits until no client is connected.
     cleanUps.unshift(() => transports.close());
     const provider = transports.open(row);
     const outcomes = await provider.deliver([MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }]);
@@ -211,7 +211,7 @@ describe('SMTP', () => {
     (_address, _session, done) =>
       done(refusal(code));
 
-  it.each([450, 451, 452])('a recipient who has to wait (%i) holds up nobody else', async (code) => {
+  it.each([450, 451, 452])('a recipient who is deferred (%i) does not delay the others', async (code) => {
     const { kinds, is_ready } = await deliverTwo({ onRcptTo: unlessBob(code) });
     expect(kinds).toEqual(['retry', 'sent']);
     expect(is_ready).toBe(true);
@@ -227,7 +227,7 @@ describe('SMTP', () => {
       { onConnect: (_s: unknown, done: (e: Error) => void) => done(refusal(421)) },
       ['retry', 'retry'],
     ],
-  ] as const)('is left alone for a while when it puts off %s: %i', async (_what, _code, options, outcome) => {
+  ] as const)('is paused after it defers %s: %i', async (_what, _code, options, outcome) => {
     const { kinds, is_ready } = await deliverTwo(options);
     expect(kinds).toEqual(outcome);
     expect(is_ready).toBe(false);
@@ -238,7 +238,7 @@ describe('SMTP', () => {
     ['552 too big\r\n', 'rejected'],
     ['421 going down\r\n', 'retry'],
     [null, 'unknown'],
-  ])('says %j to the text of a message', async (said, kind) => {
+  ])('answers %j to the text of a message', async (said, kind) => {
     let taken = 0;
     const server = await lines((line, in_data) => {
       if (!in_data || line !== '.') return usual(line, in_data);
@@ -252,7 +252,7 @@ describe('SMTP', () => {
     expect(server.connections()).toBe(1);
   });
 
-  it('that goes away before the text has sent nothing; in the middle of it, nobody knows', async () => {
+  it('a connection lost before the text means not sent; lost during the text the outcome is unknown', async () => {
     const before = await lines((line, in_data) => (line === 'DATA' ? null : usual(line, in_data)));
     expect(await open(before.port).send(MESSAGE)).toMatchObject({ kind: 'retry' });
     const early = await lines(() => null);
@@ -262,7 +262,7 @@ describe('SMTP', () => {
     expect(amid.connections()).toBe(1);
   });
 
-  it('that says nothing is not waited for', async () => {
+  it('a server that does not answer is given up after the timeout', async () => {
     const silent = await lines((line, in_data) => (line === '.' ? undefined : usual(line, in_data)));
     expect(await open(silent.port, {}, 300).send(MESSAGE)).toMatchObject({ kind: 'unknown' });
     const asleep = await lines((line, in_data) =>
@@ -271,11 +271,11 @@ describe('SMTP', () => {
     expect(await open(asleep.port, {}, 300).send(MESSAGE)).toMatchObject({ kind: 'retry' });
   });
 
-  it('that cannot be reached has sent nothing', async () => {
+  it('a server that cannot be reached has sent nothing', async () => {
     expect(await open(1).send(MESSAGE)).toMatchObject({ kind: 'retry' });
   });
 
-  it('keeps a few connections', async () => {
+  it('uses a few connections for many messages', async () => {
     let connections = 0;
     const { port, mails } = await smtp({
       onConnect(_session, done) {
@@ -291,7 +291,7 @@ describe('SMTP', () => {
     expect(connections).toBeLessThanOrEqual(5);
   });
 
-  it('outlives a connection that was closed while it was idle', async () => {
+  it('sends again after the server closed an idle connection', async () => {
     const { port, mails } = await smtp({ socketTimeout: 200 });
     const transport = open(port);
     expect(await transport.send(MESSAGE)).toMatchObject({ kind: 'sent' });

@@ -22,7 +22,7 @@ async function create(path: string, body: Body): Promise<string> {
   return String(data['id']);
 }
 
-/** What became of a test: `sent`, or why it was not. */
+/** The outcome of a test message: `sent`, or the error code. */
 async function outcome(channel: string, recipient: string, player_id?: string): Promise<unknown> {
   const path = `/v1/templates/${templates[channel]}/send-test`;
   const named = player_id === undefined ? {} : { player_id };
@@ -38,7 +38,7 @@ async function excluded(traits: Body): Promise<string> {
   return player_id;
 }
 
-describe('a test to the address of somebody who must not be written to', () => {
+describe('a test to the address of a player who must not get messages', () => {
   it.each([
     [
       'email',
@@ -56,7 +56,7 @@ describe('a test to the address of somebody who must not be written to', () => {
     ['sms', { phone: '00356 7900/0002' }, ['+35679000002', '+356.7900.0002'], '+35679000020'],
     ['sms', { phone: '+44 (0)20 7946 0003' }, ['+442079460003', '+44 (0)2079460003'], '+442079460030'],
     ['push', { push_token: 'Token-4' }, ['Token-4'], 'token-4'],
-  ])('is not sent, however it is written: %s %j', async (channel, traits, same, other) => {
+  ])('is not sent, whatever the spelling of the address: %s %j', async (channel, traits, same, other) => {
     await excluded(traits);
     const ordinary = await fixture.person();
     for (const recipient of same) {
@@ -67,7 +67,7 @@ describe('a test to the address of somebody who must not be written to', () => {
     expect(await outcome(channel, other, ordinary)).toBe('sent');
   });
 
-  it('says why: by flag or status, also of the deleted, and only until a pause ends', async () => {
+  it('names the reason: by flag or status, also for deleted players, and a cool-down only until it ends', async () => {
     const { postgres } = fixture.service.platform;
     const ordinary = await fixture.person();
     const toAddressOf = async (name: string, change: (player_id: string) => Promise<unknown>) => {
@@ -114,7 +114,7 @@ describe('a test to the address of somebody who must not be written to', () => {
     });
   });
 
-  it('is told the first reason of all: of everybody who has the address, and of the player', async () => {
+  it('fails with the first reason in the gate’s order, of all players with the address and of the named player', async () => {
     const { postgres } = fixture.service.platform;
     const { tenant_id } = fixture.service;
     const banned = await fixture.person({ email: 'Shared@z.example' });
@@ -133,7 +133,7 @@ describe('a test to the address of somebody who must not be written to', () => {
     expect(await outcome('email', 'me@z.example', out)).toBe('SKIPPED_SELF_EXCLUDED');
   });
 
-  it('asks nobody of another tenant', async () => {
+  it('ignores players of another tenant', async () => {
     const other = await fixture.service.newTenant();
     const theirs = await fixture.person({ email: 'abroad@z.example' }, { external_id: 'abroad' }, other);
     const path = `/v1/players/${theirs}`;

@@ -23,7 +23,7 @@ export const MESSAGE: Message = {
   send_id: SEND_ID,
 };
 
-/** What the running test has opened, closed after it. */
+/** Closers of everything the running test has opened; called after the test. */
 export const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of cleanUps.splice(0)) await close();
@@ -35,7 +35,7 @@ interface Seen {
   body: string;
 }
 
-/** A provider that answers as it is told. */
+/** A provider on a socket that answers with `answer`. */
 export async function serve(
   answer: (response: ServerResponse, seen: Seen, request: IncomingMessage) => void,
 ) {

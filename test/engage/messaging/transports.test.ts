@@ -29,7 +29,7 @@ describe('SendGrid', () => {
       ),
     );
 
-  it('is given the message, and who it is about', async () => {
+  it('receives the message and the id of its send', async () => {
     const { url, seen } = await serve(reply(202, '', { 'x-message-id': 'sg-1' }));
     expect(await open(url).send(MESSAGE)).toEqual({ kind: 'sent', provider_message_id: 'sg-1' });
     expect(seen[0]?.path).toBe('/v3/mail/send');
@@ -48,7 +48,7 @@ describe('SendGrid', () => {
     );
   });
 
-  it('gets no header out of what players are called', async () => {
+  it('gets no extra header from player data', async () => {
     const { url, seen } = await serve(reply(202));
     const headers = { 'X-A\r\nBcc': 'x\r\nBcc: y@z.example' };
     const sent = open(url).send({ ...MESSAGE, subject: 'a\r\nBcc: b', headers, send_id: null });
@@ -74,7 +74,7 @@ describe('SendGrid', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('is left alone for as long as it asks', async () => {
+  it('is paused for as long as its Retry-After says', async () => {
     const answers = [
       '7',
       new Date(NOW_MS + 90_000).toUTCString(),
@@ -90,7 +90,7 @@ describe('SendGrid', () => {
     }
   });
 
-  it('may have sent what it does not answer', async () => {
+  it('may have sent a message that it did not answer', async () => {
     const { url } = await serve((response, _seen, request) => {
       if (request.headers['x-never'] === undefined) request.socket.destroy();
       else response.destroy();
@@ -98,7 +98,7 @@ describe('SendGrid', () => {
     expect(await open(url).send(MESSAGE)).toMatchObject({ kind: 'unknown' });
   });
 
-  it('has sent nothing where it cannot be reached', async () => {
+  it('has sent nothing when it cannot be reached', async () => {
     const { url } = await serve(reply(202));
     for (const close of cleanUps.splice(0)) await close();
     expect(await open(url).send(MESSAGE)).toMatchObject({ kind: 'retry', reason: 'ECONNREFUSED' });
@@ -110,7 +110,7 @@ describe('SendGrid', () => {
     expect(nowhere).toMatchObject({ kind: 'retry' });
   });
 
-  it('has sent what it accepted, though its answer breaks off', async () => {
+  it('has sent an accepted message even if its answer breaks off', async () => {
     const { url } = await serve((response) => {
       response.writeHead(202, { 'content-length': '1000', 'x-message-id': 'sg-2' });
       response.write('{"a');
@@ -119,7 +119,7 @@ describe('SendGrid', () => {
     expect(await open(url).send(MESSAGE)).toMatchObject({ kind: 'sent' });
   });
 
-  it('keeps connections', async () => {
+  it('reuses connections', async () => {
     const ports = new Set<number | undefined>();
     const { url } = await serve((response, _seen, request) => {
       ports.add(request.socket.remotePort);
@@ -132,14 +132,14 @@ describe('SendGrid', () => {
 });
 
 describe('one request', () => {
-  it('waits no longer than it may', async () => {
+  it('ends after its timeout', async () => {
     const { url } = await serve(() => undefined);
     const answer = await post({ url, headers: {}, body: 'x', timeout_ms: 100 });
     expect(answer).toEqual({ not_sent: false, reason: 'TIMEOUT' });
     expect(outcomeOf(answer, NOW_MS, () => null)).toEqual({ kind: 'unknown', reason: 'TIMEOUT' });
   });
 
-  it('reads no more than it may', async () => {
+  it('reads at most the size limit of an answer', async () => {
     const { url } = await serve((response) => {
       response.writeHead(200);
       const more = () => {
@@ -154,7 +154,7 @@ describe('one request', () => {
     expect(performance.now() - before_ms).toBeLessThan(5_000);
   });
 
-  it('understands Retry-After', () => {
+  it('parses Retry-After', () => {
     expect(retryAfterMs(null, NOW_MS)).toBeNull();
     expect(retryAfterMs('', NOW_MS)).toBeNull();
     expect(retryAfterMs('-1', NOW_MS)).toBe(0);
@@ -181,7 +181,7 @@ describe('Twilio', () => {
       ),
     );
 
-  it('is given the message, and where to report', async () => {
+  it('receives the message and the URL of its callback', async () => {
     const { url, seen } = await serve(reply(201, '{"sid":"SM1","status":"queued"}'));
     expect(await open(url).send(sms)).toEqual({ kind: 'sent', provider_message_id: 'SM1' });
     expect(seen[0]?.path).toBe('/2010-04-01/Accounts/AC01/Messages.json');
@@ -249,7 +249,7 @@ describe('FCM', () => {
     return { ...server, transport, paths };
   };
 
-  it('is given the message with a token that the service account asked for', async () => {
+  it('receives the message with an access token that the service account obtained', async () => {
     const { transport, seen, url } = await fcm(
       reply(200, JSON.stringify(TOKEN)),
       reply(200, '{"name":"projects/casino-1/messages/1"}'),
@@ -278,7 +278,7 @@ describe('FCM', () => {
     });
   });
 
-  it('fetches one token for many messages, and another one when it runs out', async () => {
+  it('fetches one token for many messages, and another one when it expires', async () => {
     let now_ms = NOW_MS;
     const { transport, paths } = await fcm(reply(200, JSON.stringify(TOKEN)), reply(200, '{"name":"x"}'), {
       now_ms: () => now_ms,
@@ -306,7 +306,7 @@ describe('FCM', () => {
     expect(paths()).toEqual(['/token', '/token']);
   });
 
-  it('that breaks off while giving a token has sent nothing', async () => {
+  it('has sent nothing when the answer with the token breaks off', async () => {
     const { transport } = await fcm((response) => response.destroy(), reply(200));
     expect(await transport.send(push)).toMatchObject({ kind: 'retry', retry_after_ms: null });
   });
@@ -321,12 +321,12 @@ describe('FCM', () => {
     expect(await transport.send(push)).toEqual(outcome);
   });
 
-  it('takes another token after one was refused', async () => {
+  it('fetches another token after one was refused', async () => {
     const answers = [401, 200, 401, 200];
     const { transport, paths } = await fcm(reply(200, JSON.stringify(TOKEN)), (response) =>
       reply(answers.shift() ?? 500, '{"name":"x"}')(response),
     );
-    // A new token that is refused will not get better.
+    // When a new token is refused as well, another one would not help.
     expect(await transport.send(push)).toMatchObject({ kind: 'rejected' });
     expect(await transport.send(push)).toMatchObject({ kind: 'sent' });
     expect(await transport.send(push)).toMatchObject({ kind: 'retry' });

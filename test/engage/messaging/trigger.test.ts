@@ -23,7 +23,7 @@ const deposit = (transaction_id: string) => ({
   payment_method: 'card',
 });
 
-/** A triggered campaign that waits for its event; what it sends is told apart by its provider. */
+/** Starts a triggered campaign for its event. It has a provider of its own, which identifies its messages. */
 async function armed(trigger_event: string, member: string) {
   const segment_id = await client.segment([member]);
   const [provider_id, template_id] = await Promise.all([client.provider(), client.template()]);
@@ -33,7 +33,7 @@ async function armed(trigger_event: string, member: string) {
   return { campaign_id, provider_id };
 }
 
-/** Tells an event that happened so many hours ago. */
+/** Sends an event that happened this many hours ago. */
 async function tellLate(player_id: string, hours: number, event: string, properties: object) {
   const timestamp = new Date(Date.now() - hours * 3_600_000).toISOString();
   const response = await fetch(`${service.ingest_url}/v1/events`, {
@@ -50,14 +50,14 @@ const messagesOf = ({ provider_id }: { provider_id: string }, count: number) =>
     return found.length >= count ? found : undefined;
   });
 
-/** Changes the database as its owner does. */
+/** Runs statements as the owner of the database. */
 const asOwner = (statements: string) =>
   service.platform.postgres.service.begin(async (tx) => {
     await tx`set local role none`;
     await tx.unsafe(statements);
   });
 
-it('a triggered campaign writes to a member at each of its events, from when it was sent until it is cancelled', async () => {
+it('a triggered campaign messages a member at each of its events, from its start until it is cancelled', async () => {
   const [member = '', stranger = ''] = await client.players(2);
   const segment_id = await client.segment([member]);
   const provider_id = await client.provider();
@@ -79,7 +79,7 @@ it('a triggered campaign writes to a member at each of its events, from when it 
   expect(messages.map(({ body, recipient }) => [body, recipient])).toEqual(
     Array.from({ length: 2 }, () => ['Thank you for 5000', `${member}@example.com`]),
   );
-  // It goes on: nothing ends it but cancelling.
+  // It goes on: only a cancellation ends it.
   expect((await client.api('GET', `/v1/campaigns/${campaign_id}`)).data['status']).toBe('sending');
   expect((await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`)).status).toBe(200);
   await client.event(member, 'deposit_confirmed', deposit('too late'));
@@ -91,7 +91,7 @@ it('a triggered campaign writes to a member at each of its events, from when it 
   expect(await client.recipients(campaign_id)).toHaveLength(2);
 });
 
-it('needs to be told its event, which cannot be a message of its own', async () => {
+it('needs an event, which cannot be the event of one of its own messages', async () => {
   const segment_id = await client.segment([]);
   const provider_id = await client.provider();
   const template_id = await client.template();
@@ -102,7 +102,7 @@ it('needs to be told its event, which cannot be a message of its own', async () 
   expect((await client.api('POST', '/v1/campaigns', circular)).code).toBe('VALIDATION_ERROR');
 });
 
-it('is fired by what a device told late, but not by a history that is imported', async () => {
+it('is fired by events up to 24 hours late, but not by an imported history', async () => {
   const [member = ''] = await client.players(1);
   const name = 'custom_late';
   const segment_id = await client.segment([member]);
@@ -113,7 +113,7 @@ it('is fired by what a device told late, but not by a history that is imported',
   const plan = { segment_id, template_id, provider_id, type: 'triggered', trigger_event: name };
   const campaign_id = await client.campaign(plan);
   expect((await client.send(campaign_id)).status).toBe(200);
-  // It has been waiting for longer than what is imported is old.
+  // The campaign started before the oldest imported event, so only the age of the events can exclude them.
   await service.platform.postgres.service`
     update campaigns set started_at = ${new Date(Date.now() - 1_000 * 24 * 3_600_000)} where campaign_id = ${campaign_id}`;
   const told = [2 * 365 * 24, 25, 23, 1, 0];
@@ -127,14 +127,14 @@ it('is fired by what a device told late, but not by a history that is imported',
   expect(await client.recipients(campaign_id)).toHaveLength(3);
 });
 
-it('is fired by what happened shortly before it was sent, where that comes after', async () => {
+it('is fired by an event that happened shortly before its start and arrives after it', async () => {
   const [member = ''] = await client.players(1);
   const campaign = await armed('custom_offline', member);
   await tellLate(member, 1, 'custom_offline', {});
   expect(await messagesOf(campaign, 1)).toHaveLength(1);
 });
 
-it('reads an event once for all campaigns that it fires, and fires none of a like name or of another project', async () => {
+it('parses an event once for all campaigns that it fires, and fires none with a similar name or of another project', async () => {
   const [member = ''] = await client.players(1);
   const [first, second, longer] = [
     await armed('custom_once', member),
@@ -185,32 +185,29 @@ it.each([
       `alter table message_sends add constraint refused check (campaign_id is distinct from '${id}'::uuid) not valid`,
     'alter table message_sends drop constraint refused',
   ],
-])(
-  'a campaign that cannot be fired is logged and holds up no other: %s',
-  async (_what, code, spoil, mend) => {
-    const [member = ''] = await client.players(1);
-    const broken = await armed('deposit_confirmed', member);
-    const sound = await armed('login', member);
-    await asOwner(spoil(broken.campaign_id));
-    const error = vi.spyOn(service.platform.logger, 'error');
-    try {
-      await client.event(member, 'deposit_confirmed', deposit(`with ${code}`));
-      await client.event(member, 'login');
-      expect(await messagesOf(sound, 1)).toHaveLength(1);
-      expect(await client.recipients(broken.campaign_id)).toEqual([]);
-      const logged = () => error.mock.calls.map(([fields]) => fields);
-      const expected = { campaign_id: broken.campaign_id, code, events: 1 };
-      await vi.waitFor(() => expect(logged()).toContainEqual(expected));
-      expect(JSON.stringify(logged())).not.toContain(member);
-    } finally {
-      await asOwner(mend);
-      for (const { campaign_id } of [broken, sound])
-        await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
-    }
-  },
-);
+])('a campaign that cannot be fired is logged and delays no other: %s', async (_what, code, spoil, mend) => {
+  const [member = ''] = await client.players(1);
+  const broken = await armed('deposit_confirmed', member);
+  const sound = await armed('login', member);
+  await asOwner(spoil(broken.campaign_id));
+  const error = vi.spyOn(service.platform.logger, 'error');
+  try {
+    await client.event(member, 'deposit_confirmed', deposit(`with ${code}`));
+    await client.event(member, 'login');
+    expect(await messagesOf(sound, 1)).toHaveLength(1);
+    expect(await client.recipients(broken.campaign_id)).toEqual([]);
+    const logged = () => error.mock.calls.map(([fields]) => fields);
+    const expected = { campaign_id: broken.campaign_id, code, events: 1 };
+    await vi.waitFor(() => expect(logged()).toContainEqual(expected));
+    expect(JSON.stringify(logged())).not.toContain(member);
+  } finally {
+    await asOwner(mend);
+    for (const { campaign_id } of [broken, sound])
+      await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
+  }
+});
 
-it('what is no fault of a campaign is tried again until it goes', async () => {
+it('a failure that is not the campaign’s fault is retried until it succeeds', async () => {
   const [member = ''] = await client.players(1);
   const campaign = await armed('custom_patience', member);
   await asOwner(`

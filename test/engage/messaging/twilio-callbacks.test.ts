@@ -40,7 +40,7 @@ const pathOf = (query: string) => `/v1/messaging-webhooks/twilio?${query}`;
 interface Told {
   query?: string;
   token?: string;
-  /** The origin and path that Twilio is said to have called. */
+  /** The origin and base path of the URL that the signature covers. */
   base?: string;
   headers?: Record<string, string>;
 }
@@ -83,7 +83,7 @@ it.each([
   const row = await rowOf(send_id);
   expect(row).toMatchObject({ status: becomes, error_code, counted_at: at(0), sent_at: at(0) });
   expect(row.bounced_at === null).toBe(becomes !== 'bounced');
-  // Told again, and late: nothing more.
+  // A repetition and a late event change nothing more.
   await tell(status(told), naming(send_id));
   await tell(status('sent'), naming(send_id));
   expect(await rowOf(send_id)).toEqual(becomes === 'sent' ? before : row);
@@ -97,14 +97,14 @@ it('settles a message that is being sent', async () => {
   expect(Math.abs(Number(row.sent_at) - Date.now())).toBeLessThan(60_000);
 });
 
-it('finds a message by the id that it gave', async () => {
+it('finds a message by Twilio’s message id', async () => {
   const send_id = await sms({ provider_message_id: 'SM42' });
   expect((await tell(status('delivered', { MessageSid: 'SM43' }))).body.data['applied']).toBe(0);
   expect((await tell(status('delivered', { MessageSid: 'SM42' }))).body.data['applied']).toBe(1);
   expect((await rowOf(send_id)).status).toBe('delivered');
 });
 
-it('may send a parameter twice, and many of them, but no large body', async () => {
+it('may contain a parameter twice, and many parameters, but no large body', async () => {
   const path = pathOf(`provider_id=${twilio}`);
   const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`p${i}`, 'v']));
   const parameters = { ...many, Media: ['b', 'a', 'b'] };
@@ -116,7 +116,7 @@ it('may send a parameter twice, and many of them, but no large body', async () =
   expect([large.status, large.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
 });
 
-it('may sign the URL with or without its port', async () => {
+it('may have a signature of the URL with or without its port', async () => {
   const path = '/api';
   for (const base of [`https://engage.example.com:443${path}`, PUBLIC_URL])
     expect((await tell(status('queued'), { base })).status).toBe(200);
@@ -128,7 +128,7 @@ it('may sign the URL with or without its port', async () => {
     expectRefused(await tell(status('queued'), { base }));
 });
 
-it('is refused with a signature of other parameters, another URL or another token, or none', async () => {
+it('is refused with a signature of other parameters, another URL or another token, or without one', async () => {
   const send_id = await sms();
   expectRefused(await tell(status('delivered'), { ...naming(send_id), token: 'guessed' }));
   const path = pathOf(naming(send_id).query);
@@ -148,7 +148,7 @@ it('is refused with a signature of other parameters, another URL or another toke
   expect((await rowOf(send_id)).status).toBe('sent');
 });
 
-it('touches no messages of another tenant', async () => {
+it('changes no messages of another tenant', async () => {
   const other = await fixture.makeTenant();
   const foreign = await callbacks.message(other, twilio, { ...SMS, provider_message_id: 'SM9' });
   const answer = await tell(status('failed', { MessageSid: 'SM9' }), naming(foreign));
@@ -156,7 +156,7 @@ it('touches no messages of another tenant', async () => {
   expect((await rowOf(foreign)).status).toBe('sent');
 });
 
-it('gets 200 for a signed form that says nothing', async () => {
+it('gets 200 for a signed form without a usable status', async () => {
   expect((await tell({})).body).toEqual({ data: { received: 1, applied: 0 } });
   expect((await tell({ MessageStatus: 'delivered', MessageSid: "x'; drop" })).body.data['applied']).toBe(0);
   expect((await tell(status('delivered'), { query: `provider_id=${twilio}&send_id=x` })).status).toBe(200);

@@ -24,7 +24,7 @@ const EXAMPLE = {
 } as const;
 
 describe('a token', () => {
-  it('carries whom it is of, in characters that need no escape', () => {
+  it('contains tenant, player, channel and address, in characters that need no escape', () => {
     fc.assert(
       fc.property(who, (one) => {
         const token = unsubscribeToken(LINK_KEY, one);
@@ -34,7 +34,7 @@ describe('a token', () => {
     );
   });
 
-  it('of another installation is none, nor is one with a bit changed, cut off or made longer', () => {
+  it('of another installation is refused, and so is one that was changed, cut off or extended', () => {
     const token = unsubscribeToken(LINK_KEY, EXAMPLE);
     expect(readUnsubscribeToken(Buffer.alloc(32, 0x5f), token)).toBeUndefined();
     const bytes = Buffer.from(token, 'base64url');
@@ -49,12 +49,12 @@ describe('a token', () => {
     expect(readUnsubscribeToken(LINK_KEY, 'A'.repeat(1_000_000))).toBeUndefined();
   });
 
-  it('may be any text', () => {
+  it('is refused without an exception for any other text', () => {
     fc.assert(fc.property(fc.string(), (text) => readUnsubscribeToken(LINK_KEY, text) === undefined));
   });
 });
 
-it('is offered to mail programs as RFC 8058 says', () => {
+it('mail programs get the unsubscribe link in the headers of RFC 8058', () => {
   const { url, headers } = unsubscribeHeaders(LINK_KEY, 'https://engage.example.com', EXAMPLE);
   expect(url).toBe(`https://engage.example.com/v1/unsubscribe?token=${unsubscribeToken(LINK_KEY, EXAMPLE)}`);
   expect(headers).toEqual({

@@ -57,14 +57,14 @@ function expectPage(answer: Answer): void {
   expect(answer.text).toMatch(/^<!doctype html>/);
 }
 
-it('asks first, because scanners follow links', async () => {
+it('a GET asks for confirmation first, because scanners follow links', async () => {
   const player_id = await identify({ external_id: 'ann', traits: { vip: true } });
   const link = linkFor(player_id);
   for (let i = 0; i < 2; i++) {
     const answer = await follow(link);
     expectPage(answer);
     expect(answer.text).toContain('<form method="post"><button>');
-    // Nothing of the link, and so nothing of the player, is repeated.
+    // The page repeats nothing of the link, and so no data of the player.
     expect(answer.text).not.toContain(link.slice(-20));
   }
   expect(await suppressions()).toEqual([]);
@@ -79,7 +79,7 @@ it.each([
     '--b\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--b--\r\n',
   ],
   ['the page, whose form is empty', 'application/x-www-form-urlencoded', ''],
-])('is done at once for %s', async (_who, type, raw) => {
+])('a POST unsubscribes at once for %s', async (_who, type, raw) => {
   const player_id = await identify({ external_id: 'ann', traits: { vip: true } });
   const before = await changedXid(player_id);
   expectPage(await oneClick(linkFor(player_id), { raw, headers: { 'content-type': type } }));
@@ -88,13 +88,13 @@ it.each([
   expect(await changedXid(player_id)).toBeGreaterThan(before);
 });
 
-it('without a body is done too', async () => {
+it('a POST without a body unsubscribes too', async () => {
   const player_id = await identify({ external_id: 'ann' });
   expectPage(await fixture.call(linkFor(player_id), { method: 'POST' }));
   expect(await suppressions()).toEqual(suppressed);
 });
 
-it('done again changes nothing', async () => {
+it('a repeated unsubscribe changes nothing', async () => {
   const player_id = await identify({ external_id: 'ann' });
   const link = linkFor(player_id);
   await oneClick(link);
@@ -105,14 +105,14 @@ it('done again changes nothing', async () => {
   expect(await changedXid(player_id)).toBe(before);
 });
 
-it('is of one channel', async () => {
+it('an unsubscribe applies to one channel', async () => {
   const player_id = await identify({ external_id: 'ann', traits: { 'consent.email': true } });
   await oneClick(linkFor(player_id, '+15551112222', 'sms'));
   expect(await attributes(player_id)).toEqual({ 'consent.email': true, 'consent.sms': false });
   expect(await suppressions()).toEqual([{ channel: 'sms', address: '+15551112222', reason: 'unsubscribe' }]);
 });
 
-it('keeps the reason for which the address was suppressed before', async () => {
+it('an unsubscribe keeps the earlier reason for which the address was suppressed', async () => {
   const player_id = await identify({ external_id: 'ann' });
   await fixture.platform.postgres.service`
     insert into suppressions (tenant_id, channel, address, reason, created_at)
@@ -122,7 +122,7 @@ it('keeps the reason for which the address was suppressed before', async () => {
   expect(await attributes(player_id)).toEqual({ 'consent.email': false });
 });
 
-it('reaches the player into whom the one of the message was merged', async () => {
+it('an unsubscribe applies to the survivor of a merged player', async () => {
   const visitor = await identify({ anonymous_id: 'visitor' });
   const ann = await identify({ external_id: 'ann' });
   expect(await identify({ anonymous_id: 'visitor', external_id: 'ann' })).toBe(ann);
@@ -130,7 +130,7 @@ it('reaches the player into whom the one of the message was merged', async () =>
   expect(await attributes(ann)).toEqual({ 'consent.email': false });
 });
 
-it('is taken from a player whose attributes are full, and from one who is deleted', async () => {
+it('an unsubscribe applies to a player with full attributes, and to a deleted one', async () => {
   const full = { blob: 'x'.repeat(65_520) };
   const player_id = await identify({ external_id: 'full', traits: full });
   expectPage(await oneClick(linkFor(player_id)));
@@ -141,9 +141,9 @@ it('is taken from a player whose attributes are full, and from one who is delete
   expect(await suppressions()).toContainEqual({ ...suppressed[0], address: 'gone@example.com' });
 });
 
-describe('a link that is not ours', () => {
+describe('an invalid link', () => {
   it.each(['', '?token=', '?token=nonsense', `?token=${'A'.repeat(200)}`, '?token=%00', '?other=1'])(
-    '%s is 404, whichever way',
+    '%s is refused with 404 or 422, by GET and by POST',
     async (query) => {
       for (const answer of [
         await follow(`/v1/unsubscribe${query}`),
@@ -155,31 +155,31 @@ describe('a link that is not ours', () => {
     },
   );
 
-  it('because a character was changed is 404, and nothing happens', async () => {
+  it('with a changed character is 404 and changes nothing', async () => {
     const link = linkFor(await identify({ external_id: 'ann' }));
     const changed = link.slice(0, -2) + (link.at(-2) === 'A' ? 'B' : 'A') + link.slice(-1);
     expect((await oneClick(changed)).status).toBe(404);
     expect(await suppressions()).toEqual([]);
   });
 
-  it('any more, because its player never was, is 404 and still heard', async () => {
+  it('of a player that does not exist is 404, and the address is suppressed all the same', async () => {
     expect((await oneClick(linkFor(NOBODY))).status).toBe(404);
     expect(await suppressions()).toEqual(suppressed);
   });
 
-  it('is refused as JSON', async () => {
+  it('is refused with a JSON body', async () => {
     const link = linkFor(await identify({ external_id: 'ann' }));
     const answer = await fixture.call(link, { method: 'POST', body: {} });
     expect([answer.status, answer.body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
   });
 });
 
-it('changes nothing of another tenant', async () => {
+it('an unsubscribe changes nothing of another tenant', async () => {
   const mine = tenant;
   const player_id = await identify({ external_id: 'ann' });
   tenant = await fixture.makeTenant();
   const theirs = await identify({ external_id: 'ann' });
-  // Their tenant with our player: nobody makes such a link, and it would find nobody.
+  // A link with their tenant and our player: the service never issues one, and it matches no player.
   await oneClick(linkFor(player_id));
   await oneClick(linkFor(theirs));
   tenant = mine;

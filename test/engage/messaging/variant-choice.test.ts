@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { bucketOf, variantChooser, fmix32, fnv1a } from '../../../src/engage/messaging/variant-choice.ts';
 
-/** Ids that look like the ones we make, and are the same in every run. */
+/** Ids of the form that the service generates, the same in every run. */
 function idsFrom(seed: number, count: number): string[] {
   let state = seed;
   const word = () => {
@@ -32,7 +32,7 @@ it.each([
   expect(fnv1a(text)).toBe(hash);
 });
 
-it('hashes the UTF-8 of a text', () => {
+it('hashes the UTF-8 bytes of a text', () => {
   let hash = 0x811c9dc5n;
   for (const byte of [0xc3, 0xa9, 0xf0, 0x9f, 0x8e, 0xb0])
     hash = ((hash ^ BigInt(byte)) * 16777619n) & 0xffffffffn;
@@ -48,7 +48,7 @@ it.each([
   expect(fmix32(hash)).toBe(mixed);
 });
 
-it('puts every hash into a bucket, exactly, whatever the weights', () => {
+it('maps every hash to a bucket, exactly, whatever the weights', () => {
   const total = fc.integer({ min: 1, max: 2 ** 36 });
   fc.assert(
     fc.property(fc.uuid(), fc.uuid(), total, (campaign_id, player_id, parts) => {
@@ -58,20 +58,20 @@ it('puts every hash into a bucket, exactly, whatever the weights', () => {
   );
 });
 
-it('chooses the same whatever the spelling of the ids and the order of the variants', () => {
+it('does not depend on the spelling of the ids or the order of the variants', () => {
   const variants = [variant('b', 3, 1), variant('a', 2, 1), variant('c', 5, 0)];
   fc.assert(
     fc.property(fc.uuid(), fc.uuid(), fc.shuffledSubarray(variants, { minLength: 3 }), (c, p, shuffled) => {
       const chosen = variantChooser(c, variants)(p);
       expect(variantChooser(c.toUpperCase(), shuffled)(p.toUpperCase())).toBe(chosen);
-      // By sort_order, then id: c has the buckets 0 … 4, a 5 and 6, b the rest.
+      // Ordered by sort_order, then id: c has the buckets 0 … 4, a has 5 and 6, b has the rest.
       const bucket = bucketOf(c, p, 10);
       expect(chosen.variant_id).toBe(bucket < 5 ? 'c' : bucket < 7 ? 'a' : 'b');
     }),
   );
 });
 
-it('needs a variant', () => {
+it('throws without variants', () => {
   expect(() => variantChooser('c', [])('p')).toThrow(RangeError);
 });
 
@@ -89,7 +89,7 @@ it('splits players by weight in every campaign', () => {
   expect(values.reduce((sum, value) => sum + value) / values.length).toBeLessThan(3);
 });
 
-it('chooses in one campaign independently of every other', () => {
+it('chooses independently in each campaign', () => {
   const variants = [variant('a', 1, 0), variant('b', 1, 1)];
   const players = idsFrom(3, 1_000);
   const campaigns = idsFrom(4, 40).map((campaign_id) =>

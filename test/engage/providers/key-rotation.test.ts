@@ -24,7 +24,7 @@ const alone = (current: string) => ({ current, previous: undefined });
 let fixture: Fixture;
 let tenant: Tenant;
 let sendgrid: Server;
-/** The Authorization headers that the provider was called with. */
+/** The Authorization headers of the requests to the provider. */
 const given: (string | undefined)[] = [];
 const apps: FastifyInstance[] = [];
 
@@ -43,7 +43,7 @@ afterAll(async () => {
   await new Promise((resolve) => sendgrid.close(resolve));
 });
 
-/** The API host as it starts again with these variables, on the same databases. */
+/** Restarts the API host with these variables on the same databases. */
 async function restart(environment: Record<string, string>): Promise<FastifyInstance> {
   const { platform, deps } = fixture;
   const { data_dir } = fixture.config;
@@ -88,7 +88,7 @@ async function newProvider(api_key: string): Promise<string> {
   return (made.data as { id: string }).id;
 }
 
-/** As secrets were encrypted before a ciphertext named its key. */
+/** Encrypts as older versions did, when a ciphertext did not name its key. */
 function encryptedWithoutName(key: string, owner: string, secrets: object): Buffer {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', Buffer.from(key, 'hex'), nonce, { authTagLength: 16 });
@@ -102,7 +102,7 @@ async function store(provider_id: string, credentials: Buffer): Promise<void> {
     update messaging_providers set credentials = ${credentials} where provider_id = ${provider_id}`;
 }
 
-it('credentials and links outlive a rotation of the key that encrypted them', async () => {
+it('credentials and links stay valid through a rotation of the encryption key', async () => {
   const named = await newProvider('SG.named');
   const unnamed = await newProvider('SG.unnamed');
   const lost = await newProvider('SG.lost');
@@ -132,7 +132,7 @@ it('credentials and links outlive a rotation of the key that encrypted them', as
     expect((await app.inject({ url: link })).statusCode).toBe(200);
   };
   await works(await restart({ CREDENTIALS_KEY: OLD }));
-  // Before any process encrypts with the new key, all of them can decrypt what it encrypts.
+  // Every process can decrypt with the new key before any process encrypts with it.
   await works(await restart({ CREDENTIALS_KEY: OLD, CREDENTIALS_KEY_PREVIOUS: NEW }));
   const both = await restart({ CREDENTIALS_KEY: NEW, CREDENTIALS_KEY_PREVIOUS: OLD });
   await works(both);
@@ -140,7 +140,7 @@ it('credentials and links outlive a rotation of the key that encrypted them', as
   const unreadable = { unreadable: 1, unreadable_provider_ids: [lost] };
   expect(await internal(both, '/v1/internal/reencrypt-credentials')).toEqual({
     status: 200,
-    // Two providers, and the key of the links.
+    // The credentials of two providers, and the key of the links.
     data: { reencrypted: 3, ...unreadable },
   });
   expect((await internal(both, '/v1/internal/reencrypt-credentials')).data).toEqual({
@@ -150,7 +150,7 @@ it('credentials and links outlive a rotation of the key that encrypted them', as
   await works(await restart({ CREDENTIALS_KEY: NEW }));
 });
 
-it('credentials of a key that is not given say which it was', async () => {
+it('credentials whose key is not configured are reported with the id of that key', async () => {
   const owner = { tenant_id: tenant.tenant_id, provider_id: tenant.project_id };
   const encrypted = encryptSecrets(alone(LOST), owner, { password: 'hunter2' });
   const open = () => decryptSecrets({ current: NEW, previous: OLD }, owner, encrypted);
@@ -159,7 +159,7 @@ it('credentials of a key that is not given say which it was', async () => {
   expect(open).not.toThrow(/hunter2/);
 });
 
-it('more rows than one transaction takes are reencrypted, and by two commands at once', async () => {
+it('more rows than fit one transaction are re-encrypted, also by two concurrent commands', async () => {
   const { service } = fixture.platform.postgres;
   const ids = Array.from({ length: 250 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`);
   for (const provider_id of ids) {
@@ -185,7 +185,7 @@ it('more rows than one transaction takes are reencrypted, and by two commands at
   }
 });
 
-it('both internal secrets are accepted while they are rotated', async () => {
+it('both internal secrets are accepted during a rotation', async () => {
   const path = '/v1/internal/reencrypt-credentials';
   const before = await restart({ INTERNAL_SECRET_PREVIOUS: NEXT_SECRET });
   const after = await restart({ INTERNAL_SECRET: NEXT_SECRET, INTERNAL_SECRET_PREVIOUS: INTERNAL_SECRET });

@@ -41,7 +41,7 @@ const service_account = {
   private_key,
 };
 
-/** Of each kind what is shown, and the secrets that are not. */
+/** For each kind the config that is shown, and the secrets that are not. */
 const KINDS = [
   {
     kind: 'smtp',
@@ -66,7 +66,7 @@ const KINDS = [
 ];
 
 describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
-  it('keeps its secrets to itself', async () => {
+  it('never shows its secrets, and stores them encrypted', async () => {
     const made = await make({
       name: ' Mine ',
       kind,
@@ -122,7 +122,7 @@ describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
     expect(gone).toHaveLength(1);
   });
 
-  it('is refused with a config of its own that is not complete, or with more', async () => {
+  it('is refused with an incomplete config or with unknown fields', async () => {
     const config: Body = { ...shown, ...secrets };
     const post = (body: Body) => api('POST', PATH, { name: 'x', kind, channel, ...body });
     const optional = new Set(['password', 'username', 'webhook_public_key', 'base_url']);
@@ -137,7 +137,7 @@ describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
 });
 
 describe('a provider', () => {
-  it('is a sandbox unless it says otherwise', async () => {
+  it('is a sandbox by default', async () => {
     expect(await make({ name: 'x', channel: 'sms' })).toMatchObject({
       kind: 'sandbox',
       config: {},
@@ -145,7 +145,7 @@ describe('a provider', () => {
     });
   });
 
-  it('keeps of its config what a change does not name', async () => {
+  it('keeps the config fields that a change does not name', async () => {
     const config = {
       host: 'a.example',
       port: 25,
@@ -219,14 +219,14 @@ describe('a provider', () => {
     }
   });
 
-  it('takes a service account as the text of its file', async () => {
+  it('accepts a service account as the text of its file', async () => {
     const config = { service_account: JSON.stringify(service_account) };
     const { id, ...rest } = await make({ name: 'x', kind: 'fcm', channel: 'push', config });
     expect(JSON.stringify(rest)).not.toContain('PRIVATE');
     expect(id).toBeDefined();
   });
 
-  it('belongs to its tenant, and pages are in order', async () => {
+  it('belongs to its tenant, and pages are ordered', async () => {
     const other = await fixture.makeTenant();
     for (const name of ['a', 'b', 'c']) {
       const answer = await api(
@@ -252,7 +252,7 @@ describe('a provider', () => {
     }
   });
 
-  it('is changed by admins alone and read by all', async () => {
+  it('is changed by admins only and read by every member', async () => {
     const { id } = await make({ name: 'x', channel: 'sms' });
     const editor = await fixture.member(tenant.tenant_id, 'editor');
     expect((await api('GET', `${PATH}/${String(id)}`, undefined, editor)).status).toBe(200);
@@ -262,7 +262,7 @@ describe('a provider', () => {
   });
 });
 
-it('their secrets are encrypted with a key that its owner alone may read, or with the configured one', async () => {
+it('secrets are encrypted with a generated key that only its owner may read, or with the configured one', async () => {
   const { config, deps } = fixture;
   const { mode } = await stat(join(config.data_dir, 'credentials-key'));
   expect(mode & 0o777).toBe(0o600);
@@ -272,8 +272,8 @@ it('their secrets are encrypted with a key that its owner alone may read, or wit
   expect(await loadCredentialsKeys(own)).toEqual({ current: 'ab'.repeat(32), previous: undefined });
 });
 
-describe('what a sandbox was given', () => {
-  it('is read newest first, page by page, by recipient', async () => {
+describe('the messages of a sandbox', () => {
+  it('are read newest first, page by page, by recipient', async () => {
     const { id } = await make({ name: 'x', channel: 'sms' });
     const template = { name: 't', channel: 'sms', body: 'Hi {{first_name}}', status: 'active' };
     const { body } = await api('POST', '/v1/templates', template);

@@ -48,7 +48,7 @@ function expectCode({ status, code, text }: Outcome, expected: string, expectedS
 }
 
 describe('a template', () => {
-  it('is made, read, listed, changed and deleted', async () => {
+  it('is created, read, listed, changed and deleted', async () => {
     const made = await api('POST', '/v1/templates', EMAIL);
     expect(made.status, made.text).toBe(201);
     const { id, created_at, ...rest } = made.data;
@@ -144,7 +144,7 @@ describe('a template', () => {
     expect(answer.issues.map((issue) => issue.path)).toContain(path);
   });
 
-  it('says where its Liquid is wrong', async () => {
+  it('reports the position of a Liquid error', async () => {
     const answer = await api('POST', '/v1/templates', {
       ...EMAIL,
       subject: '{{ first_name | nonsense }}',
@@ -183,7 +183,7 @@ describe('a template', () => {
     expect(data.issues[0]).toMatchObject({ path: 'data.link' });
   });
 
-  it('keeps its channel and what the service sets', async () => {
+  it('does not change its channel or the fields that the service sets', async () => {
     const id = await make(EMAIL);
     for (const body of [{ channel: 'sms' }, { id: UNKNOWN }, { created_at: 'x' }]) {
       expectCode(await api('PATCH', `/v1/templates/${id}`, body), 'FIELD_NOT_WRITABLE');
@@ -198,7 +198,7 @@ describe('a template', () => {
 });
 
 describe('a preview', () => {
-  it('shows what a player would get, and names what is missing', async () => {
+  it('shows what a player would get, and names missing variables', async () => {
     const id = await make({
       ...EMAIL,
       preheader: '{{ bonus.code }}',
@@ -232,7 +232,7 @@ describe('a preview', () => {
     });
   });
 
-  it('of a merged player is one of its survivor, and one that cannot be rendered says where', async () => {
+  it('of a merged player shows the survivor, and one that cannot be rendered names the position', async () => {
     const traits = { first_name: 'Known' };
     const known = await fixture.person(traits, { external_id: 'survivor' });
     const guest = await fixture.person({ first_name: 'Guest' }, { anonymous_id: 'the-guest' });
@@ -247,8 +247,8 @@ describe('a preview', () => {
   });
 });
 
-describe('a test', () => {
-  it('goes to the recipient, as the player would get it', async () => {
+describe('a test message', () => {
+  it('reaches the recipient as the player would get it', async () => {
     const provider_id = await makeProvider('email');
     const newer = await makeProvider('email');
     const id = await make({ ...EMAIL, status: 'active', preheader: 'Pst' });
@@ -320,7 +320,7 @@ describe('a test', () => {
     }
   });
 
-  it('is not sent to who must not be told anything', async () => {
+  it('is not sent to an address or player that must not get messages', async () => {
     const { postgres } = fixture.service.platform;
     const { tenant_id } = fixture.service;
     const provider_id = await makeProvider('email');
@@ -362,7 +362,7 @@ describe('a test', () => {
     expect(await kept(provider_id)).toHaveLength(before);
   });
 
-  it('is sent at any hour and beside the caps', async () => {
+  it('ignores quiet hours and frequency caps', async () => {
     const messaging = {
       quiet_hours: { start: '00:00', end: '23:59', default_timezone: 'UTC' },
       frequency_caps: { email: { per_day: 0, per_week: 0 } },
@@ -376,7 +376,7 @@ describe('a test', () => {
     });
   });
 
-  it('fails where there is nothing to say, or no way to say it', async () => {
+  it('fails when the rendered text is blank, cannot be rendered, or cannot be delivered', async () => {
     const provider_id = await makeProvider('email');
     const blank = await make({ ...EMAIL, body: '{% if nobody %}x{% endif %}', status: 'active' });
     const tested = await sendTest(blank, { recipient: 'me@example.com', provider_id });
@@ -401,7 +401,7 @@ describe('a test', () => {
   });
 });
 
-it('a test names neither players nor providers of others', async () => {
+it('a test message refuses players and providers of other tenants', async () => {
   const other = await fixture.service.newTenant();
   const theirs = await fixture.person({}, { external_id: 'theirs' }, other);
   const provider = await api('POST', '/v1/messaging-providers', { name: 'x', channel: 'email' }, other);
@@ -416,7 +416,7 @@ it('a test names neither players nor providers of others', async () => {
   expect(messages.data).toEqual([]);
 });
 
-it('nobody may change or send templates as a viewer', async () => {
+it('a viewer may preview templates but not change or test them', async () => {
   const { base_url, internal_secret, tenant_id } = fixture.service;
   const internal = async (path: string, body: Body) => {
     const headers = { 'x-internal-secret': internal_secret };
