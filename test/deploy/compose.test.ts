@@ -7,13 +7,13 @@ import { packageRoot } from '../../src/package-root.ts';
 import { environmentOf, interpolationsOf, readCompose, type ComposeService } from './compose.ts';
 import { parseEnv, readDockerfile } from './dockerfile.ts';
 
-// What a deployment is given, and what the service reads: docker-compose.yml, the image and the hosted workflow against
-// src/config.ts, in both directions.
+// Compares the variables of a deployment (docker-compose.yml, the image, the hosted workflow) with the variables that
+// src/config.ts reads, in both directions.
 
-/** Read by Node itself. */
+/** Variables that Node itself reads. */
 const OF_NODE = ['NODE_ENV', 'NODE_OPTIONS'];
 
-/** Set by the image, for every container. */
+/** Variables that the image sets for every container. */
 const OF_THE_IMAGE = ['HOST'];
 
 /** Variables of the service that compose does not pass on, with the reason. */
@@ -24,7 +24,7 @@ const NOT_IN_COMPOSE: Record<string, string> = {
   DATA_DIR: 'the image has the folder, and with all secrets given nothing has to stay in it',
 };
 
-/** Variables that only some services are given: the others do not read them. */
+/** Variables that compose passes to some services only, because the others do not read them. */
 const ONLY_FOR: Record<string, string[]> = {
   AUTH_JWKS_URL: ['api'],
   AUTH_ISSUER: ['api'],
@@ -49,12 +49,12 @@ const required = () => {
 };
 
 describe('docker-compose.yml and src/config.ts', () => {
-  it('every role has a service of its name', () => {
+  it('every role has a service with its name', () => {
     for (const { name, environment } of services) expect(environment['ROLES']).toBe(name);
     expect(services.map(({ name }) => name).sort()).toEqual([...ROLES].sort());
   });
 
-  it('every variable that a service is given is one that the service reads', () => {
+  it('the service reads every variable that compose sets', () => {
     const known = new Set([...ENVIRONMENT_VARIABLES, ...OF_NODE]);
     for (const { name, environment } of services) {
       const unknown = Object.keys(environment).filter((variable) => !known.has(variable));
@@ -64,7 +64,7 @@ describe('docker-compose.yml and src/config.ts', () => {
     expect(Object.keys(image).filter((variable) => !OF_NODE.includes(variable))).toEqual(OF_THE_IMAGE);
   });
 
-  it('every variable that the service reads can be given, or the reason is known', () => {
+  it('compose can set every variable that the service reads, except the listed ones', () => {
     for (const { name, environment } of services) {
       const expected = ENVIRONMENT_VARIABLES.filter(
         (variable) => !(variable in NOT_IN_COMPOSE) && (ONLY_FOR[variable]?.includes(name) ?? true),
@@ -76,7 +76,7 @@ describe('docker-compose.yml and src/config.ts', () => {
     expect(exceptions.filter((variable) => !ENVIRONMENT_VARIABLES.includes(variable))).toEqual([]);
   });
 
-  it('passes each variable on under its own name', () => {
+  it('passes each variable on under the same name', () => {
     for (const { environment } of services) {
       for (const [variable, text] of Object.entries(environment)) {
         const passed = /^\$\{(\w+):[^}]*\}$/.exec(text)?.[1];
@@ -93,18 +93,18 @@ describe('docker-compose.yml and src/config.ts', () => {
   });
 });
 
-describe('what compose asks for', () => {
-  it('the comment at its head names', () => {
+describe('the variables that compose requires', () => {
+  it('are exactly those that the comment at its head names', () => {
     expect(required().length).toBeGreaterThan(5);
     const named = new Set(head.match(/\b[A-Z]+(_[A-Z]+)+\b/g));
     expect([...named].sort()).toEqual(required());
   });
 
-  it('the hosted workflow sets, and nothing else', () => {
+  it('are exactly those that the hosted workflow sets', () => {
     expect(Object.keys(workflow).sort()).toEqual(required());
   });
 
-  it('makes a configuration of every service, with the values of the workflow', () => {
+  it('give every service a valid configuration, with the values of the workflow', () => {
     for (const service of services) {
       const environment = environmentOf(service, workflow);
       const config = readConfig({ ...image, ...environment });

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { packageRoot } from '../../src/package-root.ts';
 
-/** A service of docker-compose.yml that runs our image. */
+/** A service of docker-compose.yml that runs the image of this repository. */
 export interface ComposeService {
   name: string;
-  /** As written, with `${NAME:-default}` in it. */
+  /** The values as written, including `${NAME:-default}`. */
   environment: Record<string, string>;
   /** `host:container` */
   ports: string[];
 }
 
-/** The services of docker-compose.yml that run our image, and the comment at its head. */
+/** The services of docker-compose.yml that run this repository's image, and the comment at its head. */
 export async function readCompose(): Promise<{ head: string; services: ComposeService[] }> {
   const text = await readFile(join(packageRoot, 'docker-compose.yml'), 'utf8');
   const file = parse(text, { merge: true }) as {
@@ -27,7 +27,7 @@ export async function readCompose(): Promise<{ head: string; services: ComposeSe
   return { head: /^(#.*\n)+/.exec(text)?.[0] ?? '', services };
 }
 
-/** A variable that compose puts in for `${name:-fallback}`, or asks for by `${name:?message}`. */
+/** A variable that compose interpolates: `${name:-fallback}`, or, when required, `${name:?message}`. */
 export interface Interpolation {
   name: string;
   required: boolean;
@@ -36,7 +36,7 @@ export interface Interpolation {
 
 const INTERPOLATION = /\$\{(\w+):([-?])([^}]*)\}/g;
 
-/** Those of a text. Throws at a `$` of another form. */
+/** The interpolations in a text. Throws at a `$` of another form. */
 export function interpolationsOf(text: string): Interpolation[] {
   if (text.replaceAll(INTERPOLATION, '').includes('$')) throw new Error(`unknown interpolation in ${text}`);
   return [...text.matchAll(INTERPOLATION)].map(([, name = '', kind, rest = '']) => ({
@@ -46,7 +46,7 @@ export function interpolationsOf(text: string): Interpolation[] {
   }));
 }
 
-/** What a container of the service gets in its environment where compose runs with these variables. */
+/** The environment of a container of the service when compose runs with these variables. */
 export function environmentOf(
   { environment }: ComposeService,
   given: Record<string, string>,

@@ -4,8 +4,8 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/package-root.ts';
 
-// Does what a Dockerfile says, without a Docker engine: each stage is a folder, its commands run in it with the tools
-// of this machine. It knows what our file uses and refuses everything else.
+// Executes a Dockerfile without a Docker engine: each stage is a folder, and its commands run in that folder with the
+// tools of this machine. It supports the instructions that our file uses and throws at every other.
 
 const run = promisify(execFile);
 const RUN_TIMEOUT_MS = 180_000;
@@ -23,12 +23,15 @@ interface Instruction {
   text: string;
 }
 
-/** A stage whose steps are done. Paths are those inside the container; `root` is where `/` lies on this machine. */
+/**
+ * A stage after its steps. Paths are those inside the container; `root` is the folder of this machine that stands for
+ * `/`.
+ */
 export interface Image {
   root: string;
   workdir: string;
   environment: Record<string, string>;
-  /** Undefined: root. */
+  /** Undefined means root. */
   user: { uid: number; gid: number } | undefined;
   ports: number[];
   volumes: string[];
@@ -36,7 +39,7 @@ export interface Image {
   command: string[];
 }
 
-/** Does every step of the repository's Dockerfile below `folder`, which is empty; returns the last stage. */
+/** Executes every step of the repository's Dockerfile below `folder`, which must be empty; returns the last stage. */
 export async function buildImage(folder: string): Promise<Image> {
   const context = join(folder, 'context');
   await copyContext(context);
@@ -89,11 +92,11 @@ function emptyStage(root: string): Image {
   };
 }
 
-/** What `docker build` would be given: the repository without what .dockerignore names. */
+/** Copies the build context of `docker build`: the repository without the files that .dockerignore lists. */
 async function copyContext(context: string): Promise<void> {
   const ignored = (await readFile(join(packageRoot, '.dockerignore'), 'utf8')).trim().split('\n');
   const patterns = ignored.map((line) => {
-    // Only names at the top, with `*`: anything else has rules that are not written here.
+    // Supports only top-level names with `*`: other patterns have rules that are not implemented here.
     if (!/^[\w.*-]+$/.test(line) || line.includes('**'))
       throw new Error(`.dockerignore: unknown form ${line}`);
     return new RegExp(`^${line.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
@@ -165,10 +168,10 @@ async function copy(image: Image, text: string, context: string, stages: Map<str
   }
 }
 
-/** Runs the command in the stage's folder. A command that names a place outside of it is refused. */
+/** Runs the command in the stage's folder. Throws for a command that names a path outside of it. */
 async function runStep(image: Image, text: string): Promise<void> {
   if (/(^|[\s='"])[/~]|\.\.|\$/.test(text)) throw new Error(`RUN: names a place of its own: ${text}`);
-  // Only root gives files away; everybody else runs the result as himself.
+  // Only root may change owners. Any other user runs the image as itself, so the chown is left out.
   const command = isRoot() ? text : text.replaceAll(/ && chown \d+:\d+ \w+/g, '');
   const cwd = join(image.root, image.workdir);
   await run('sh', ['-ec', command], {
@@ -179,13 +182,13 @@ async function runStep(image: Image, text: string): Promise<void> {
   });
 }
 
-/** What a process of the image has in its environment: nothing of this one's but where the programs are. */
+/** The environment of a process of the image. Of this process it inherits only PATH. */
 export function environmentIn(image: Image): Record<string, string> {
   const PATH = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
   return { PATH, ...image.environment };
 }
 
-/** How a program of the image is started here: in its folder and, where that can be chosen, as its user. */
+/** Spawn options of a program of the image: its folder and, when this process is root, its user. */
 export function optionsIn(image: Image): { cwd: string; uid?: number; gid?: number } {
   return { cwd: join(image.root, image.workdir), ...(isRoot() ? image.user : {}) };
 }

@@ -15,14 +15,15 @@ import { ServerProcess } from '../engines/server-process.ts';
 import { environmentOf, readCompose } from './compose.ts';
 import { buildImage, environmentIn, optionsIn, type Image } from './dockerfile.ts';
 
-// The image as its Dockerfile makes it, started as docker-compose.yml starts it: a process for each role, in an empty
-// folder, with nothing of this checkout. In place of its network they get the addresses of the servers of this suite.
+// Starts the image that the Dockerfile makes, as docker-compose.yml does: one process per role, in an empty folder,
+// without files of this checkout. Instead of the compose network the processes get the addresses of this suite's
+// servers.
 
 const run = promisify(execFile);
 const USER = 'owner-1';
 const INTERNAL_SECRET = 'only-for-this-run-0123456789abcdef';
 const COMMAND_TIMEOUT_MS = 30_000;
-/** What a role takes, in bytes, that runs with the image's own settings. */
+/** Limit of resident memory, in bytes, of a role with the image's own settings. */
 const MAX_RESIDENT_BYTES = 120_000_000;
 
 interface Container {
@@ -42,7 +43,7 @@ let containers: Container[] = [];
 beforeAll(async () => {
   const dir = await mkdtemp(join(tmpdir(), 'engagement-image-'));
   dirs.push(dir);
-  // The user of the image passes through.
+  // The image's user must be able to enter the folder.
   await chmod(dir, 0o711);
   image = await buildImage(dir);
   key = await newKey('key-1');
@@ -56,7 +57,7 @@ afterAll(async () => {
   for (const dir of dirs) await rm(dir, { recursive: true, force: true });
 });
 
-/** A process for each service of docker-compose.yml, not yet started. */
+/** Makes a process for each service of docker-compose.yml; none is started yet. */
 async function containersOf(dir: string, servers: Servers): Promise<Container[]> {
   const given = {
     INTERNAL_SECRET,
@@ -107,20 +108,20 @@ function containerOf(role: string): Container {
   return found;
 }
 
-/** Runs a program in a container, as `docker compose exec` does. */
+/** Runs a program in a container, like `docker compose exec`. */
 async function execIn({ environment }: Container, command: string, ...args: string[]): Promise<string> {
   const options = { ...optionsIn(image), env: environment, timeout: COMMAND_TIMEOUT_MS };
   return (await run(command, args, options)).stdout;
 }
 
-/** Runs the operator command in the API's container; its answer is a line of JSON. */
+/** Runs the operator command in the API's container; returns its answer, a line of JSON. */
 async function provision<Answer>(what: string, flags: Record<string, string>): Promise<Answer> {
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
   const answer = await execIn(containerOf('api'), 'node', 'dist/scripts/provision.js', what, ...args);
   return JSON.parse(answer) as Answer;
 }
 
-it('holds what runs: no compiler, no embedded engines, no tests, and belongs to no root', async () => {
+it('contains only what the service needs at run time, and does not run as root', async () => {
   const app = join(image.root, image.workdir);
   expect((await readdir(app)).sort()).toEqual(
     ['clickhouse', 'data', 'dist', 'node_modules', 'package.json', 'pg-migrations'].sort(),
@@ -137,7 +138,7 @@ it('holds what runs: no compiler, no embedded engines, no tests, and belongs to 
   expect(image.ports).toEqual([port, ingest_port]);
 });
 
-it('takes an event to the totals of its player, and answers the operator commands', async () => {
+it('an event reaches the totals of its player, and the operator commands answer', async () => {
   const api = containerOf('api');
   const tenant = {
     name: 'Operator',
@@ -168,7 +169,7 @@ it('takes an event to the totals of its player, and answers the operator command
   );
 });
 
-it('every container is well by its own health check', async () => {
+it('the health check of the image passes in every container', async () => {
   const [how = '', ...command] = image.healthcheck;
   for (const container of containers) await execIn(container, how, ...command);
   const stopped = { ...containerOf('api'), environment: { ...containerOf('api').environment, PORT: '9' } };
@@ -192,7 +193,7 @@ it('a role takes up to 120 MB of memory', async () => {
   expect(resident.filter(([, bytes]) => bytes > MAX_RESIDENT_BYTES)).toEqual([]);
 });
 
-it('without servers it says what to give it', async () => {
+it('without servers it exits and names the variables to set', async () => {
   const { PATH = '' } = environmentIn(image);
   const started = run(image.command[0] ?? '', image.command.slice(1), {
     ...optionsIn(image),
@@ -205,7 +206,7 @@ it('without servers it says what to give it', async () => {
   });
 });
 
-it('ends on SIGTERM, with nothing left in its data folder', async () => {
+it('every role exits on SIGTERM and leaves its data folder empty', async () => {
   await rm(join(image.root, image.workdir, 'data', 'embedded'), { recursive: true });
   await Promise.all(containers.map(({ process }) => process.signal('SIGTERM')));
   expect(containers.filter(({ process }) => process.exit_code !== 0).map(({ role }) => role)).toEqual([]);
