@@ -9,7 +9,7 @@ import { Session } from 'chdb';
 const [folder = '', port = ''] = process.argv.slice(2);
 const session = new Session(folder);
 
-/** Parameters of the HTTP interface that are no settings of the engine. */
+/** Parameters of the HTTP interface that are not settings of the engine. */
 const NOT_SETTINGS = new Set([
   'query',
   'database',
@@ -27,7 +27,7 @@ const NOT_SETTINGS = new Set([
   'cancel_http_readonly_queries_on_client_close',
 ]);
 
-/** The engine has one session for everybody, so requests run one after the other and leave no setting behind. */
+/** The engine has a single session, so requests run one after the other and reset their settings. */
 let last: Promise<unknown> = Promise.resolve();
 
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -36,10 +36,10 @@ function inTurn<T>(work: () => Promise<T>): Promise<T> {
   return turn;
 }
 
-/** The largest part of a form that a server takes as long as its `http_max_field_value_size` is not changed. */
+/** The largest form part that a server accepts by default (`http_max_field_value_size`). */
 const MAX_PART_BYTES = 128 * 1024;
 
-/** The parts of a multipart/form-data body by their names; undefined when it is none. */
+/** The parts of a multipart/form-data body with their names; undefined for another content type. */
 function partsOf(content_type: string, body: string): [string, string][] | undefined {
   const boundary = /^multipart\/form-data; boundary=(\S+)$/.exec(content_type)?.[1];
   if (boundary === undefined) return undefined;
@@ -68,7 +68,7 @@ async function run(url: URL, content_type: string, sent: string): Promise<Uint8A
     if (!name.startsWith('param_')) after.push(`SET ${identifier(name)} = DEFAULT`);
   }
   const query = [url.searchParams.get('query') ?? '', body].filter((part) => part !== '').join('\n');
-  // A block without rows inserts nothing, which the engine's parser calls an error.
+  // An INSERT without rows is valid over HTTP, but an error for the engine's parser.
   if (body.trim() === '' && /\bFORMAT\s+\w+\s*$/i.test(query) && /^\s*INSERT\b/i.test(query)) {
     return new Uint8Array();
   }
@@ -111,10 +111,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
-/** The ids of the queries that run or wait for their turn. */
+/** Ids of the queries that run or wait for their turn. */
 const running = new Set<string>();
 
-/** Refuses a second query with the id of one that has not ended, whether or not its caller still waits. */
+/** Refuses a query with the id of one that has not ended, even if the caller of that one is gone. */
 async function once<T>(query_id: string, work: () => Promise<T>): Promise<T> {
   if (query_id !== '' && running.has(query_id)) {
     const message = `Query with id = ${query_id} is already running. (QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING)`;
@@ -129,8 +129,8 @@ async function once<T>(query_id: string, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * An answer whose status and first headers are sent while the query runs, if the client asked for that. Like a server it
- * has said 200 then, whatever comes; an error is told by its header.
+ * An answer whose status and first headers are sent while the query runs, if the client asked for progress headers.
+ * Like a real server it has sent 200 by then, so a later error is reported in a header only.
  */
 class ProgressHeaders {
   #response: ServerResponse;
@@ -157,7 +157,7 @@ class ProgressHeaders {
     this.#response.socket?.end(body);
   }
 
-  /** Not through `response`, which sends all of its headers at once. */
+  /** Writes to the socket, because `response` sends all of its headers at once. */
   #tell(): void {
     if (!this.#has_begun) this.#response.socket?.write('HTTP/1.1 200 OK\r\n');
     this.#has_begun = true;
@@ -171,7 +171,7 @@ const server = createServer((request, response) => {
     response.destroy();
   });
 });
-// Longer than the client keeps a silent connection.
+// Longer than the client keeps an idle connection.
 server.keepAliveTimeout = 10_000;
 server.listen(Number(port), '127.0.0.1');
 process.on('SIGTERM', () => {

@@ -13,7 +13,7 @@ export interface ClickHouseEngine extends Engine {
   url: string;
 }
 
-/** A ClickHouse of our own: a container where Docker answers, else an HTTP front over the embedded engine. */
+/** Starts a ClickHouse: a container where Docker answers, otherwise an HTTP front over the embedded engine. */
 export async function startClickHouse(): Promise<ClickHouseEngine> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

@@ -7,7 +7,7 @@ const POLL_MS = 100;
 
 interface ContainerOptions {
   image: string;
-  /** The server's port inside the container, and the same server's port on this machine. */
+  /** The server's port inside the container, and the port of this machine that maps to it. */
   port: number;
   host_port: number;
   /** Ports of further listeners. */
@@ -21,7 +21,7 @@ interface ContainerOptions {
 
 let answer: Promise<boolean> | undefined;
 
-/** True when a Docker engine answers. */
+/** Whether a Docker engine answers. */
 export function dockerAnswers(): Promise<boolean> {
   answer ??= getContainerRuntimeClient().then(
     () => true,
@@ -30,7 +30,7 @@ export function dockerAnswers(): Promise<boolean> {
   return answer;
 }
 
-/** Starts a server in a container. Its host port is fixed, so that a restart changes no address. */
+/** Starts a server in a container. Its host port is fixed, so that its address survives a restart. */
 export async function startContainer(options: ContainerOptions): Promise<Engine> {
   const { image, port, host_port, more_ports = [], environment = {}, command, after_start } = options;
   let definition = new GenericContainer(image)

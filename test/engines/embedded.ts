@@ -18,7 +18,7 @@ export interface TestTenant {
   session_token: string;
 }
 
-/** The whole service on engines of its own, over real HTTP. */
+/** The whole service on its own engines, over real HTTP. */
 export interface TestService extends TestTenant {
   base_url: string;
   ingest_url: string;
@@ -26,15 +26,15 @@ export interface TestService extends TestTenant {
   platform: Platform;
   service: Service;
   data_dir: string;
-  /** Another tenant, apart from the first. */
+  /** Creates another tenant. */
   newTenant(base_currency?: string): Promise<TestTenant>;
   close(): Promise<void>;
 }
 
-/** Limits high enough that no test meets them by accident. */
+/** Limits so high that a test reaches them only on purpose. */
 const UNLIMITED = { per_second: 100_000, burst: 100_000 };
 
-/** Starts the service on free ports and an empty data folder, which `close` removes. */
+/** Starts the service on free ports and an empty data folder; `close` removes the folder. */
 export async function startTestService(
   overrides: Partial<Config> = {},
   openPlatform: (config: Config) => Promise<Platform> = openTestPlatform,
@@ -51,7 +51,7 @@ export async function startTestService(
   if (base_url === undefined || ingest_url === undefined || auth === undefined) {
     throw new Error('a test service needs the roles api and intake');
   }
-  // Where nobody answers, asking for rates takes seconds, for which every service would wait at its end.
+  // Without a rate provider a fetch fails only after seconds, and every service would wait for it when it closes.
   const has_providers = config.fx.fiat_url !== NO_PROVIDERS.FX_FIAT_URL;
   const onTenantCreated = has_providers ? fetchRatesOfNewTenant(platform.jobs) : () => Promise.resolve();
   let users = 0;
@@ -92,7 +92,9 @@ export async function startTestService(
   };
 }
 
-/** Resolves with the first value of `probe` that is not undefined; rejects with `what` after `timeout_ms`. */
+/**
+ * Resolves with the first value of `probe` that is not undefined; rejects with the message `what` after `timeout_ms`.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
@@ -107,7 +109,7 @@ export async function eventually<T>(
   }
 }
 
-/** Resolves when the fold has passed everything accepted so far. */
+/** Resolves when the fold has processed every event accepted so far. */
 export async function folded(platform: Platform, timeout_ms = 30_000): Promise<void> {
   await eventually(
     'the fold reaches the end of the log',
@@ -119,7 +121,7 @@ export async function folded(platform: Platform, timeout_ms = 30_000): Promise<v
   );
 }
 
-/** Resolves when ClickHouse has every event folded so far. */
+/** Resolves when ClickHouse has every event accepted so far. */
 export async function sunk(platform: Platform, timeout_ms = 30_000): Promise<void> {
   await folded(platform, timeout_ms);
   await eventually(

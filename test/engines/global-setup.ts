@@ -6,13 +6,15 @@ import { answers, startKafka } from './kafka.ts';
 import { postgresAnswers, startPostgres } from './postgres.ts';
 import { redisAnswers, startRedis } from './redis.ts';
 
-/** Where the servers are that all files of the distributed suite share; `installation.ts` takes a part of them. */
+/**
+ * Addresses of the servers that all files of the distributed suite share; `installation.ts` gives each file its part.
+ */
 export interface TestServers {
   kafka_brokers: string[];
   redis_url: string;
   postgres_url: string;
   clickhouse_url: string;
-  /** A migrated database without rows, of which each file takes a copy; without it theirs are empty. */
+  /** A migrated database without rows that each file copies. Without it the databases of the files start empty. */
   postgres_template?: string;
 }
 
@@ -27,7 +29,7 @@ interface Stoppable {
 }
 
 /**
- * Takes the servers named in the environment, and starts those that are not, for this project of tests and those set up
+ * Uses the servers named in the environment and starts the others, for this test project and those that are set up
  * after it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -51,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await named('TEST_REDIS_URL', redisAnswers(redis_url));
     await named('TEST_POSTGRES_URL', postgresAnswers(postgres_url));
     await named('TEST_CLICKHOUSE_URL', clickHouseAnswers(clickhouse_url));
-    // Once, before the files run beside each other: roles are the whole server's, and two cannot create the same one.
+    // Once, before files run in parallel: roles belong to the whole server, and two files cannot create the same role.
     const postgres_template = (env['TEST_POSTGRES_TEMPLATE'] ??= await newTemplate(postgres_url));
     const servers: ProvidedContext['servers'] = {
       kafka_brokers,

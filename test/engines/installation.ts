@@ -8,7 +8,7 @@ import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { TestServers } from './global-setup.ts';
 
-/** Databases and topics of their own on the shared servers, so that test files do not see each other. */
+/** Creates databases and topics on the shared servers for one test file, so that files do not see each other's data. */
 export async function newInstallation(servers: TestServers, partitions = 2): Promise<Servers> {
   const name = newName();
   await createDatabase(servers.postgres_url, name, servers.postgres_template);
@@ -27,7 +27,7 @@ export async function newInstallation(servers: TestServers, partitions = 2): Pro
   };
 }
 
-/** Makes a migrated database on the server; returns its name. */
+/** Creates a migrated database on the server; returns its name. */
 export async function newTemplate(postgres_url: string): Promise<string> {
   const name = newName();
   await createDatabase(postgres_url, name);

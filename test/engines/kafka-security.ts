@@ -7,22 +7,22 @@ import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 
 const run = promisify(execFile);
 
-/** Listeners of a broker that speak TLS, with a certificate of its own, and who may sign in. */
+/** TLS listeners of a broker, its certificate, and the user that may authenticate. */
 export interface KafkaSecurity {
-  /** The broker's certificate, which is its own authority and, with the key, a client certificate too. */
+  /** The broker's self-signed certificate. Together with the key it also serves as a client certificate. */
   cert_file: string;
   key_file: string;
   username: string;
   password: string;
-  /** `host:port` of the listener with TLS and SASL, and of the one with TLS and client certificates. */
+  /** `host:port` of the listener with TLS and SASL, and of the listener with TLS and client certificates. */
   sasl_brokers: string[];
   mutual_brokers: string[];
   listeners: { name: string; port: number; protocol: string }[];
-  /** The settings of the broker for these listeners. */
+  /** The broker settings for these listeners. */
   settings: Record<string, string>;
 }
 
-/** Makes a certificate and a user; the PEM files are put into `dir`. */
+/** Makes a certificate and a user; writes the PEM files to `dir`. */
 export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
   const [cert_file, key_file] = [join(dir, 'kafka.crt'), join(dir, 'kafka.key')];
   const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
@@ -42,7 +42,7 @@ export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
     password,
     sasl_brokers: [`127.0.0.1:${sasl_port}`],
     mutual_brokers: [`127.0.0.1:${mutual_port}`],
-    // Not named like their protocols: the image looks for its own key files then.
+    // The names differ from the protocols: the image expects key files of its own for listeners named like a protocol.
     listeners: [
       { name: 'SECURE', port: sasl_port, protocol: 'SASL_SSL' },
       { name: 'MUTUAL', port: mutual_port, protocol: 'SSL' },

@@ -19,8 +19,8 @@ export interface KafkaEngine extends Engine {
 }
 
 /**
- * A single Kafka 4.1 broker (KRaft) of our own: a container where Docker answers, else a local Java process. With
- * `security` it has these listeners as well, besides the open one in `brokers`.
+ * Starts a single Kafka 4.1 broker (KRaft): a container where Docker answers, otherwise a local Java process. With
+ * `security` it has those listeners in addition to the open one in `brokers`.
  */
 export async function startKafka(security?: KafkaSecurity): Promise<KafkaEngine> {
   const port = await freePort();
@@ -40,7 +40,7 @@ export async function startKafka(security?: KafkaSecurity): Promise<KafkaEngine>
   return { brokers, ...(await startLocal(port, security)) };
 }
 
-/** The arguments of kafka-configs that make the users of SCRAM, which the broker keeps by itself. */
+/** The arguments of kafka-configs that create the SCRAM users, whom the broker stores itself. */
 function addUsers({ username, password }: KafkaSecurity): string[] {
   const passwords = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((name) => `${name}=[password=${password}]`);
   const user = ['--alter', '--entity-type', 'users', '--entity-name', username];
@@ -84,7 +84,7 @@ async function startLocal(port: number, security?: KafkaSecurity): Promise<Engin
   };
 }
 
-/** The same users, made before the broker starts. */
+/** Creates the same users in the storage before the broker starts. */
 function scramUsers({ username, password }: KafkaSecurity): string[] {
   return ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
     '--add-scram',
@@ -92,7 +92,7 @@ function scramUsers({ username, password }: KafkaSecurity): string[] {
   ]);
 }
 
-/** Resolves when the broker names a controller. */
+/** Resolves when the broker reports a controller. */
 export async function answers(brokers: string[]): Promise<void> {
   const kafka = new Kafka({
     brokers,
@@ -124,10 +124,10 @@ const SETTINGS: Record<string, string> = {
   'offsets.topic.num.partitions': '4',
   'transaction.state.log.replication.factor': '1',
   'transaction.state.log.min.isr': '1',
-  // Tests create their topics and groups; nobody else joins a little later.
+  // Tests create their topics, and a group need not wait for more members.
   'auto.create.topics.enable': 'false',
   'group.initial.rebalance.delay.ms': '0',
-  // A killed broker is refused until its former session has expired.
+  // The controller refuses a restarted broker until its former session has expired, so the session is short.
   'broker.heartbeat.interval.ms': '500',
   'broker.session.timeout.ms': '1500',
 };
@@ -148,7 +148,7 @@ function properties(
     .join('');
 }
 
-/** The image reads settings from variables named KAFKA_ and the setting in capitals: `.` as `_`, `-` as `___`. */
+/** The image reads settings from variables: KAFKA_ and the setting in capitals, with `.` as `_` and `-` as `___`. */
 function containerEnvironment(host_port: number, security?: KafkaSecurity): Record<string, string> {
   const settings = withListeners(security, `PLAINTEXT://127.0.0.1:${host_port}`, {
     'controller.quorum.voters': '1@localhost:9093',

@@ -5,7 +5,7 @@ import { openPostgresLog } from '../../src/platform/event-log/postgres-log.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 
-/** Handles one batch, prints its values as one JSON line and never comes to commit it: a test kills this process. */
+/** Handles one batch, prints its values as one JSON line and never commits it: a test kills this process. */
 const { LOG_TOPIC = '', LOG_GROUP = '', LOG_KAFKA_BROKERS, LOG_POSTGRES_URL = '' } = process.env;
 const common = { logger: createLogger('error'), clock: systemClock };
 

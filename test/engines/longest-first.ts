@@ -1,6 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes half a minute on two cores. A fresh clone knows no durations, and would leave some of them to the end. */
+/**
+ * Files that take about half a minute on two cores. A fresh clone has no recorded durations and would start some of
+ * them last.
+ */
 const LONG = [
   'players/identity/interleavings.test.ts',
   'crash/service-kill.test.ts',
@@ -19,7 +22,7 @@ const LONG = [
   'contract/jobs.test.ts',
 ];
 
-/** Begins with the files that take long, so that no worker sits over one when the others are done. */
+/** Starts the long files first, so that no worker runs one alone at the end. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) => {

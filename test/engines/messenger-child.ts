@@ -10,14 +10,17 @@ import { openNotifications } from '../../src/platform/postgres/notifications.ts'
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 
-/** A messenger and nothing else, on the Postgres it is told; a test kills this process. */
+/** Runs only a messenger, on the Postgres of the environment; a test kills this process. */
 const { MESSENGER_POSTGRES_URL = '', MESSENGER_CREDENTIALS_KEY = '' } = process.env;
 
 const clock = systemClock;
 const logger = createLogger('error');
 const postgres = openPostgres(MESSENGER_POSTGRES_URL);
 
-/** The log belongs to one process at a time: the server may not have noticed yet that the one before was killed. */
+/**
+ * Retries, because the log belongs to one process at a time, and the server may not have noticed yet that the previous
+ * process was killed.
+ */
 async function openLog(): Promise<EventLog> {
   for (let attempt = 1; ; attempt++) {
     try {

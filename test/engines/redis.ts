@@ -11,7 +11,7 @@ export interface RedisEngine extends Engine {
   url: string;
 }
 
-/** A Redis of our own: a container where Docker answers, else the system's redis-server. */
+/** Starts a Redis: a container where Docker answers, otherwise the system's redis-server. */
 export async function startRedis(): Promise<RedisEngine> {
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;

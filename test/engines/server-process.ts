@@ -9,11 +9,11 @@ const POLL_MS = 50;
 
 /** A real server that a test may kill. */
 export interface Engine {
-  /** SIGKILL: the server gets no chance to write anything more. */
+  /** SIGKILL: the server cannot write anything more. */
   kill(): Promise<void>;
   /** Starts a killed or stopped server again, on the same port and data. */
   restart(): Promise<void>;
-  /** Stops it for good and removes what it kept. Safe to call twice. */
+  /** Stops it permanently and removes its data. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -22,9 +22,9 @@ interface ServerOptions {
   command: string;
   args: string[];
   log_file: string;
-  /** Where and as whom it runs, and with which environment; this process's own when left out. */
+  /** Working directory, user and environment; those of this process when left out. */
   place?: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
-  /** Resolves when the server answers; tried until it does. */
+  /** Resolves when the server answers; called repeatedly until it does. */
   ready(): Promise<unknown>;
 }
 
@@ -33,7 +33,7 @@ process.on('exit', () => {
   for (const child of alive) child.kill('SIGKILL');
 });
 
-/** A server run as a child of this process, which does not outlive it. */
+/** A server that runs as a child of this process and is killed when this process exits. */
 export class ServerProcess {
   #options: ServerOptions;
   #child: ChildProcess | undefined;
@@ -46,12 +46,12 @@ export class ServerProcess {
     return this.#child?.pid;
   }
 
-  /** The code with which it ended; null while it runs, and when a signal ended it. */
+  /** Its exit code; null while it runs and when a signal ended it. */
   get exit_code(): number | null {
     return this.#child?.exitCode ?? null;
   }
 
-  /** Resolves when the server answers; rejects with the end of its log when it exits or stays silent. */
+  /** Resolves when the server answers; rejects with the end of its log when it exits or does not answer in time. */
   async start(): Promise<void> {
     const { command, args, log_file, name, place } = this.#options;
     const log = createWriteStream(log_file, { flags: 'a' });
@@ -82,7 +82,7 @@ export class ServerProcess {
     }
   }
 
-  /** Sends the signal and waits for the end of the process. */
+  /** Sends the signal and waits until the process has ended. */
   async signal(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -10,12 +10,15 @@ import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-serv
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 
-/** Names the folder of a Postgres that is initialised and migrated, and does not run. */
+/** The variable with the folder of an initialised and migrated Postgres, which is not running. */
 const PREPARED_FOLDER = 'TEST_PREPARED_POSTGRES';
-/** URL of the server that the files of a run share; its database is migrated, and the template of theirs. */
+/**
+ * The variable with the URL of the server that the files of a run share. Its database is migrated and serves as
+ * template.
+ */
 const SHARED_URL = 'TEST_SHARED_POSTGRES';
 
-/** Nobody kills the shared server, so nothing has to survive a crash; each service holds up to 60 connections. */
+/** No test kills the shared server, so durability is off; each service opens up to 60 connections. */
 const SHARED_SETTINGS = `
 fsync = off
 full_page_writes = off
@@ -25,13 +28,13 @@ max_connections = 400
 /** A database for one test, on a server that may have others. */
 export interface TestPostgres {
   url: string;
-  /** Removes the database; connections that are left are closed. */
+  /** Drops the database and closes its remaining connections. */
   close(): Promise<void>;
 }
 
 /**
- * Prepares one Postgres for the whole run, and starts the server that most files share: initialising and migrating one
- * takes longer than most tests.
+ * Prepares one Postgres for the whole run, and starts the server that most files share: to initialise and migrate a
+ * Postgres takes longer than most tests.
  */
 export default async function setup(): Promise<() => Promise<void>> {
   const dir = await mkdtemp(join(tmpdir(), 'engagement-prepared-'));
@@ -51,23 +54,23 @@ export default async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-/** Makes `dir` a copy of the prepared Postgres, if there is one: with the schema, and without rows. */
+/** Copies the prepared Postgres, with the schema and without rows, to `dir`; does nothing when none is prepared. */
 export async function copyPreparedPostgres(dir: string): Promise<void> {
   const prepared = process.env[PREPARED_FOLDER];
   if (prepared === undefined) return;
   await mkdir(dir, { recursive: true });
-  // By `cp`, which keeps the owner: the server runs as another user than root.
+  // `cp -a` keeps the owner: when root runs the tests, the server runs as another user.
   await promisify(execFile)('cp', ['-a', `${prepared}/.`, dir]);
 }
 
-/** A new database on the shared server, `prepared` with the schema or empty; undefined when no server is shared. */
+/** Creates a database on the shared server, `prepared` with the schema or empty; undefined when no server is shared. */
 export async function newDatabase({ prepared }: { prepared: boolean }): Promise<TestPostgres | undefined> {
   const shared = process.env[SHARED_URL];
   if (shared === undefined) return undefined;
   const template = databaseOf(shared);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const admin = withDatabase(shared, 'postgres');
-  // File by file, without going through the log, which costs a quarter of the time.
+  // `file_copy` copies files without writing to the WAL; that saves a quarter of the time.
   await command(
     admin,
     `create database ${name} template ${prepared ? template : 'template1'} strategy file_copy`,

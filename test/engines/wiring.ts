@@ -10,26 +10,29 @@ import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
 import { copyPreparedPostgres, newDatabase, type TestPostgres } from './shared-postgres.ts';
 
-/** The servers of the project `distributed`; undefined where tests run on the embedded engines. */
+/** The servers of the test project `distributed`; undefined when tests run on the embedded engines. */
 async function sharedServers(): Promise<TestServers | undefined> {
   if (process.env['TEST_WIRING'] !== 'distributed') return undefined;
-  // Only here, because the benchmarks use these files without vitest.
+  // Imported here only, because the benchmarks use these files without vitest.
   const { inject } = await import('vitest');
   return inject('servers');
 }
 
 export interface PlatformOptions {
-  /** How many partitions topics have, on the servers. */
+  /** The number of partitions of topics, on the servers. */
   partitions?: number;
   /** A Redis that no other file uses, on the servers. */
   redis_url?: string;
-  /** A server that no other file uses, for tests that see sessions, locks or transactions of a whole server. */
+  /**
+   * A Postgres server that no other file uses, for tests that observe the sessions, locks or transactions of a whole
+   * server.
+   */
   own_postgres?: boolean;
 }
 
 /**
- * A platform with nothing on it: on the servers an installation of its own, else the embedded engines, with a database
- * on the Postgres that the files share.
+ * An empty platform: on the servers an installation of its own, otherwise the embedded engines with a database on the
+ * shared Postgres.
  */
 export async function openTestPlatform(
   config: Config,
@@ -47,8 +50,8 @@ export async function openTestPlatform(
 }
 
 /**
- * A Postgres for tests that need no other engine: empty, or `prepared` with the schema, where somebody made one. Whoever
- * takes that migrates as well, which does nothing then.
+ * A Postgres for tests that need no other engine: empty, or with the schema when `prepared` and a prepared one exists.
+ * Callers must still migrate; a migration of a prepared database does nothing.
  */
 export async function openTestPostgres({ prepared = false, own = false } = {}): Promise<TestPostgres> {
   const servers = await sharedServers();
@@ -67,7 +70,7 @@ export async function openTestPostgres({ prepared = false, own = false } = {}): 
   };
 }
 
-/** A database on the shared server; a server on the folder `dir` if it is to be its `own`, or none is shared. */
+/** A database on the shared server; or a server on the folder `dir`, if `own` is set or no server is shared. */
 async function startTestPostgres(options: {
   dir: string;
   prepared: boolean;
