@@ -4,8 +4,8 @@ import { expect } from 'vitest';
 import { packageRoot } from '../../src/package-root.ts';
 
 /**
- * Compares a text with a file that is kept beside the code, so that every change of it shows in review.
- * `UPDATE_GOLDEN=1` writes the file instead.
+ * Compares a text with a file in the repository, so that a review shows every change of it. `UPDATE_GOLDEN=1` writes
+ * the file instead.
  */
 export async function expectGolden(path: string, text: string): Promise<void> {
   const file = join(packageRoot, path);

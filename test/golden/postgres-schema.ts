@@ -67,7 +67,7 @@ async function columnsOf(sql: Db, table: number): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-/** Those that say not null are left out: the columns do. */
+/** Without the not-null constraints, which the columns show. */
 async function constraintsOf(sql: Db, table: number): Promise<string[]> {
   const rows = await sql<{ text: string }[]>`
     select format('constraint %I %s', conname, pg_get_constraintdef(oid)) as text
@@ -95,7 +95,7 @@ async function policiesOf(sql: Db, table: number): Promise<string[]> {
   return rows.map(({ text }) => text);
 }
 
-/** What others than the owner may do. */
+/** The privileges of roles other than the owner. */
 async function grantsOn(sql: Db, table: number, name: string): Promise<string[]> {
   const rows = await sql<{ role: string; privileges: string }[]>`
     select r.rolname as role, lower(string_agg(g.privilege_type, ', ' order by g.privilege_type)) as privileges

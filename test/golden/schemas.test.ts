@@ -25,7 +25,7 @@ let server: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 let owner: Db;
 let clickhouse: ClickHouse;
 
-/** What one process does to Postgres when it starts. */
+/** Migrates Postgres as a process does when it starts. */
 async function migrate(sql: Db): Promise<void> {
   await migratePostgres(sql);
   await migratePostgres(sql, 'pg-migrations/event-log');
@@ -37,7 +37,7 @@ beforeAll(async () => {
   server = await startEmbeddedPostgres({ dir: postgres_dir });
   owner = connectPool(server.url);
   clickhouse = await openEmbeddedClickHouse(join(dir, 'clickhouse'));
-  // Three processes that start at once on empty databases: every test below sees what came of it.
+  // Three processes start at the same time on empty databases: every test below sees their result.
   const processes = [owner, connectPool(server.url), connectPool(server.url)];
   await Promise.all(processes.map(migrate));
   await Promise.all(processes.map((sql) => withMigrationLock(sql, () => migrateClickHouse(clickhouse))));
@@ -62,15 +62,15 @@ async function describeClickHouse(): Promise<string> {
 }
 
 describe('the migrations', () => {
-  it('result in the Postgres schema that is written down', async () => {
+  it('result in the Postgres schema of the golden file', async () => {
     await expectGolden('pg-migrations/schema.golden.sql', await describePostgres(owner));
   });
 
-  it('result in the ClickHouse schema that is written down', async () => {
+  it('result in the ClickHouse schema of the golden file', async () => {
     await expectGolden('clickhouse/schema.golden.sql', await describeClickHouse());
   });
 
-  it('give ClickHouse a column for each that is mirrored, and no other', async () => {
+  it('give ClickHouse one column per mirrored field, and no other', async () => {
     const columns = await clickhouse.query<{ name: string }>(
       "select name from system.columns where database = currentDatabase() and table = 'players'",
     );
@@ -78,7 +78,7 @@ describe('the migrations', () => {
     expect(columns.map(({ name }) => name).sort()).toEqual(mirrored.sort());
   });
 
-  it('are applied once, also by processes that start at once', async () => {
+  it('are applied once, even by processes that start at the same time', async () => {
     const files = [...(await readMigrations('pg-migrations')), ...(await readMigrations('pg-migrations/event-log'))];
     const inPostgres = await appliedInPostgres();
     expect(inPostgres.map((row) => String(row['name'])).sort()).toEqual(files.map(({ name }) => name).sort());
@@ -87,7 +87,7 @@ describe('the migrations', () => {
     expect(inClickHouse.map(({ name }) => name)).toEqual(clickhouseFiles.map(({ name }) => name));
   });
 
-  it('do nothing the second time', async () => {
+  it('change nothing when they run again', async () => {
     const before = [await appliedInPostgres(), await appliedInClickHouse()];
     const schemas = [await describePostgres(owner), await describeClickHouse()];
     await migrate(owner);
@@ -96,7 +96,7 @@ describe('the migrations', () => {
     expect([await describePostgres(owner), await describeClickHouse()]).toEqual(schemas);
   });
 
-  it('continue where a ClickHouse migration was interrupted', async () => {
+  it('continue after an interrupted ClickHouse migration', async () => {
     const before = await describeClickHouse();
     await clickhouse.command('truncate table schema_migrations');
     await migrateClickHouse(clickhouse);
@@ -104,7 +104,7 @@ describe('the migrations', () => {
     expect(await appliedInClickHouse()).toHaveLength((await readMigrations('clickhouse')).length);
   });
 
-  it('leave nothing behind when one fails, and say so', async () => {
+  it('are rolled back when one fails, and the error names the table', async () => {
     await owner`create database half`;
     const half = connectPool(server.url.replace(/[^/]*$/, 'half'));
     await half`create table ledger (in_the_way integer)`;
@@ -114,7 +114,7 @@ describe('the migrations', () => {
     await half.end({ timeout: 5 });
   });
 
-  it('refuse databases of a newer version and change nothing there', async () => {
+  it('refuse databases of a newer version and change nothing in them', async () => {
     for (const folder of ['pg-migrations', 'pg-migrations/event-log']) {
       await owner`insert into schema_migrations (folder, version, name) values (${folder}, 999, '999_future.sql')`;
       await expect(migratePostgres(owner, folder)).rejects.toThrow(SchemaTooNew);
@@ -145,7 +145,7 @@ describe('tenancy', () => {
     }
   });
 
-  it('the API role owns nothing, bypasses nothing and can become nobody else', async () => {
+  it('the API role owns nothing, bypasses no policy and is a member of no other role', async () => {
     const [role] = await owner`select * from pg_roles where rolname = 'engagement_api'`;
     expect(role).toMatchObject({
       rolsuper: false,
@@ -160,12 +160,12 @@ describe('tenancy', () => {
     const definers = await owner`select oid::regprocedure::text from pg_proc
       where prosecdef and pronamespace in ('public'::regnamespace, 'event_log'::regnamespace)`;
     expect([owned.length, memberships.length]).toEqual([0, 0]);
-    // It adds a job, and shows nothing: jobs themselves are out of reach for every role but their owner.
+    // This function only adds a job. The jobs themselves are out of reach for every role but their owner.
     const queueJob = 'queue_job(text,json,integer,text,text,timestamp with time zone)';
     expect(definers.map(({ oid }) => String(oid))).toEqual([queueJob]);
   });
 
-  it('the API role has no way to what belongs to no tenant', async () => {
+  it('the API role cannot access tables without a tenant_id', async () => {
     const open = await owner`
       select c.oid::regclass::text as name from pg_class c
       where c.relkind in ('r', 'p', 'v', 'm') and c.relnamespace::regnamespace::text in ('public', 'event_log')
@@ -174,7 +174,7 @@ describe('tenancy', () => {
     expect([...open]).toEqual([]);
   });
 
-  it('the API role sees and writes the rows of its transaction’s tenant only', async () => {
+  it('the API role reads and writes only rows of its transaction’s tenant', async () => {
     const postgres = openPostgres(server.url);
     const [mine, other] = [newId(), newId()];
     for (const tenant_id of [mine, other]) {
@@ -192,7 +192,7 @@ describe('tenancy', () => {
     await expect(insertion).rejects.toThrow(/row-level security/);
     const theft = postgres.asTenant(mine, (tx) => tx`update projects set tenant_id = ${other}`);
     await expect(theft).rejects.toThrow(/row-level security/);
-    // Without a tenant nothing is seen: forgetting it fails closed.
+    // Without a tenant the role sees no rows: a forgotten tenant fails closed.
     const api = connectPool(server.url, { role: 'engagement_api', max: 1 });
     expect(await api`select from projects`).toHaveLength(0);
     await api.end({ timeout: 5 });
