@@ -18,7 +18,7 @@ export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
 /** One answer of the API: the status, the parsed body and the headers. */
 export interface Answer {
   status: number;
-  // Tests read into arbitrary responses; a wrong path fails the assertion.
+  // The type is loose, because tests read arbitrary responses: a wrong path fails the assertion.
   body: { data: Fields; meta: Fields; error: { code: string; message: string; details: Fields } };
   text: string;
   headers: Record<string, unknown>;
@@ -29,7 +29,7 @@ type Fields = Record<string, unknown> & { [index: number]: Record<string, unknow
 interface Request {
   method?: string;
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   raw?: string | Buffer;
   headers?: Record<string, string>;
 }
@@ -37,12 +37,12 @@ interface Request {
 export interface Tenant {
   tenant_id: string;
   project_id: string;
-  /** Of the owner. */
+  /** A session of the owner. */
   session: string;
   api_key: string;
 }
 
-/** The API host on engines of its own, called without a socket. */
+/** The API host on its own engines, called without a socket. */
 export interface Fixture {
   app: FastifyInstance;
   platform: Platform;
@@ -54,7 +54,7 @@ export interface Fixture {
   as(token: string, path: string, request?: Request): Promise<Answer>;
   internal(path: string, body: unknown): Promise<Answer>;
   makeTenant(): Promise<Tenant>;
-  /** A session of a new member of the tenant. */
+  /** Creates a member of the tenant; returns the session. */
   member(tenant_id: string, role: string): Promise<string>;
   close(): Promise<void>;
 }

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/app/api-app.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
-/** Bodies that are not JSON. */
+/** Endpoints whose bodies are forms, not JSON. */
 const FORMS = ['POST /v1/messaging-webhooks/twilio', 'POST /v1/unsubscribe'];
 
-/** Who may call what, written by hand: an endpoint that is not here fails the first test. */
+/** The required access of each endpoint, written by hand. An endpoint that is missing here fails the first test. */
 const CASES: Record<
   string,
   'public' | 'link' | 'webhook' | 'internal' | 'api_key' | 'viewer' | 'editor' | 'admin'
@@ -111,7 +111,7 @@ async function status(name: string, headers: Record<string, string>): Promise<nu
 test('every endpoint of the app has an authorisation case', () => {
   const declared = apiEndpoints(fixture.platform, fixture.config, fixture.deps);
   expect(declared.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(CASES).sort());
-  // The app serves nothing beside the declared endpoints.
+  // The app serves only the declared endpoints.
   const served = fixture.app.printRoutes({ commonPrefix: false }).match(/\(([A-Z, ]+)\)/g) ?? [];
   const methods = served.flatMap((group) => group.slice(1, -1).split(', '));
   expect(methods.length).toBe(declared.length);
@@ -120,7 +120,7 @@ test('every endpoint of the app has an authorisation case', () => {
 describe.each(Object.entries(CASES))('%s', (name, needed) => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-  test('refuses every credential but its own', async () => {
+  test('refuses every credential of another kind', async () => {
     const wrong: Record<string, string>[] = [{}, bearer('nonsense'), { authorization: 'Basic YTpi' }];
     if (needed !== 'internal') wrong.push({ 'x-internal-secret': INTERNAL_SECRET });
     else wrong.push({ 'x-internal-secret': `${INTERNAL_SECRET}x` }, { 'x-internal-secret': '' });
@@ -129,14 +129,14 @@ describe.each(Object.entries(CASES))('%s', (name, needed) => {
     for (const headers of wrong) {
       const got = await status(name, headers);
       if (needed === 'public') expect(got).toBe(200);
-      // Whoever has the link is let in by it, and nobody by anything else.
+      // Only the token in the link gives access; without it every request is 404.
       else if (needed === 'link') expect(got).toBe(404);
       else expect(got, JSON.stringify(headers)).toBe(401);
     }
   });
 
-  test('lets in whom it should', async () => {
-    // What is signed has tests of its own.
+  test('admits every caller with the required access, and no member with a lower role', async () => {
+    // Webhooks and links have tests of their own.
     if (needed === 'public' || needed === 'link' || needed === 'webhook') return;
     if (needed === 'internal')
       expect([200, 422]).toContain(await status(name, { 'x-internal-secret': INTERNAL_SECRET }));

@@ -22,7 +22,7 @@ describe('a refused request', () => {
   beforeEach(async () => {
     before = await acceptedSoFar(service);
   });
-  // Whatever was wrong: nothing of it reaches the log.
+  // No refused request may append an event to the log.
   afterEach(async () => expect(await acceptedSoFar(service)).toBe(before));
 
   it.each([
@@ -57,7 +57,7 @@ describe('a refused request', () => {
     }
   });
 
-  it('that is not UTF-8 is malformed', async () => {
+  it('that is not valid UTF-8 is malformed', async () => {
     const sound = Buffer.from('{"event":"login","anonymous_id":"a","external_id":"X"}');
     for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc0, 0x80]]) {
       const at = sound.indexOf('X');
@@ -67,7 +67,7 @@ describe('a refused request', () => {
   });
 
   it.each([undefined, 'text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'nonsense'])(
-    'of the content type %s is not looked at',
+    'with the content type %s is refused',
     async (type) => {
       for (const path of ['/v1/events', '/v1/events/batch']) {
         const headers = { 'content-type': type };
@@ -155,7 +155,7 @@ describe('a refused request', () => {
   ];
   const unusableNames = ['custom_nul \0', 'custom_lone \ud800', `custom_${'x'.repeat(10_000)}`];
   it.each([...strangeNames, ...unusableNames])(
-    'whose event is %j is told of the prefix custom_',
+    'whose event is %j gets an error that mentions the prefix custom_',
     async (event) => {
       expectError(await one(login({ event })), 422, 'PROPERTIES_INVALID', /custom_/);
       await expectRejected(login({ event }), 'PROPERTIES_INVALID', /custom_/);
@@ -175,7 +175,7 @@ describe('a refused request', () => {
     ['a text with a pair in the wrong order', '{"x":"\\udca9\\ud83d"}'],
     ['a key with NUL', '{"a\\u0000":1}'],
     ['a key with a lone surrogate', '{"x":[{"\\udfff":1}]}'],
-  ])('whose properties are %s has no effect', async (_what, properties) => {
+  ])('whose properties are %s appends no event', async (_what, properties) => {
     const event = `{"event":"custom_thing","anonymous_id":"a","properties":${properties}}`;
     expectError(await oneRaw(event), 422, 'PROPERTIES_INVALID', /properties/);
     const answer = await manyRaw(`{"events":[${event}]}`);
@@ -184,13 +184,16 @@ describe('a refused request', () => {
 
   const noNumbers = [-1, 1.5, 2 ** 53, 1e300, -0.1, true, null, {}, [], ['1']];
   const noDigits = ['', '01', '-1', '+1', '1.0', '1e3', ' 1', '1 ', '0x10', '１', 'NaN', '9'.repeat(39)];
-  it.each([...noNumbers, ...noDigits, '9'.repeat(5_000)])('whose amount is %j names it', async (amount) => {
-    expectError(await one(deposit({ amount })), 422, 'PROPERTIES_INVALID', /amount/);
-    await expectRejected(deposit({ amount }), 'PROPERTIES_INVALID', /amount/);
-  });
+  it.each([...noNumbers, ...noDigits, '9'.repeat(5_000)])(
+    'whose amount is %j gets an error that names it',
+    async (amount) => {
+      expectError(await one(deposit({ amount })), 422, 'PROPERTIES_INVALID', /amount/);
+      await expectRejected(deposit({ amount }), 'PROPERTIES_INVALID', /amount/);
+    },
+  );
 
   it.each(['1e400', '-1e400', '9007199254740993', '0.1e1000'])(
-    'whose amount is the number %s names it',
+    'whose amount is the number %s gets an error that names it',
     async (n) => {
       const raw = JSON.stringify(deposit()).replace('100', n);
       expectError(await oneRaw(raw), 422, 'PROPERTIES_INVALID', /amount/);
@@ -198,7 +201,7 @@ describe('a refused request', () => {
   );
 
   it.each(['XXX', 'eur', '', 7, null, 'EUR ', '__proto__', 'E\0'])(
-    'whose currency is %j names it',
+    'whose currency is %j gets an error that names it',
     async (currency) => {
       expectError(await one(deposit({ currency })), 422, 'PROPERTIES_INVALID', /currency/);
     },
@@ -212,12 +215,12 @@ describe('a refused request', () => {
     ['transaction_id', 'nul \0'],
     ['payment_method', ''],
     ['payment_method', {}],
-  ])('whose %s is %j names it', async (field, value) => {
+  ])('whose %s is %j gets an error that names it', async (field, value) => {
     expectError(await one(deposit({ [field]: value })), 422, 'PROPERTIES_INVALID', new RegExp(field));
   });
 });
 
-/** Expects the event to be rejected in a batch that is accepted otherwise. */
+/** Expects that the event is rejected while its batch is accepted. */
 async function expectRejected(event: Body, code: string, reason?: RegExp): Promise<void> {
   const answer = await many({ events: [event] });
   expect(answer, answer.text).toMatchObject({
@@ -244,12 +247,12 @@ describe('a batch', () => {
     expect(await acceptedSoFar(service)).toBe(before);
   });
 
-  it('of 100 events is taken', async () => {
+  it('of 100 events is accepted', async () => {
     const answer = await many({ events: Array.from({ length: 100 }, () => login()) });
     expect(answer).toMatchObject({ status: 202, body: { data: { accepted: 100, rejected: [] } } });
   });
 
-  it('takes its good events and says of each bad one where it stands and why', async () => {
+  it('accepts its valid events, and reports the index and reason of each invalid one', async () => {
     const before = await acceptedSoFar(service);
     const events = [
       login(),
@@ -295,16 +298,19 @@ const ENUMS = [
 ] as const;
 
 describe('required properties', () => {
-  it.each(EACH_REQUIRED)('%s without %s is refused by name', async (event, field, properties) => {
-    const others = Object.fromEntries(Object.entries(properties).filter(([name]) => name !== field));
-    const message = new RegExp(`\\b${field}\\b`);
-    expectError(await one(login({ event, properties: others })), 422, 'PROPERTIES_INVALID', message);
-    const nulled = login({ event, properties: { ...properties, [field]: null } });
-    expectError(await one(nulled), 422, 'PROPERTIES_INVALID', message);
-    await expectRejected(nulled, 'PROPERTIES_INVALID', message);
-  });
+  it.each(EACH_REQUIRED)(
+    '%s without %s is refused, and the error names it',
+    async (event, field, properties) => {
+      const others = Object.fromEntries(Object.entries(properties).filter(([name]) => name !== field));
+      const message = new RegExp(`\\b${field}\\b`);
+      expectError(await one(login({ event, properties: others })), 422, 'PROPERTIES_INVALID', message);
+      const nulled = login({ event, properties: { ...properties, [field]: null } });
+      expectError(await one(nulled), 422, 'PROPERTIES_INVALID', message);
+      await expectRejected(nulled, 'PROPERTIES_INVALID', message);
+    },
+  );
 
-  it.each(ENUMS)('%s.%s takes the listed values only', async (event, field, values) => {
+  it.each(ENUMS)('%s.%s accepts only the listed values', async (event, field, values) => {
     const properties = propertiesOf(event);
     for (const value of values) {
       const answer = await one(login({ event, properties: { ...properties, [field]: value } }));

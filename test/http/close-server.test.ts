@@ -8,7 +8,7 @@ import { closeServer } from '../../src/http/close-server.ts';
 import { serverOptions } from '../../src/http/server-options.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 
-it('ends a connection whose request is answered while the server closes, and not before', async () => {
+it('closing waits for the answer to a request under way, then ends its kept-alive connection', async () => {
   const app = fastify(serverOptions(createLogger('silent')));
   let answer: ((body: string) => void) | undefined;
   const body = new Promise<string>((resolve) => (answer = resolve));
@@ -19,7 +19,7 @@ it('ends a connection whose request is answered while the server closes, and not
     });
   });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
-  // A client that keeps its connection and has nothing more to ask.
+  // A client that keeps its connection open after the request.
   const agent = new Agent({ keepAlive: true });
   const asked = request(url, { agent }).end();
   const answered = once(asked, 'response') as Promise<[IncomingMessage]>;

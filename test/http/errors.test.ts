@@ -39,13 +39,13 @@ describe('paths and methods', () => {
     }
   });
 
-  test('a known path with another method is 405 and says which are allowed', async () => {
+  test('a known path with another method is 405, and Allow lists the methods', async () => {
     const answer = await fixture.call('/v1/players/x', { method: 'PUT', body: {} });
     expectError(answer, 405, 'METHOD_NOT_ALLOWED');
     expect(answer.headers['allow']).toBe('DELETE, GET, PATCH');
     expect((await fixture.call('/v1/players', { method: 'DELETE' })).headers['allow']).toBe('GET');
     expectError(await fixture.call('/v1/me?x=1', { method: 'POST', body: {} }), 405, 'METHOD_NOT_ALLOWED');
-    // A path with a name of its own is not one of the paths with an id in its place.
+    // A literal path takes precedence over a path with an id parameter at the same position.
     const identifyByPut = await fixture.call('/v1/players/identify', { method: 'PUT', body: {} });
     expect(identifyByPut.headers['allow']).toBe('POST');
     const identifyByGet = await fixture.as(tenant.session, '/v1/players/identify');
@@ -72,7 +72,7 @@ describe('bodies', () => {
     expectError(await identify(deep), 400, 'BODY_MALFORMED');
   });
 
-  test('keys that poison prototypes are 400', async () => {
+  test('keys that would pollute prototypes are 400', async () => {
     for (const raw of [
       '{"external_id":"e","traits":{"__proto__":{"a":1}}}',
       '{"external_id":"e","traits":{"\\u005f_proto__":{"a":1}}}',
@@ -95,7 +95,7 @@ describe('bodies', () => {
     expect((await identify('{"external_id":"e"}', charset)).status).toBe(200);
   });
 
-  test('whoever may not call is told so before the body is looked at', async () => {
+  test('a caller without valid credentials gets 401 before the body is parsed', async () => {
     const request = { method: 'POST', raw: '{', headers: { 'content-type': 'text/csv' } };
     expectError(await fixture.call('/v1/players/identify', request), 401, 'UNAUTHORIZED');
   });
@@ -111,7 +111,7 @@ describe('bodies', () => {
   });
 });
 
-test('broken HTTP gets the envelope too', async () => {
+test('malformed HTTP is answered with the error envelope', async () => {
   await fixture.app.listen({ host: '127.0.0.1', port: 0 });
   const broken = await exchange('NOT HTTP AT ALL\r\n\r\n');
   expect(broken).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
@@ -121,7 +121,7 @@ test('broken HTTP gets the envelope too', async () => {
   expect(large).toContain('{"error":{"code":"HEADERS_TOO_LARGE"');
 });
 
-/** All that the app answers to these bytes until it closes the connection. */
+/** Everything that the app answers to these bytes until it closes the connection. */
 function exchange(bytes: string): Promise<string> {
   const address = fixture.app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -134,8 +134,8 @@ function exchange(bytes: string): Promise<string> {
   });
 }
 
-describe('when an engine is gone', () => {
-  test('requests are 503 with Retry-After, and readiness names it', async () => {
+describe('when an engine is down', () => {
+  test('requests get 503 with Retry-After, and readiness names the engine', async () => {
     const { postgres, clickhouse } = fixture.platform;
     const player = await identify('{"external_id":"lost"}');
     const path = `/v1/players/${String(player.body.data['player_id'])}`;

@@ -12,7 +12,7 @@ afterAll(() => service.close());
 
 const parameters = propertyParameters('FUZZ_RUNS', 300);
 
-/** The bodies each endpoint expects, to be broken in one place. */
+/** Valid bodies for each endpoint; the properties break them in one place. */
 const SOUND: Record<string, unknown>[] = [
   { event: 'login', anonymous_id: 'a', timestamp: '2026-01-15T12:00:00Z', properties: {} },
   {
@@ -35,7 +35,7 @@ const SOUND: Record<string, unknown>[] = [
   },
 ];
 
-/** Any JSON value, with the texts that hurt: NUL, lone surrogates, names of prototypes, numbers at the edges. */
+/** Any JSON value, including texts that cause trouble: NUL, lone surrogates, prototype names, numbers at the limits. */
 const hostileText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.constantFrom('\0', '\ud800', '__proto__', 'constructor', '2026-02-30T00:00:00Z', '-0', '1e999', '{{x}}'),
@@ -53,7 +53,7 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   ),
 }));
 
-/** A sound body with some of its fields, at the top or in properties or traits, replaced by anything. */
+/** A valid body in which one field, at the top or in properties or traits, is replaced by any value. */
 const nearlySound = fc
   .record({ base: fc.constantFrom(...SOUND), field: fc.nat(20), inner: fc.boolean(), value: json })
   .map(({ base, field, inner, value }) => {
@@ -65,7 +65,7 @@ const nearlySound = fc
     return body;
   });
 
-/** Bytes that are nearly JSON, and bytes that are not. */
+/** Bytes that are almost JSON, and arbitrary bytes. */
 const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 200 }),
   fc.tuple(nearlySound, fc.nat(500), fc.uint8Array({ maxLength: 3 })).map(([body, at, inserted]) => {
@@ -81,7 +81,7 @@ describe.each(['/v1/events', '/v1/events/batch', '/v1/players/identify'])('%s', 
     return send(host + path, service.api_key, sending);
   };
 
-  it('answers any JSON with an envelope and never with a fault of its own', async () => {
+  it('answers any JSON with an envelope and never with a server error', async () => {
     const any = fc.oneof(
       json,
       nearlySound,
@@ -95,7 +95,7 @@ describe.each(['/v1/events', '/v1/events/batch', '/v1/players/identify'])('%s', 
     );
   });
 
-  it('answers any bytes of any content type with an envelope and never with a fault of its own', async () => {
+  it('answers any bytes of any content type with an envelope and never with a server error', async () => {
     const types = fc.constantFrom(
       'application/json',
       'application/json; charset=utf-16',

@@ -38,7 +38,7 @@ async function metric(name: string, group: string): Promise<number[]> {
   return found.map((line) => Number(line.split(' ').at(-1)));
 }
 
-it('a process without the API host says on its port whether it is well, and nothing else', async () => {
+it('a process without the API host serves health, readiness and metrics on its port, and nothing else', async () => {
   expect([service.base_url, service.ingest_url]).toEqual([undefined, undefined]);
   const health = await get('/healthz');
   expect([health.status, await health.json()]).toEqual([200, { data: { status: 'ok' } }]);
@@ -51,7 +51,7 @@ it('a process without the API host says on its port whether it is well, and noth
   expect([other.status, await other.json()]).toMatchObject([404, { error: { code: 'NOT_FOUND' } }]);
 });
 
-it('is not ready before everything is in place', async () => {
+it('is not ready before the service has started', async () => {
   const app = buildHealthApp(platform, () => false);
   const ready = await app.inject('/readyz');
   expect(ready.statusCode).toBe(503);
@@ -61,7 +61,7 @@ it('is not ready before everything is in place', async () => {
   expect((await app.inject('/healthz')).statusCode).toBe(200);
 });
 
-it('is not ready while an engine is away', async () => {
+it('is not ready while an engine is down', async () => {
   const { eventLog } = platform;
   const ping = eventLog.ping.bind(eventLog);
   eventLog.ping = () => Promise.reject(new Error('away'));
@@ -72,7 +72,7 @@ it('is not ready while an engine is away', async () => {
   expect(await ready.json()).toMatchObject({ error: { details: { postgres: 'ok', event_log: 'failed' } } });
 });
 
-/** An event as it is on the log, accepted that long ago. */
+/** A record of the log whose event was accepted this long ago. */
 function acceptedAgo(age_ms: number): string {
   const received_at_ms = Date.now() - age_ms;
   const stamp = { ingestion_id: newId(), tenant_id: newId(), project_id: newId(), environment: 'dev' };
@@ -80,7 +80,7 @@ function acceptedAgo(age_ms: number): string {
   return encodeAccepted({ ...stamp, received_at_ms }, 0, JSON.stringify(event));
 }
 
-it('shows how long the oldest waiting event has been waiting, while a consumer is stuck', async () => {
+it('reports how long the oldest waiting event has waited while a consumer is stuck', async () => {
   const { eventLog } = platform;
   const append = eventLog.append.bind(eventLog);
   eventLog.append = () => Promise.reject(new Error('away'));
@@ -100,7 +100,7 @@ it('shows how long the oldest waiting event has been waiting, while a consumer i
   expect(await metric('consumer_lag_seconds', 'player-fold')).toEqual([0]);
 });
 
-it('shows how many records its consumers are behind', async () => {
+it('reports the lag of its consumers in records', async () => {
   const partitions = (await platform.eventLog.endOffsets('events')).size;
   const none = Array.from({ length: partitions }, () => 0);
   expect(await metric('consumer_lag_events', 'player-fold')).toEqual(none);
@@ -115,7 +115,7 @@ it('shows how many records its consumers are behind', async () => {
   eventLog.lag = lag;
 });
 
-it('shows its other metrics soon when the log does not answer, and no lag', async () => {
+it('reports its other metrics in bounded time when the log does not answer, and leaves out the lag', async () => {
   const { eventLog } = platform;
   const lag = eventLog.lag.bind(eventLog);
   eventLog.lag = (topic) =>

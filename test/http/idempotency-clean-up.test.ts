@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(async () => service?.close());
 
-it('the scheduler removes what a tenant that does nothing any more left behind', async () => {
+it('the scheduler removes expired records of a tenant that sends no more requests', async () => {
   const { jobs, postgres } = service.platform;
   const sql = postgres.service;
   const tenant_id = randomUUID();

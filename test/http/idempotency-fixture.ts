@@ -11,7 +11,7 @@ import type { Db, Tx } from '../../src/platform/postgres/port.ts';
 import { retryConflicts } from '../../src/platform/postgres/retry.ts';
 import type { Fixture, Tenant } from './api-fixture.ts';
 
-/** What an order runs into once it is written, inside its transaction. */
+/** An event inside the order's transaction, after its row is written: it may wait, throw or break the connection. */
 export type Trouble = (tx: Tx) => Promise<unknown>;
 
 /** One answer; `replayed` is its Idempotent-Replayed header. */
@@ -26,23 +26,23 @@ export interface OrderAnswer {
 interface Order {
   key?: string | undefined;
   body?: unknown;
-  /** Of the path. */
+  /** The shop id in the path. */
   shop?: string;
   path?: string;
   headers?: Record<string, string>;
 }
 
-/** An API with endpoints that take an Idempotency-Key and write a row: what later endpoints are made like. */
+/** An API with test endpoints that take an Idempotency-Key and write a row. */
 export interface Shop {
   endpoints: AnyEndpoint[];
-  /** Troubles that wait for orders of an item; each order meets one. */
+  /** Troubles queued per item; each order of the item takes one. */
   troubles: Map<string, Trouble[]>;
-  /** Milliseconds that the clock of keys is ahead. */
+  /** Milliseconds by which the clock of the keys is ahead. */
   clock: { ahead_ms: number };
   order(who: Pick<Tenant, 'session'>, order: Order): Promise<OrderAnswer>;
-  /** How many orders of the item there are. */
+  /** The number of orders of the item. */
   count(item: string, tenant_id?: string): Promise<number>;
-  /** How many answers are remembered for the tenant. */
+  /** The number of stored answers of the tenant. */
   remembered(tenant_id: string): Promise<number>;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export function asOwner<T>(sql: Db, work: (tx: Tx) => Promise<T>): Promise<T> {
   }) as Promise<T>;
 }
 
-/** Ends the session that runs the transaction, as a crash of the service or of Postgres would. */
+/** Ends the session of the transaction, as a crash of the service or of Postgres does. */
 export function endSession(sql: Db): Trouble {
   return async (tx) => {
     const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;

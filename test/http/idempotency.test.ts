@@ -51,7 +51,7 @@ describe('a repeated request', () => {
     expect(await shop.count(item)).toBe(1);
   });
 
-  test('without a body too; status 200 stays 200', async () => {
+  test('without a body is replayed too; status 200 stays 200', async () => {
     const [key, place] = [randomUUID(), newItem()];
     const order = { key, shop: place, path: '/usual', body: null };
     const first = await shop.order(tenant, order);
@@ -61,7 +61,7 @@ describe('a repeated request', () => {
     expect(outcome(await shop.order(tenant, { ...order, body: {} }))).toEqual(REUSED);
   });
 
-  test('may come from another user of the tenant, or with the project named that was meant', async () => {
+  test('may come from another user of the tenant, or name the default project explicitly', async () => {
     const [key, item] = [randomUUID(), newItem()];
     const order = { key, body: { item } };
     const first = await shop.order(tenant, order);
@@ -71,7 +71,7 @@ describe('a repeated request', () => {
     expect(named).toEqual({ ...first, replayed: 'true' });
   });
 
-  test('is remembered with its answer also where the tenant comes from the body', async () => {
+  test('is replayed also where the body names the tenant', async () => {
     const item = newItem();
     const order = {
       key: randomUUID(),
@@ -96,7 +96,7 @@ describe('a repeated request', () => {
 });
 
 describe('a key', () => {
-  test('is good for one request: another body, path, query, or project is refused', async () => {
+  test('is valid for one request: another body, path, query, or project is refused', async () => {
     const [key, item] = [randomUUID(), newItem()];
     const order = { key, body: { item } };
     const first = await shop.order(tenant, order);
@@ -132,7 +132,7 @@ describe('a key', () => {
     expect(await shop.order(other, { key, body: { item } })).toEqual({ ...theirs, replayed: 'true' });
   });
 
-  test('that is no UUID is refused, and nothing happens', async () => {
+  test('that is no UUID is refused, and the request has no effect', async () => {
     const item = newItem();
     for (const key of ['', 'x', '1', `${randomUUID()}0`, `{${randomUUID()}}`, `"${randomUUID()}"`]) {
       expect(outcome(await shop.order(tenant, { key, body: { item } })), key).toEqual([
@@ -145,7 +145,7 @@ describe('a key', () => {
     expect(await shop.count(item)).toBe(0);
   });
 
-  test('is no way in, and no use where an endpoint does not take one', async () => {
+  test('does not replace credentials, and is ignored by an endpoint that takes none', async () => {
     const [key, item] = [randomUUID(), newItem()];
     await shop.order(tenant, { key, body: { item } });
     expect((await shop.order({ session: 'nonsense' }, { key, body: { item } })).status).toBe(401);
@@ -154,10 +154,10 @@ describe('a key', () => {
   });
 });
 
-test('of fifty equal requests at once one has an effect; the others are told to wait, or its answer', async () => {
+test('of fifty equal concurrent requests one has an effect; the others get 409 or its answer', async () => {
   const [key, item] = [randomUUID(), newItem()];
   let refused = 0;
-  // The first one goes on only when another has been refused: so they do overlap.
+  // The first request goes on only after another one was refused, which proves that they overlap.
   meets(item, () => until(() => refused > 0));
   const answers = await Promise.all(
     Array.from({ length: 50 }, async () => {
@@ -177,7 +177,7 @@ test('of fifty equal requests at once one has an effect; the others are told to 
   expect(await shop.order(tenant, { key, body: { item } })).toEqual({ ...made[0], replayed: 'true' });
 });
 
-test('a request under way stops nobody else: other keys, tenants and endpoints go on', async () => {
+test('a request under way does not block other keys, tenants or endpoints', async () => {
   const [key, item] = [randomUUID(), newItem()];
   let [begun, go] = [false, false];
   meets(item, () => {
@@ -196,7 +196,7 @@ test('a request under way stops nobody else: other keys, tenants and endpoints g
   expect((await slow).status).toBe(201);
 });
 
-describe('what fails leaves neither effect nor record, and may be tried again', () => {
+describe('a failed request leaves neither effect nor record, and may be repeated', () => {
   const failures: [string, number, () => Trouble][] = [
     ['a handler that throws', 500, () => () => Promise.reject(new Error('after the effect'))],
     ['a refusal', 409, () => () => Promise.reject(new ApiError('CONFLICT', 'sold out'))],
@@ -212,13 +212,13 @@ describe('what fails leaves neither effect nor record, and may be tried again', 
     if (status === 503) expect(failed.retry_after).toBe('1');
     expect(await shop.count(item)).toBe(0);
     expect(await shop.remembered(tenant.tenant_id)).toBe(before);
-    // Not even the body is held against the key.
+    // The key is not even bound to the body of the failed request.
     const changed = await shop.order(tenant, { key, body: { item: `${item}, changed` } });
     expect(changed).toMatchObject({ status: 201, replayed: undefined });
     expect(outcome(await shop.order(tenant, { key, body: { item } }))).toEqual(REUSED);
   });
 
-  test('a lost race is run again within the same request', async () => {
+  test('a transaction with a write conflict is run again within the same request', async () => {
     const [key, item] = [randomUUID(), newItem()];
     meets(item, () => Promise.reject(new WriteConflict('somebody was faster')));
     expect((await shop.order(tenant, { key, body: { item } })).status).toBe(201);
@@ -227,7 +227,7 @@ describe('what fails leaves neither effect nor record, and may be tried again', 
 });
 
 describe('after seven days', () => {
-  test('a key is forgotten, to the millisecond', async () => {
+  test('a key is forgotten, and not before', async () => {
     const [key, item] = [randomUUID(), newItem()];
     const { clock } = fixture.platform;
     const began_ms = clock.now_ms();
@@ -245,7 +245,7 @@ describe('after seven days', () => {
     expect(await shop.count(item)).toBe(1);
   });
 
-  /** Puts records of the given age and number into the past of a tenant. */
+  /** Inserts this many records of the tenant with this creation time. */
   async function remember(tenant_id: string, count: number, created_at_ms: number): Promise<void> {
     await fixture.platform.postgres.service`
       insert into idempotency_keys
@@ -254,7 +254,7 @@ describe('after seven days', () => {
       from generate_series(1, ${count})`;
   }
 
-  test('records are removed in batches, of every tenant, and only those', async () => {
+  test('expired records are removed in batches, of every tenant, and no others', async () => {
     const { postgres } = fixture.platform;
     const now_ms = 1_700_000_000_000;
     const [one, two] = [await fixture.makeTenant(), await fixture.makeTenant()];
@@ -262,7 +262,7 @@ describe('after seven days', () => {
     await remember(two.tenant_id, 17, now_ms - 2 * WEEK_MS);
     await remember(two.tenant_id, 5, now_ms - WEEK_MS + 1);
     const deps = { postgres, clock: { now_ms: () => now_ms } };
-    // One that somebody is about to renew is left to them.
+    // A record that a request has locked in order to renew it is skipped.
     await postgres.service.begin(async (tx) => {
       await tx`select from idempotency_keys where tenant_id = ${one.tenant_id} limit 1 for update`;
       expect(await removeExpiredRecords(deps)).toBe(2_345 + 17 - 1);
@@ -272,7 +272,7 @@ describe('after seven days', () => {
     expect([await shop.remembered(one.tenant_id), await shop.remembered(two.tenant_id)]).toEqual([0, 5]);
   });
 
-  test('new records of a tenant take old ones with them', async () => {
+  test('new records of a tenant remove some of its expired ones', async () => {
     const { tenant_id, session } = await fixture.makeTenant();
     const old_ms = fixture.platform.clock.now_ms() - WEEK_MS - 1;
     await remember(tenant_id, 25, old_ms);
@@ -286,7 +286,7 @@ describe('after seven days', () => {
   });
 });
 
-test('the documentation names the header, the codes and the mark of a replay', () => {
+test('the documentation names the header, the error codes and the replay header', () => {
   interface Operation {
     parameters: { name: string }[];
     responses: Record<string, { description: string; headers?: object }>;
@@ -308,15 +308,15 @@ interface Sent {
   who: number;
   key: number;
   body: number;
-  /** How the first run of this body ends, should it be this request's. */
+  /** How the handler ends, if this request is the one that runs it. */
   ends: 'well' | 'throws' | 'is cut';
   pause_ms: number;
 }
 
-test('whatever requests meet: one effect per answered key, and one answer', async () => {
+test('any mix of requests: one effect per answered key, and one answer', async () => {
   const sent = fc.record({
     who: fc.nat(1),
-    // Of three keys; the fourth is none.
+    // Index of one of three keys; 3 means no key.
     key: fc.nat(3),
     body: fc.constantFrom(0, 0, 0, 1),
     ends: fc.constantFrom<Sent['ends'][]>('well', 'well', 'well', 'throws', 'is cut'),

@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** `path` with `:name` for parameters. */
+/** The endpoint's path, with `:name` for parameters. */
 function operationOf(method: string, path: string): Operation {
   const found = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
   if (found === undefined) throw new Error(`${method} ${path} is not documented`);
@@ -79,7 +79,7 @@ test('every documented error is in the error table under its status', () => {
       );
       expect(codes.length, operationId).toBeGreaterThan(0);
       for (const code of codes) {
-        // A signature is no credential: where it is bad, there is no 403.
+        // A webhook signature is no credential: a wrong one is answered with 401, never with 403.
         const isSignature = code === 'FORBIDDEN' && operationId.includes('_webhooks_');
         const expected = isSignature ? 401 : ERRORS[code].status;
         expect(expected, `${operationId} ${code}`).toBe(Number(status));
@@ -88,7 +88,7 @@ test('every documented error is in the error table under its status', () => {
   }
 });
 
-test('inputs come from the schemas', () => {
+test('input schemas come from the endpoints’ schemas', () => {
   const list = document.paths['/v1/players']?.['get'];
   expect(list?.parameters.map(({ name }) => name)).toEqual([
     'cursor',
@@ -129,7 +129,7 @@ test('inputs come from the schemas', () => {
   );
 });
 
-/** What every endpoint of an access may answer, beside its success and its own errors. */
+/** Statuses that every endpoint with this access may answer, besides its success and its own errors. */
 const OF_ACCESS: Record<AnyEndpoint['access']['mode'], number[]> = {
   public: [431, 500],
   webhook: [401, 431, 500, 503],
@@ -177,7 +177,7 @@ function headersOf(status: number, ingestion: boolean): string[] {
   return ['X-Request-Id'];
 }
 
-test('ids in paths are UUIDs, and the integers of answers have no end', () => {
+test('ids in paths are UUIDs, and integers in answers have no upper bound', () => {
   for (const { operationId, parameters, responses } of operations()) {
     for (const { name, in: location, schema } of parameters) {
       if (location === 'path') expect(schema['format'], `${operationId} ${name}`).toBe('uuid');
@@ -188,7 +188,7 @@ test('ids in paths are UUIDs, and the integers of answers have no end', () => {
 
 const EVERYBODY = { operator: 'AND', conditions: [{ type: 'random', percent: 100, salt: 'documented' }] };
 
-describe('answers keep to the document', () => {
+describe('answers conform to the document', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
   function conforms(method: string, path: string, answer: Answer): void {
@@ -250,7 +250,7 @@ describe('links', () => {
     expect(links).toBeGreaterThan(10);
   });
 
-  test('lead from an answer to what it names', async () => {
+  test('lead from an answer to the operations on what it names', async () => {
     const identified = await identify('linked');
     const { links } = operationOf('POST', '/v1/players/identify').responses['200'] ?? {};
     expect(links?.['get_v1_players_id']?.parameters).toEqual({ id: '$response.body#/data/player_id' });
@@ -264,7 +264,7 @@ describe('links', () => {
         parameters: { projectId: '$request.path.projectId', id: '$response.body#/data/id' },
       },
     ]);
-    // From a segment to everything that is done with it, and to its project.
+    // From a segment to every operation on it, and to its project.
     const segment = operationOf('POST', '/v1/segments').responses['201']?.links ?? {};
     expect(Object.keys(segment).sort()).toEqual([
       'delete_v1_segments_id',
@@ -276,7 +276,7 @@ describe('links', () => {
       'post_v1_projects_projectId_api_keys',
       'post_v1_segments_id_refresh',
     ]);
-    // What internal operations make is for other callers than the one of a session.
+    // Internal operations have no links: their callers do not have a session.
     const tenants = operationOf('POST', '/v1/internal/tenants').responses['201']?.links;
     expect(tenants).toEqual({});
   });
@@ -309,13 +309,13 @@ describe('events', () => {
   const context = { now_ms: Date.now(), hasCurrency: () => true };
 
   let validate: ValidateFunction;
-  // Compiled once: that takes much longer than to validate.
+  // Compiled once, because compiling takes much longer than validating.
   beforeAll(() => {
     const { schema } = operationOf('POST', '/v1/events').requestBody?.content['application/json'] ?? {};
     validate = new Ajv2020({ strict: false, validateFormats: false }).compile(schema ?? {});
   });
 
-  /** Whether an event is sound to the document; fails where intake thinks otherwise. */
+  /** Whether the document accepts the event; fails when intake decides differently. */
   function isDocumented(event: unknown): boolean {
     const valid = validate(event);
     expect(valid, JSON.stringify(event)).toBe(findEventProblem(event, context) === undefined);
@@ -334,7 +334,7 @@ describe('events', () => {
     expect(isDocumented(login({ event }))).toBe(required.length === 0);
   });
 
-  test('of other names, shapes and identities are, too', () => {
+  test('with other names, shapes or identities are documented as intake checks them', () => {
     expect(isDocumented(custom({ anything: [1] }))).toBe(true);
     expect(isDocumented({ event: 'login', player_id: '00000000-0000-4000-8000-000000000000' })).toBe(true);
     for (const event of [
@@ -353,21 +353,21 @@ describe('events', () => {
     }
   });
 
-  test('have an example that is sound', () => {
+  test('have a valid example', () => {
     const { schema } = operationOf('POST', '/v1/events').requestBody?.content['application/json'] ?? {};
     const examples = schema?.['examples'] as unknown[];
     expect(examples).toHaveLength(1);
     expect(isDocumented(examples[0])).toBe(true);
   });
 
-  test('go to a host of their own', () => {
+  test('are sent to a host of their own', () => {
     const [server] = operationOf('POST', '/v1/events').servers ?? [];
     const ingest_url = { default: `http://localhost:${fixture.config.ingest_port}` };
     expect(server).toMatchObject({ url: '{ingest_url}', variables: { ingest_url } });
   });
 });
 
-test('a text that is trimmed is documented as what it must be untrimmed', async () => {
+test('the pattern of a trimmed text describes the untrimmed text', async () => {
   const { properties } =
     operationOf('PATCH', '/v1/players/:id').requestBody?.content['application/json']?.schema ?? {};
   const phone = { type: 'object', properties: { phone: properties?.['phone'] ?? {} } };

@@ -8,7 +8,7 @@ const CONNECTIONS = 8;
 
 let fixture: Fixture;
 let tenant: Tenant;
-/** Of its own, as it counts what is asked of it. */
+/** A Redis of its own, because the test counts its commands. */
 let engine: RedisEngine;
 let redis: Redis;
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   await engine?.stop();
 });
 
-/** Every call of the limiter's script, and nothing that the script itself does. */
+/** The number of calls of the limiter's script, without the commands inside the script. */
 async function leasesAsked(): Promise<number> {
   const stats = await redis.info('commandstats');
   return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
@@ -33,7 +33,7 @@ async function leasesAsked(): Promise<number> {
   );
 }
 
-test('a thousand identify requests ask Redis at most ten times', async () => {
+test('a thousand identify requests call Redis at most ten times', async () => {
   const statuses = new Map<number, number>();
   const before = await leasesAsked();
   const started_ms = Date.now();
@@ -48,7 +48,7 @@ test('a thousand identify requests ask Redis at most ten times', async () => {
   await Promise.all(Array.from({ length: CONNECTIONS }, sender));
   const asked = (await leasesAsked()) - before;
   expect(asked).toBeGreaterThan(0);
-  // A block lasts a second at most: on a slow machine, where a second has few requests, that is what counts.
+  // A lease of permits lasts at most a second, so on a slow machine, with few requests a second, that limits the calls.
   const seconds = (Date.now() - started_ms) / 1_000;
   expect(asked).toBeLessThanOrEqual(Math.max((10 * REQUESTS) / 1_000, 2 * seconds));
   expect([...statuses.keys()].filter((status) => ![200, 429].includes(status))).toEqual([]);
