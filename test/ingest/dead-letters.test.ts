@@ -24,7 +24,7 @@ interface Page {
   meta: { next_cursor: string | null };
 }
 
-/** Every letter, read in pages of `limit`. */
+/** Every dead letter, read in pages of `limit`. */
 async function letters(limit = 200, reason?: string): Promise<LetterResource[]> {
   const all: LetterResource[] = [];
   let after: string | null = null;
@@ -63,7 +63,7 @@ function session(player_id: string): object {
   return { event: 'session_start', player_id };
 }
 
-/** A letter of a new player that does not exist. */
+/** Produces a dead letter of a player that does not exist. */
 async function unknownPlayer(): Promise<{ player_id: string; letter: LetterResource }> {
   const player_id = newId();
   await send(session(player_id));
@@ -74,7 +74,7 @@ async function unknownPlayer(): Promise<{ player_id: string; letter: LetterResou
   return { player_id, letter };
 }
 
-/** Makes the player known, as restoring a backup would. */
+/** Inserts the player, as a restored backup would. */
 async function restorePlayer(player_id: string): Promise<void> {
   const { tenant_id, project_id } = service;
   const now = new Date();
@@ -93,7 +93,7 @@ async function sessionsOf(player_id: string): Promise<number> {
   return ((await response.json()) as { data: { session_count: number } }).data.session_count;
 }
 
-it('lists what could not be folded, with its reason, in pages', async () => {
+it('lists refused events with their reasons, in pages', async () => {
   const transaction_id = randomUUID();
   for (const amount of [100, 200, 300, 400]) {
     const properties = { amount, currency: 'EUR', transaction_id, payment_method: 'card' };
@@ -108,14 +108,14 @@ it('lists what could not be folded, with its reason, in pages', async () => {
   expect(await letters(2)).toEqual(all);
   const conflicts = await letters(1, 'CONFLICTING_DUPLICATE');
   expect(conflicts).toEqual(all.filter(({ reason }) => reason === 'CONFLICTING_DUPLICATE'));
-  // Letters of several partitions come as their partitions were folded.
+  // The order of letters from several partitions is the order in which the partitions were folded.
   expect(conflicts[0]).toMatchObject({
     replay: 'none',
     message: expect.stringContaining(transaction_id) as string,
   });
 });
 
-it('sends a letter through the fold again, once', async () => {
+it('replays a letter through the fold once', async () => {
   const { player_id, letter } = await unknownPlayer();
   await restorePlayer(player_id);
   const { partition, offset } = letter;
@@ -130,7 +130,7 @@ it('sends a letter through the fold again, once', async () => {
   expect(await sessionsOf(player_id)).toBe(2);
 });
 
-it('sends a letter once when two ask for it at the same time', async () => {
+it('replays a letter once when several requests name it at the same time', async () => {
   const { player_id, letter } = await unknownPlayer();
   await restorePlayer(player_id);
   const { partition, offset } = letter;
@@ -139,11 +139,11 @@ it('sends a letter once when two ask for it at the same time', async () => {
   expect(await sessionsOf(player_id)).toBe(1);
 });
 
-it('leaves a replay of unknown outcome alone until it is forced', async () => {
+it('does not repeat a replay with unknown outcome unless `force` is set', async () => {
   const { player_id, letter } = await unknownPlayer();
   await restorePlayer(player_id);
   const { partition, offset } = letter;
-  // What a process leaves that dies between the mark and the append.
+  // The state after a process died between marking the replay and appending the event.
   await service.platform.postgres.service`
     insert into dead_letter_replays (partition, log_offset, started_at) values (${partition}, ${offset}, now())`;
   expect(
@@ -159,7 +159,7 @@ it('leaves a replay of unknown outcome alone until it is forced', async () => {
   expect(await sessionsOf(player_id)).toBe(1);
 });
 
-it('shows a letter once that a fold emitted again after a crash', async () => {
+it('lists a letter once when a fold emitted it again after a crash', async () => {
   const first = await unknownPlayer();
   const second = await unknownPlayer();
   const before = await letters();
@@ -177,7 +177,7 @@ it('shows a letter once that a fold emitted again after a crash', async () => {
   expect(await sessionsOf(first.player_id)).toBe(1);
 });
 
-it('replays all of a reason; what fails again is a new letter', async () => {
+it('replays all letters of a reason; an event that fails again becomes a new letter', async () => {
   const { letter } = await unknownPlayer();
   const before = await letters(200, 'UNKNOWN_PLAYER');
   const open = before.filter(({ replay }) => replay === 'none').length;
@@ -191,7 +191,7 @@ it('replays all of a reason; what fails again is a new letter', async () => {
   expect(again[1]?.offset).not.toBe(letter.offset);
 });
 
-it('says what it does not know and refuses what it cannot read', async () => {
+it('reports offsets that it does not find, and refuses invalid requests', async () => {
   expect(await replay({ partition: 0, offsets: ['999999999'] })).toMatchObject({
     replayed: 0,
     not_found: [{ partition: 0, offset: '999999999' }],

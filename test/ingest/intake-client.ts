@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { TestService } from '../engines/embedded.ts';
 
-/** An answer of either host: what was said, and the body as text. */
+/** An answer of either host: status, text, parsed body and headers. */
 export interface IntakeAnswer {
   status: number;
   text: string;
@@ -14,7 +14,7 @@ export interface IntakeAnswer {
 
 interface Sending {
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   raw?: string | Uint8Array<ArrayBuffer>;
   headers?: Record<string, string | undefined>;
   method?: string;
@@ -29,7 +29,7 @@ export async function send(
   const all = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json', ...headers };
   const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const payload = raw ?? (body === undefined ? null : JSON.stringify(body));
-  // As bytes, because fetch names a content type of its own for text.
+  // Sent as bytes, because fetch sets its own content type for text.
   const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload;
   const response = await fetch(url, { method, headers: given, body: bytes });
   const text = await response.text();
@@ -41,14 +41,14 @@ export async function send(
   };
 }
 
-/** Expects the error envelope and nothing else. */
+/** Expects this error in the error envelope. */
 export function expectError(answer: IntakeAnswer, status: number, code: string, message?: RegExp): void {
   expect(answer, answer.text.slice(0, 300)).toMatchObject({ status, body: { error: { code } } });
   expectEnvelope(answer);
   if (message !== undefined) expect(answer.body.error?.message).toMatch(message);
 }
 
-/** Expects an answer in one of the two envelopes of the specification, and no fault of the service. */
+/** Expects an answer in one of the two envelopes of the specification, with a status below 500. */
 export function expectEnvelope({ status, body, text, headers }: IntakeAnswer): void {
   expect(status, text.slice(0, 300)).toBeLessThan(500);
   expect(headers.get('content-type')).toMatch(/^application\/json/);
@@ -64,7 +64,7 @@ export function expectEnvelope({ status, body, text, headers }: IntakeAnswer): v
   ).toEqual([]);
 }
 
-/** The next offset of the topic of accepted events: it moves only when an event was accepted. */
+/** The sum of the end offsets of the topic of accepted events: it grows only when an event is accepted. */
 export async function acceptedSoFar({ platform }: TestService): Promise<bigint> {
   const ends = await platform.eventLog.endOffsets('events');
   return [...ends.values()].reduce((sum, end) => sum + end, 0n);

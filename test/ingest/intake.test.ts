@@ -20,7 +20,7 @@ async function readAll(batches: AsyncIterable<LogBatch>): Promise<LogRecord[]> {
   return all;
 }
 
-describe('what the specification allows', () => {
+describe('the events of the specification', () => {
   it.each([...CANONICAL, 'custom_wheel_spun'])('the event %s is accepted', async (event) => {
     const answer = await one(login({ event, properties: propertiesOf(event) }));
     expect(answer, answer.text).toMatchObject({
@@ -65,7 +65,7 @@ describe('what the specification allows', () => {
   });
 });
 
-describe('who may send', () => {
+describe('who may send events', () => {
   const wrong = (text: string) => text.slice(0, -1) + (text.endsWith('A') ? 'B' : 'A');
 
   it.each<[string, (key: string) => string | undefined]>([
@@ -104,7 +104,7 @@ describe('who may send', () => {
     expectError(await send(url, key, { body: login() }), 401, 'UNAUTHORIZED');
   });
 
-  it('the base host takes no events, and the ingestion host nothing else', async () => {
+  it('the base host accepts no events, and the ingestion host nothing else', async () => {
     for (const path of ['/v1/events', '/v1/events/batch']) {
       expectError(await send(service.base_url + path, service.api_key, { body: login() }), 404, 'NOT_FOUND');
     }
@@ -120,7 +120,7 @@ describe('who may send', () => {
   });
 });
 
-describe('behind the 202', () => {
+describe('after the 202', () => {
   async function identify(anonymous_id: string): Promise<string> {
     const url = `${service.base_url}/v1/players/identify`;
     const answer = await send(url, service.api_key, { body: { anonymous_id } });
@@ -160,7 +160,7 @@ describe('behind the 202', () => {
     expect((await read(`/v1/players/${player_id}`)).body.data).toMatchObject({ status: 'banned' });
   });
 
-  it('an event that cannot be folded becomes a dead letter with its reason, its place and its text', async () => {
+  it('an event that cannot be folded becomes a dead letter with its reason, its position and its text', async () => {
     const { eventLog } = service.platform;
     const from = await eventLog.endOffsets('dead-letters');
     const player_id = '01900000-0000-7000-8000-000000000000';

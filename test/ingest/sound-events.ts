@@ -1,9 +1,9 @@
 type Body = Record<string, unknown>;
 
-/** An event that needs nothing but a name and an identity; `more` replaces or adds fields. */
+/** A valid event that has only a name and an identity; `more` replaces or adds fields. */
 export const login = (more: Body = {}): Body => ({ event: 'login', anonymous_id: 'somebody', ...more });
 
-/** An event without schema. */
+/** An event whose properties have no schema. */
 export const custom = (properties: unknown): Body => login({ event: 'custom_thing', properties });
 
 /** A deposit; `more` replaces or adds properties. */
@@ -13,10 +13,10 @@ export const deposit = (more: Body = {}): Body =>
     properties: { amount: 100, currency: 'EUR', transaction_id: 't', payment_method: 'card', ...more },
   });
 
-/** A timestamp so many hours from now. */
+/** The timestamp this many hours from now. */
 export const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-/** The table of the specification, with a value that passes for each property. */
+/** The required properties of the specification, with a valid value for each. */
 export const REQUIRED: [string[], Body][] = [
   [
     ['deposit_confirmed', 'deposit_initiated'],
@@ -48,15 +48,15 @@ export const REQUIRED: [string[], Body][] = [
       event_ref: 'match-1',
     },
   ],
-  // The specification shows no required properties of these.
+  // The specification lists no required properties for these.
   [['sport_bet_settled', 'sport_cashout', 'bet_won'], { bet_id: 'c', payout: 0, currency: 'EUR' }],
   [['sport_bet_voided', 'bet_lost'], { bet_id: 'd' }],
 ];
-/** Properties that pass for the event. */
+/** Valid required properties of the event. */
 export const propertiesOf = (event: string): Body =>
   REQUIRED.find(([events]) => events.includes(event))?.[1] ?? {};
 
-/** Written by hand from the specification. */
+/** Every event name, written by hand from the specification. */
 export const CANONICAL = `
   signup login logout session_start session_end page_view click kyc_submitted kyc_approved kyc_rejected
   kyc_expired kyc_level_upgraded self_exclusion_set self_exclusion_lifted deposit_limit_set

@@ -24,7 +24,7 @@ const row: fc.Arbitrary<PlayerEvent> = fc.record({
   properties: fc.dictionary(hostile, hostile),
 });
 
-it('a line is JSON, and its head is what was written', () => {
+it('a line is JSON, and its head has the fields that were written', () => {
   fc.assert(
     fc.property(row, ({ base_amount, base_payout, ...event }) => {
       const line = encodePlayerEvent({ ...event, base_amount, base_payout });

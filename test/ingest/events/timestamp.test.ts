@@ -7,7 +7,7 @@ const parameters = propertyParameters('UNIT_RUNS', 5_000);
 const two = (value: number) => String(value).padStart(2, '0');
 
 describe('parsing a timestamp', () => {
-  it('reads every moment of four-digit years as Date writes it', () => {
+  it('reads every instant of four-digit years in the format of Date', () => {
     const moments = fc.date({
       min: new Date('0000-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -46,7 +46,7 @@ describe('parsing a timestamp', () => {
     );
   });
 
-  it('cuts off what is below the millisecond', () => {
+  it('truncates digits below the millisecond', () => {
     fc.assert(
       fc.property(fc.nat(999_999_999), fc.integer({ min: 1, max: 9 }), (nanoseconds, digits) => {
         const fraction = String(nanoseconds).padStart(9, '0').slice(0, digits);
@@ -58,7 +58,7 @@ describe('parsing a timestamp', () => {
     );
   });
 
-  it('takes nothing else for a moment, and never throws', () => {
+  it('refuses every other text, and never throws', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(parseTimestamp(text)).toBeUndefined();
@@ -76,7 +76,7 @@ describe('parsing a timestamp', () => {
   });
 });
 
-/** What `Date` makes of the parts, where it does not silently carry an overflow into the next unit. */
+/** What `Date` makes of the parts; undefined where it would carry an overflow into the next unit. */
 function byDate(
   ...[year, month, day, hour, minute, second, offset]: [
     number,
