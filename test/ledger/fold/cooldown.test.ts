@@ -30,25 +30,25 @@ async function cooldownOf(anonymous_id: string): Promise<string | undefined> {
   return player?.cooldown_until?.toISOString();
 }
 
-it('lasts 24 hours, or until the time that the event names', async () => {
+it('a cool-down lasts 24 hours, or until the time that the event names', async () => {
   await operator.fold(cooledDown('day', 0), cooledDown('named', 0, { until: '2026-01-20T01:00:00+01:00' }));
   expect(await cooldownOf('day')).toBe(iso(24));
   expect(await cooldownOf('named')).toBe('2026-01-20T00:00:00.000Z');
 });
 
-it('is never shortened, in whatever order the events come', async () => {
+it('a cool-down is never shortened, in whatever order the events arrive', async () => {
   await operator.fold(cooledDown('one', 0, { until: iso(100) }), cooledDown('one', 1, { until: iso(50) }));
   expect(await cooldownOf('one')).toBe(iso(100));
   await operator.fold(cooledDown('one', 2));
   expect(await cooldownOf('one')).toBe(iso(100));
   await operator.fold(cooledDown('one', -5, { until: iso(200) }));
   expect(await cooldownOf('one')).toBe(iso(200));
-  // An event that says nothing of pauses leaves it.
+  // An event that is not about cool-downs leaves it unchanged.
   await operator.fold({ event: 'self_exclusion_set', anonymous_id: 'one', timestamp: iso(3) });
   expect(await cooldownOf('one')).toBe(iso(200));
 });
 
-it('counts from when the event was received, where its clock is ahead', async () => {
+it('a cool-down counts from the time of receipt when the event’s time is in the future', async () => {
   const ahead = new Date(Date.now() + 20 * HOUR).toISOString();
   await operator.fold({ event: 'cooldown_entered', anonymous_id: 'ahead', timestamp: ahead });
   const until = Date.parse((await cooldownOf('ahead')) ?? '');
@@ -69,7 +69,7 @@ it.each(['tomorrow', '', '2026-02-30T00:00:00Z', '2026-02-03', '9999-01-01T00:00
   },
 );
 
-it('of two players who are merged, the longer one holds', async () => {
+it('a merge keeps the longer cool-down of the two players', async () => {
   await operator.identify({ anonymous_id: 'known', external_id: 'ann' });
   await operator.identify({ anonymous_id: 'visitor' });
   await operator.fold(cooledDown('known', 0), cooledDown('visitor', 5));
@@ -79,12 +79,12 @@ it('of two players who are merged, the longer one holds', async () => {
   expect(await cooldownOf('known')).toBe(iso(29));
 });
 
-it('reads what an older version of the service accepted', () => {
+it('an invalid end accepted by an older version of the service counts as 24 hours', () => {
   for (const until of ['tomorrow', 7, '9999-01-01T00:00:00Z'])
     expect(statusChangeOf('cooldown_entered', { until }, 0)).toEqual({ cooldown_until_ms: 24 * HOUR });
 });
 
-it('joins with other changes of a batch', () => {
+it('a cool-down joins with the other changes of a batch', () => {
   const excluded = { self_excluded: { value: true, at_ms: 1 } };
   const cooled = { cooldown_until_ms: 5 };
   expect(joinChanges(excluded, cooled)).toEqual({ ...excluded, ...cooled });

@@ -12,7 +12,7 @@ const PLAYERS = 6;
 const EVENTS = 60;
 const parameters = propertyParameters('DECIDE_RUNS', 500);
 
-/** Every other sender was identified before. */
+/** Every second sender was identified before the stream. */
 const senders: readonly Sender[] = Array.from({ length: PLAYERS }, (_, i) => ({
   anonymous_id: `device-${i}`,
   player_id: i % 2 === 0 ? `01900000-0000-7000-a000-00000000000${i}` : undefined,
@@ -30,7 +30,7 @@ function eventsOf(steps: readonly Step[]): FoldEvent[] {
   return toEvents(steps, senders).map((sent, i) => eventAt(sent, i));
 }
 
-/** Cuts a stream into batches at random places. */
+/** The places at which a stream is cut into batches. */
 const cuts = fc.uniqueArray(fc.integer({ min: 1, max: EVENTS - 1 }), { maxLength: 12 });
 function batchesOf<T>(values: readonly T[], places: readonly number[]): T[][] {
   const ends = [...places, values.length].sort((a, b) => a - b);
@@ -40,7 +40,7 @@ function batchesOf<T>(values: readonly T[], places: readonly number[]): T[][] {
 const stream = streamOf(PLAYERS, EVENTS, true);
 
 describe('deciding batches', () => {
-  it('comes to the same wherever the stream is cut into batches', () => {
+  it('has the same result wherever the stream is cut into batches', () => {
     fc.assert(
       fc.property(stream, cuts, (steps, places) => {
         const whole = newStore();
@@ -58,7 +58,7 @@ describe('deciding batches', () => {
     );
   });
 
-  it('says of every batch on replay what it said when applying it, whatever came after', () => {
+  it('emits for every batch on replay what it emitted at first, whatever came after', () => {
     fc.assert(
       fc.property(stream, cuts, (steps, places) => {
         const store = newStore();
@@ -79,7 +79,7 @@ describe('deciding batches', () => {
         const said = batches.map((batch, i) => store.fold(batch, i % 2).emission);
         const again = batches.map((batch, i) => replay(batch, store.snapshot(), i % 2));
         expect(again.map(({ events }) => events)).toEqual(said.map(({ events }) => events));
-        // Why a record was refused may be told differently: the other partition's claims carry no time.
+        // The reasons of refusals may differ: the claims of the other partition have no time.
         const refused = (emissions: typeof said) =>
           emissions.map(({ rejections }) => rejections.map(({ record }) => record.offset));
         expect(refused(again)).toEqual(refused(said));
@@ -109,7 +109,7 @@ describe('the effect of a bet', () => {
   });
 });
 
-/** All rows of each bet of more than one row. */
+/** All ledger rows of each bet that has more than one row. */
 function betsOf(store: MemoryStore): LedgerRow[][] {
   const all = [...store.ledger.values()].flatMap((rows) =>
     (['casino', 'sport'] as const).map((kind) => rows.filter((row) => betKindOf(row.event) === kind)),
@@ -117,7 +117,7 @@ function betsOf(store: MemoryStore): LedgerRow[][] {
   return all.filter((rows) => rows.length > 1);
 }
 
-/** New players get new ids in every run. */
+/** New players get other ids in every run, so the ids are left out of the comparison. */
 function withoutPlayer<T extends { player_id: string }>(event: T): Omit<T, 'player_id'> {
   const { player_id: _, ...rest } = event;
   return rest;

@@ -9,7 +9,7 @@ const LARGEST = '9223372036854775807';
 
 let fixture: FoldFixture;
 let project: ProjectRef;
-/** A topic per test, so that each has positions of its own. */
+/** Each test has a topic of its own, and so positions of its own. */
 let topic: string;
 beforeAll(async () => {
   fixture = await openFoldFixture();
@@ -39,7 +39,7 @@ const settled = (anonymous_id: string, bet_id: string, amount: number, payout: n
   properties: { ...bet(bet_id, amount), payout, outcome: 'won' },
 });
 
-/** Reason and position of every refused record. */
+/** Offset and reason of every refused record. */
 function refused({ rejections }: Emission): string[] {
   return rejections
     .toSorted((a, b) => Number(a.record.offset - b.record.offset))
@@ -53,7 +53,7 @@ async function storedPosition(partition = 0): Promise<bigint | undefined> {
 }
 
 describe('two folds with the same batch', () => {
-  it('apply it once when they race, and both tell the same of it', async () => {
+  it('apply it once when they race, and emit the same', async () => {
     const events = Array.from({ length: 40 }, (_, i) => [
       session(`a-${i % 7}`),
       deposit(`a-${i % 7}`, `t-${i % 13}`, i % 13),
@@ -74,7 +74,7 @@ describe('two folds with the same batch', () => {
     }
   });
 
-  it('let the later one, which still believes in an old position, apply nothing twice', async () => {
+  it('apply nothing twice when the later one still has an old position', async () => {
     const first = batchOf(project, [session('a')], { topic });
     const second = batchOf(project, [session('a'), deposit('a', 't', 5)], { topic, first: 1n });
     const zombie = fixture.newFold();
@@ -99,8 +99,8 @@ describe('two folds with the same batch', () => {
   });
 });
 
-describe('two partitions that meet', () => {
-  it('read again when the other one makes the same player first', async () => {
+describe('two partitions with common players, bets or transactions', () => {
+  it('read again when the other one creates the same player first', async () => {
     const fold = fixture.newFold();
     const player_id = newId();
     let folding: Promise<Emission> | undefined;
@@ -122,12 +122,12 @@ describe('two partitions that meet', () => {
     expect(await totalsOf(fixture.sql, project, 'shared')).toMatchObject({ total_deposited: 7n });
   });
 
-  it('come to the right totals when they share bets, transactions and new players', async () => {
+  it('have the right totals when they share bets, transactions and new players', async () => {
     const overtaken: string[] = [];
     for (let round = 0; round < 15; round++) {
       const ids = Array.from({ length: 20 }, (_, i) => `bet-${round}-${i}`);
       const name = (i: number) => `p-${round}-${i % 5}`;
-      // The same bets and deposits from both sides, in opposite order: each waits for the other, or both deadlock.
+      // Both partitions have the same bets and deposits in opposite order: one waits for the other, or both deadlock.
       const one = ids.flatMap((id, i) => [placed(name(i), id, 10), deposit(name(i), `t-${round}-${i}`, 3)]);
       const other = ids
         .flatMap((id, i) => [settled(name(i), id, 10, 4), deposit(name(i), `t-${round}-${i}`, 3)])
@@ -143,7 +143,7 @@ describe('two partitions that meet', () => {
         ),
       );
       overtaken.push(...folds.flatMap((fold) => fold.overtaken));
-      // Of each pair of deposits one is a duplicate.
+      // Every pair of equal deposits contains one duplicate.
       expect(emissions.flatMap(({ events }) => events)).toHaveLength(60);
       expect(emissions.flatMap(refused)).toEqual([]);
       for (let i = 0; i < 5; i++) {
@@ -161,7 +161,7 @@ describe('two partitions that meet', () => {
 });
 
 describe('a record that cannot be folded', () => {
-  it('is refused alone when a total would exceed 64 bits, and the rest is applied', async () => {
+  it('is refused alone when a total would exceed 64 bits; the rest of the batch is applied', async () => {
     const events = [
       ...Array.from({ length: 5 }, () => session('other')),
       deposit('rich', 't-1', LARGEST),
@@ -179,7 +179,7 @@ describe('a record that cannot be folded', () => {
       session_count: 6n,
     });
     expect(await totalsOf(fixture.sql, project, 'other')).toMatchObject({ session_count: 9n });
-    // After a crash before the emission the batch comes again.
+    // After a crash before the emission the batch is delivered again.
     const again = await foldBatch(fixture.newFold(), batch);
     expect(refused(again)).toEqual(['12 POISON_RECORD']);
     expect(again.events).toEqual(emission.events);
@@ -195,7 +195,7 @@ describe('a record that cannot be folded', () => {
     expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ total_deposited: 1n });
   });
 
-  it('is refused when it names a player of another project or of none', async () => {
+  it('is refused when it names a player of another project or an unknown one', async () => {
     const elsewhere = await fixture.newTenant();
     await foldBatch(fixture.newFold(), batchOf(elsewhere, [session('a')], { topic: `${topic}-elsewhere` }));
     const [foreign] = await fixture.sql<{ player_id: string }[]>`
@@ -216,7 +216,7 @@ describe('a record that cannot be folded', () => {
     expect(await totalsOf(fixture.sql, elsewhere, 'a')).toMatchObject({ session_count: 1n });
   });
 
-  it('is refused, with whatever it has instead of an accepted event, and stops nobody', async () => {
+  it('is refused, whatever it contains instead of an accepted event, and blocks no other record', async () => {
     const elsewhere = await fixture.newTenant();
     const sound = batchOf(project, [session('a')]).records[0]?.value ?? '';
     const changed = (change: (accepted: Record<string, Record<string, unknown>>) => void) => {
@@ -268,15 +268,15 @@ describe('a record that cannot be folded', () => {
       session_count: BigInt(unsound.length),
       total_deposited: 0n,
     });
-    // The same again after a crash, and without sticking.
+    // A repetition after a crash refuses the same records and does not get stuck.
     const again = await foldBatch(fixture.newFold(), batch);
     expect(refused(again).map((text) => text.split(' ')[0])).toEqual(unsound.map((_, i) => String(2 * i)));
     expect(again.events).toEqual(emission.events);
   });
 });
 
-describe('properties that the catalogue does not know for an event', () => {
-  it('are never taken for money', async () => {
+describe('money properties on an event that has none in the catalogue', () => {
+  it('are never counted as money', async () => {
     const odd = { amount: 'a lot', payout: { of: 'nothing' }, currency: 7, transaction_id: 9 };
     const events: Given[] = [
       { event: 'bet_lost', anonymous_id: 'a', properties: { ...odd, bet_id: 'b-1' } },

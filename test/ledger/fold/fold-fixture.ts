@@ -18,19 +18,19 @@ import { eventually } from '../../engines/embedded.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
-/** A migrated Postgres of its own, for folds that are called by hand. */
+/** A migrated Postgres database for folds that the tests call directly. */
 export interface FoldFixture {
   /** The service role's pool. */
   sql: Db;
   newTenant(): Promise<ProjectRef>;
-  /** A fold as one process runs it; what it was overtaken in is kept in `overtaken`. */
+  /** A fold as one process runs it; `overtaken` collects its log lines about write conflicts. */
   newFold(): FoldContext & { overtaken: string[] };
-  /** Resolves when statements of so many other connections wait for locks. */
+  /** Resolves when statements of this many other connections wait for locks. */
   someoneWaits(connections?: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** `own_postgres`: for tests in which somebody waits for transactions, which count over a whole server. */
+/** `own_postgres` is for tests that wait for transactions to end, which Postgres counts over a whole server. */
 export async function openFoldFixture({ own_postgres = false } = {}): Promise<FoldFixture> {
   const server = await openTestPostgres({ prepared: true, own: own_postgres });
   const owner = connectPool(server.url);
@@ -84,7 +84,7 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
   };
 }
 
-/** The fields of an event; the rest is made up. */
+/** The fields of an event that a test sets; the others get defaults. */
 export interface Given {
   event: string;
   anonymous_id?: string;
@@ -93,7 +93,9 @@ export interface Given {
   properties?: Record<string, unknown>;
 }
 
-/** A batch of consecutive records from `first` on, as intake writes them; a string is a record's value as it is. */
+/**
+ * A batch of consecutive records from `first` on, as intake writes them; a string is used as the record's raw value.
+ */
 export function batchOf(
   { tenant_id, project_id }: ProjectRef,
   events: readonly (Given | string)[],
@@ -130,7 +132,7 @@ interface Totals {
   session_count: bigint;
 }
 
-/** The totals of the player of an anonymous_id, or undefined where there is none. */
+/** The totals of the player with this anonymous_id; undefined when there is none. */
 export async function totalsOf(
   sql: Db,
   project: ProjectRef,

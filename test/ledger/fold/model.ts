@@ -36,7 +36,7 @@ export function eventAt(sent: SentEvent, offset: number): FoldEvent {
   throw new Error(parsed.rejection.message);
 }
 
-/** Rates that are known in every other hour; there is none for the other currencies. */
+/** Rates that exist in every second hour only. Other currencies have no rate. */
 const CONVERSIONS: Readonly<Record<string, Omit<Conversion, 'ts_ms'>>> = {
   USD: { rate: '0.915', is_inverse: false, from_scale: 2, to_scale: 2 },
   ETH: { rate: '0.000333', is_inverse: true, from_scale: 18, to_scale: 2 },
@@ -55,7 +55,9 @@ function conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
   return conversions;
 }
 
-/** What Postgres is to the fold, in memory: decisions are made on copies and then written. */
+/**
+ * An in-memory replacement of Postgres for the fold: decisions use copies of its data, and their effects are written.
+ */
 export class MemoryStore {
   /** Identity key → player_id. */
   readonly players = new Map<string, string>();
@@ -69,7 +71,7 @@ export class MemoryStore {
     this.players.set(playerIdentityKey(PROJECT_ID, player_id), player_id);
   }
 
-  /** A copy: deciding changes its snapshot. */
+  /** A copy, because a decision changes its snapshot. */
   snapshot(): Snapshot {
     return {
       players: new Map(this.players),
@@ -80,7 +82,7 @@ export class MemoryStore {
     };
   }
 
-  /** Decides the batch and writes its effects; throws where Postgres would find that a row has moved. */
+  /** Decides the batch and writes its effects; throws where Postgres would detect a write conflict. */
   fold(events: readonly FoldEvent[], partition = 0): Decision {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
     const snapshot = { ...this.snapshot(), conversions: conversionsOf(events) };
@@ -104,7 +106,7 @@ export class MemoryStore {
     return decision;
   }
 
-  /** Every player's sums by the identities that name the player. */
+  /** The sums of every player, by anonymous identity. */
   totalsByIdentity(): Map<string, Record<Sum, bigint> | undefined> {
     const byIdentity = new Map<string, Record<Sum, bigint> | undefined>();
     for (const [key, player_id] of this.players) {

@@ -5,7 +5,7 @@ import type { Tx } from '../../../src/platform/postgres/port.ts';
 
 const PLACE = { tenant_id: crypto.randomUUID(), project_id: crypto.randomUUID() };
 
-/** The texts of what is asked for, in order. */
+/** The SQL texts of the snapshot's queries, in order. */
 async function askedFor(request: SnapshotRequest): Promise<string[]> {
   const asked: string[] = [];
   const statement = (texts: TemplateStringsArray) => {
@@ -26,7 +26,7 @@ const NOTHING: SnapshotRequest = {
   conversions: [],
 };
 
-it('reads revisions of bets before their ledger rows, so that a commit in between is noticed', async () => {
+it('reads the revisions of bets before their ledger rows, so that a commit in between is noticed', async () => {
   const asked = await askedFor({
     ...NOTHING,
     references: [{ ...PLACE, reference: 'b' }],
@@ -38,7 +38,7 @@ it('reads revisions of bets before their ledger rows, so that a commit in betwee
   expect(rows).toBeGreaterThan(revisions);
 });
 
-it('has a transaction id before it reads rates, so that fx-restater waits for it', async () => {
+it('gets a transaction id before it reads rates, so that fx-restater waits for this transaction', async () => {
   const { tenant_id } = PLACE;
   const asked = await askedFor({
     ...NOTHING,

@@ -19,7 +19,7 @@ interface Exact {
   under: bigint;
 }
 
-/** What decimal digits say, read digit by digit. */
+/** The exact value of a decimal, read digit by digit. */
 function exactly(decimal: string): Exact {
   let number: Exact = { over: 0n, under: 1n };
   let isFraction = false;
@@ -33,14 +33,14 @@ function exactly(decimal: string): Exact {
   return number;
 }
 
-/** Whether `rounded` is the one whole number that `exact` rounds to, half to even. */
+/** Whether `exact` rounds to `rounded`, half to even. */
 function isRounded(rounded: bigint, { over, under }: Exact): boolean {
   const twice_off = 2n * (rounded * under - over);
   const off = twice_off < 0n ? -twice_off : twice_off;
   return off < under || (off === under && rounded % 2n === 0n);
 }
 
-/** What an amount is worth in the smallest unit of the base currency, before rounding. */
+/** The value of an amount in the smallest unit of the base currency, before rounding. */
 function worth(amount: bigint, { rate, is_inverse, from_scale, to_scale }: Conversion): Exact {
   const { over, under } = exactly(rate);
   const [times, by] = is_inverse ? [under, over] : [over, under];
@@ -50,7 +50,7 @@ function worth(amount: bigint, { rate, is_inverse, from_scale, to_scale }: Conve
   return exact;
 }
 
-/** Whether the rounded value of `exact` exceeds 64 bits: the largest is odd, so half more rounds away from it. */
+/** Whether the rounded value of `exact` exceeds 64 bits. The largest value is odd, so a tie above it rounds up. */
 function exceeds64Bits({ over, under }: Exact): boolean {
   return 2n * over >= (2n * LARGEST + 1n) * under;
 }
@@ -64,7 +64,9 @@ const amount = fc.oneof(
 );
 const digits = (min: number, max: number) =>
   fc.array(fc.integer({ min: 0, max: 9 }), { minLength: min, maxLength: max }).map((all) => all.join(''));
-/** As Postgres writes a positive numeric: no exponent, zeros at the end where the operator wrote them. */
+/**
+ * The form in which Postgres writes a positive numeric: no exponent, with the trailing zeros that the operator wrote.
+ */
 const rate = fc
   .oneof(
     fc.tuple(fc.nat(100_000).map(String), digits(0, 12)),
@@ -115,7 +117,7 @@ describe('dividing', () => {
 });
 
 describe('converting', () => {
-  it('is exact but for one rounding, whatever the scales, the rate and its direction', () => {
+  it('is exact except for one rounding, whatever the scales, the rate and its direction', () => {
     fc.assert(
       fc.property(amount, conversion, (sent, at) => {
         const exact = worth(sent, at);
@@ -128,15 +130,15 @@ describe('converting', () => {
   });
 
   it('rounds once', () => {
-    // Rounded to one decimal on the way, 1.45 would be 1.5 (or 1.4) and then 2.
+    // If 1.45 were first rounded to one decimal, 1.5 (or 1.4), the result could be 2.
     const at = { rate: '1.45', ts_ms: 0, is_inverse: false, from_scale: 0, to_scale: 0 };
     expect(toBase(1n, at)).toBe(1n);
-    // The same in the other direction: 1 ÷ 0.4 = 2.5, 1 ÷ 0.399 is more.
+    // The same with an inverse rate: 1 ÷ 0.4 = 2.5 rounds down to even; 1 ÷ 0.399 is more than 2.5.
     expect(toBase(1n, { ...at, rate: '0.4', is_inverse: true })).toBe(2n);
     expect(toBase(1n, { ...at, rate: '0.399', is_inverse: true })).toBe(3n);
   });
 
-  it('leaves what is in base currency as it is, and what has no rate open', () => {
+  it('leaves amounts in base currency unchanged, and amounts without a rate unconverted', () => {
     fc.assert(
       fc.property(amount, (sent) => {
         expect(toBase(sent, 'same')).toBe(sent);
@@ -146,7 +148,7 @@ describe('converting', () => {
     );
   });
 
-  it('names the rate of both amounts when one of them was converted by it, and no other', () => {
+  it('records the rate when it converted at least one of the amounts, and no other', () => {
     const maybe = fc.option(amount);
     const known = fc.oneof(fc.constantFrom('same' as const, undefined), conversion);
     fc.assert(
@@ -164,13 +166,13 @@ describe('converting', () => {
     );
   });
 
-  it('does not depend on a rate where none is looked up', () => {
+  it('does not depend on the rate when no rate is needed', () => {
     const currency = fc.constantFrom('EUR', 'SEK', null);
     const few = fc.option(fc.constantFrom(0n, 1n, 10n ** 30n));
     fc.assert(
       fc.property(few, few, currency, conversion, (stake, payout, code, at) => {
         fc.pre(code !== 'EUR' && !needsRate({ amount: stake, payout, currency: code }, 'EUR'));
-        // Without a currency there is no amount: the catalogue's schemas see to it.
+        // Without a currency there is no amount: the catalogue's schemas ensure it.
         fc.pre(code !== null || (stake === null && payout === null));
         expect(inBase({ amount: stake, payout }, at)).toEqual(inBase({ amount: stake, payout }, undefined));
       }),
@@ -178,7 +180,7 @@ describe('converting', () => {
     );
   });
 
-  it('reads decimals as the number they say', () => {
+  it('reads decimals exactly', () => {
     fc.assert(
       fc.property(rate, (text) => {
         const { numerator, denominator } = fractionOf(text);
@@ -190,7 +192,7 @@ describe('converting', () => {
   });
 });
 
-describe('what everybody can look up', () => {
+describe('published examples', () => {
   // The currencies that the euro replaced, at the rates of Council Regulation (EC) 2866/98: 1 euro = rate units.
   it.each([
     ['100 DEM', 100_00n, 2, '1.95583', 51_13n],

@@ -29,7 +29,7 @@ const get = (path: string, who = tenant): Promise<Answer> => fixture.as(who.sess
 const latest = (base: string, quote: string, who = tenant) =>
   get(`/v1/currencies/fx?base=${base}&quote=${quote}`, who);
 
-/** Stores a rate: `BTC EUR 57000.12 2026-02-28T13:00:00Z source`. */
+/** Stores a rate from a text such as `BTC EUR 57000.12 2026-02-28T13:00:00Z source`. */
 async function store(text: string, who = tenant): Promise<void> {
   const [base = '', quote = '', rate = '', ts = '', source = 'manual'] = text.split(' ');
   await fixture.platform.postgres.service`
@@ -37,7 +37,7 @@ async function store(text: string, who = tenant): Promise<void> {
     values (${who.tenant_id}, ${base}, ${quote}, ${rate}::text::numeric, ${ts}::text::timestamptz, ${source})`;
 }
 
-/** The digits of the rate as they were sent. */
+/** The digits of the rate in the answer's text. */
 const digits = (answer: Answer) => /"rate":([^,]+),/.exec(answer.text)?.[1];
 
 describe('GET /v1/currencies', () => {
@@ -71,7 +71,7 @@ describe('GET /v1/currencies', () => {
 });
 
 describe('GET /v1/currencies/fx', () => {
-  it('gives the latest rate of the pair, whatever its source, with its own digits', async () => {
+  it('returns the latest rate of the pair, whatever its source, with its original digits', async () => {
     await store('EUR SEK 11.0200 2026-02-27T00:00:00Z frankfurter');
     expect((await latest('EUR', 'SEK')).body.data).toEqual({
       base: 'EUR',
@@ -81,7 +81,7 @@ describe('GET /v1/currencies/fx', () => {
       source: 'frankfurter',
     });
     expect(digits(await latest('EUR', 'SEK'))).toBe('11.0200');
-    // A manual one, once it is the latest; a rate of this very moment counts, and none of the next.
+    // A manual rate counts once it is the latest. A rate of the current millisecond counts, a later one does not.
     await store('EUR SEK 12345678901234567890.123456789012345678901 2026-03-01T12:00:00.25Z');
     await store('EUR SEK 9 2026-03-01T12:00:00.251Z frankfurter');
     const manual = await latest('EUR', 'SEK');
@@ -93,7 +93,7 @@ describe('GET /v1/currencies/fx', () => {
     expect(fetched.body.data['ts']).toBe('2026-03-01T12:00:00.251+00:00');
   });
 
-  it('turns the pair round only where it is missing', async () => {
+  it('inverts the opposite pair only when the pair itself has no rate', async () => {
     await store('SEK EUR 3 2026-02-28T00:00:00Z manual');
     const inverse = await latest('EUR', 'SEK');
     expect(digits(inverse)).toBe('0.33333333333333333333');
@@ -102,7 +102,7 @@ describe('GET /v1/currencies/fx', () => {
     expect((await latest('EUR', 'SEK')).body.data).toMatchObject({ rate: 11, source: 'frankfurter' });
   });
 
-  it('crosses through the base currency where both are missing', async () => {
+  it('crosses through the base currency when both directions have no rate', async () => {
     await store('EUR SEK 11.02 2026-02-27T00:00:00Z frankfurter');
     await store('BTC EUR 57000.10 2026-02-28T13:00:00Z coingecko');
     const cross = await latest('BTC', 'SEK');
@@ -123,7 +123,7 @@ describe('GET /v1/currencies/fx', () => {
     expect((await latest('BTC', 'SEK')).body.data).toMatchObject({ rate: 600_000, source: 'manual' });
   });
 
-  it('gives 1 for a currency in itself', async () => {
+  it('returns 1 for equal currencies', async () => {
     expect((await latest('SEK', 'SEK')).body.data).toEqual({
       base: 'SEK',
       quote: 'SEK',
@@ -133,7 +133,7 @@ describe('GET /v1/currencies/fx', () => {
     });
   });
 
-  it('is 404 where no rate is known by now, also where another tenant has one', async () => {
+  it('is 404 when no rate is valid yet, even if another tenant has one', async () => {
     await store('EUR SEK 11 2026-03-01T12:00:00.251Z');
     await store('EUR SEK 11 2026-02-01T00:00:00Z manual', other);
     await store('BTC USD 60000 2026-02-01T00:00:00Z');
@@ -142,7 +142,7 @@ describe('GET /v1/currencies/fx', () => {
       ['EUR', 'SEK'],
       ['SEK', 'EUR'],
       ['SEK', 'USD'],
-      // Nothing leads from the base currency there.
+      // A conversion into the base currency itself is not crossed through another currency.
       ['BTC', 'EUR'],
     ]) {
       const { status, body } = await latest(base ?? '', quote ?? '');
@@ -170,7 +170,7 @@ describe('GET /v1/currencies/fx', () => {
     expect(issues.map(({ path }) => path)).toEqual(paths);
   });
 
-  it.each(['0001-01-01', '0044-03-15', '0049-12-31', '1850-07-01'])('knows a rate of %s', async (day) => {
+  it.each(['0001-01-01', '0044-03-15', '0049-12-31', '1850-07-01'])('returns a rate of %s', async (day) => {
     await store(`EUR SEK 7 ${day}T00:00:00Z`);
     expect((await latest('EUR', 'SEK')).body.data).toMatchObject({
       rate: 7,
@@ -178,7 +178,7 @@ describe('GET /v1/currencies/fx', () => {
     });
   });
 
-  it('knows currencies that are not active', async () => {
+  it('returns rates of inactive currencies', async () => {
     const sql = fixture.platform.postgres.service;
     await sql`update currencies set is_active = false where tenant_id = ${tenant.tenant_id} and code = 'NOK'`;
     await store('EUR NOK 11 2026-02-01T00:00:00Z');
@@ -187,7 +187,7 @@ describe('GET /v1/currencies/fx', () => {
 });
 
 describe('manual rates', () => {
-  it('are written by the statements that docs/operating.md gives', async () => {
+  it('are written by the statements in docs/operating.md', async () => {
     const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
     const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(page) ?? [];
     const statements = block
@@ -207,7 +207,7 @@ describe('manual rates', () => {
   });
 });
 
-// An oracle of its own: rationals as pairs of integers, decimals by long division.
+// An independent oracle: rationals as pairs of integers, decimals by long division.
 
 interface Rational {
   over: bigint;
@@ -226,14 +226,14 @@ function read(text: string): Rational {
   return rational(BigInt(whole + decimals), decimals.length);
 }
 
-/** Whether the two differ by at most half of what one more or less in the 20th significant digit makes. */
+/** Whether the text is the exact value rounded to 20 significant digits, half to even. */
 function isRounded(text: string, exact: Rational): boolean {
   const given = read(text);
   const significant = text.replace('.', '').replace(/^0+/, '').replace(/0+$/, '');
   if (significant.length > 20) return false;
   const difference = given.over * exact.under - exact.over * given.under;
   if (difference === 0n) return true;
-  // The size of the 20th digit of the exact value: the power of ten with 10^19 of it in the value.
+  // The unit of the 20th significant digit: the largest power of ten of which the value has at least 10^19.
   let unit: Rational = { over: 10n ** 80n, under: 10n ** 19n };
   while (exact.over * unit.under < unit.over * exact.under * 10n ** 19n)
     unit = { over: unit.over, under: unit.under * 10n };
@@ -243,7 +243,7 @@ function isRounded(text: string, exact: Rational): boolean {
   return twice < limit || (twice === limit && isEven);
 }
 
-describe('every rate', () => {
+describe('every rate in an answer', () => {
   const stored = fc.record({
     value: fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.bigInt({ min: 1n, max: 5_000n })),
     places: fc.integer({ min: 0, max: 24 }),

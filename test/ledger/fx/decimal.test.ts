@@ -42,13 +42,13 @@ it('decimals keep their value, whatever the exponent', () => {
       const read = positiveDecimal(`${plain}e${exponent}`) ?? '';
       expect(read).toMatch(/^(0|[1-9]\d*)(\.\d+)?$/);
       const [whole = '', decimals = ''] = read.split('.');
-      // Both as a multiple of 10^-60.
+      // Both sides as multiples of 10^-60.
       expect(BigInt(whole + decimals.padEnd(60, '0'))).toBe(value * 10n ** BigInt(60 - places + exponent));
     }),
   );
 });
 
-/** Long division, digit by digit, as one learns it at school. */
+/** Long division, digit by digit. */
 function byHand(dividend: bigint, divisor: bigint, precision: number): string {
   const whole = (dividend / divisor).toString();
   const digits = whole === '0' ? [] : whole.split('');
@@ -63,7 +63,7 @@ function byHand(dividend: bigint, divisor: bigint, precision: number): string {
   }
   const kept = digits.slice(0, precision);
   const dropped = digits.slice(precision);
-  // Half of the last place kept: compare what was dropped with 5000… and the rest.
+  // Compares the dropped part with half of the last kept digit.
   const tail = dropped.join('').replace(/0+$/, '');
   const twice = dropped.length === 0 ? rest * 2n : undefined;
   const above = twice === undefined ? tail > '5' || (tail === '5' && rest > 0n) : twice > divisor;
@@ -89,7 +89,7 @@ it('quotients have 20 significant digits, rounded half to even', () => {
   expect(roundedDecimal({ numerator: 10n ** 30n, denominator: 3n })).toBe(
     `${'3'.repeat(20)}${'0'.repeat(10)}`,
   );
-  // Exactly between two: to the even one.
+  // A tie rounds to the even digit.
   const between = (n: bigint) => roundedDecimal({ numerator: 2n * (10n ** 19n + n) + 1n, denominator: 2n });
   expect(between(0n)).toBe('10000000000000000000');
   expect(between(1n)).toBe('10000000000000000002');
@@ -107,7 +107,7 @@ it('quotients have 20 significant digits, rounded half to even', () => {
   );
 });
 
-it('products have all their digits', () => {
+it('products keep all their digits', () => {
   expect(exactDecimal({ numerator: 1_210n, denominator: 100n })).toBe('12.1');
   expect(exactDecimal({ numerator: 5n, denominator: 1n })).toBe('5');
   expect(exactDecimal({ numerator: 7n, denominator: 10n ** 30n })).toBe(`0.${'0'.repeat(29)}7`);

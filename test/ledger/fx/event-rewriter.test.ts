@@ -19,11 +19,11 @@ let service: TestService;
 let sink: LogConsumer;
 let tenant: TestTenant;
 beforeAll(async () => {
-  // The rewriter is called by hand, and a test has the sink stand still.
+  // The tests call the rewriter directly, and some of them stop the sink.
   const byHand = new Set<Role>(['event-rewriter', 'analytics-sink']);
   service = await startTestService(
     { roles: new Set(ROLES.filter((role) => !byHand.has(role))) },
-    // It looks at advisory locks.
+    // `isRewriting` reads advisory locks, which belong to a whole server.
     (config) => openTestPlatform(config, { own_postgres: true }),
   );
   sink = await startAnalyticsSink(service.platform);
@@ -48,7 +48,7 @@ function deposit(transaction_id: string, amount: number, currency: string, times
   return { event: 'deposit_confirmed', anonymous_id: 'a', timestamp, properties };
 }
 
-/** Sends the events and resolves when ClickHouse has them. */
+/** Sends the events and resolves when they are in ClickHouse. */
 async function send(events: readonly Sent[]): Promise<void> {
   await post(events);
   await sunk(service.platform);
@@ -66,7 +66,7 @@ async function post(events: readonly Sent[]): Promise<void> {
   }
 }
 
-/** Sets what a Swedish krona is worth from 1900 on, and waits for the ledger to say so. */
+/** Sets the rate of the Swedish krona from 1900 on, and waits until the ledger is restated. */
 async function setRate(rate: string): Promise<void> {
   const { service: sql } = service.platform.postgres;
   await sql`
@@ -94,7 +94,7 @@ interface Event {
   properties: string;
 }
 
-/** The events as queries see them; both orders must say the same, and each event be there once. */
+/** The events as queries return them. Both tables must agree and have each event once. */
 async function eventsInClickHouse(): Promise<Event[]> {
   const read = (table: string) =>
     service.platform.clickhouse.query<Event>(
@@ -124,7 +124,7 @@ const bet = (event: string, timestamp: string, properties: Record<string, unknow
   properties: { bet_id: 'b', currency: 'SEK', ...properties },
 });
 
-it('gives corrected events their new amounts and leaves everything else of them as it was', async () => {
+it('gives corrected events their new amounts and changes nothing else of them', async () => {
   const game = { game_id: 'g', game_category: 'slots' };
   const now = new Date().toISOString();
   await send([
@@ -148,14 +148,14 @@ it('gives corrected events their new amounts and leaves everything else of them 
       before.map((event, i) => ({ ...event, base_amount: amounts[i], base_payout: payouts[i] })),
     );
   }
-  // A rate that is taken back takes the amounts with it.
+  // Deleting the rate removes the amounts again.
   await service.platform.postgres.service`delete from fx_rates where tenant_id = ${tenant.tenant_id}`;
   await restated();
   await rewriteAll();
   expect(await eventsInClickHouse()).toEqual(before);
 });
 
-it('keeps the time of events from long ago', async () => {
+it('keeps the time of events in the distant past', async () => {
   const times = [
     '1900-01-01T00:00:00.001Z',
     '1969-12-31T23:59:59.999Z',
@@ -179,7 +179,7 @@ it('changes nothing when a batch is repeated after a crash', async () => {
   const events = Array.from({ length: 30 }, (_, i) => deposit(`t-${i}`, 10 * (i + 1), 'SEK', now));
   await send(events);
   await setRate('0.1');
-  // What was to be corrected is forgotten last: a rewriter that dies before that leaves it to the next one.
+  // The corrections are deleted last, so when a rewriter dies before that, the next one repeats the batch.
   const { platform } = service;
   const { service: sql } = platform.postgres;
   const dying = new Proxy(sql, {
@@ -198,7 +198,7 @@ it('changes nothing when a batch is repeated after a crash', async () => {
   expect(await sql`select from event_corrections`).toHaveLength(30);
   await rewriteAll();
   expect(await eventsInClickHouse()).toEqual(corrected);
-  // Nor when the sink writes the event once more as it was at first: the later revision holds.
+  // Even if the sink inserts the event again without amounts, the higher revision wins.
   await platform.clickhouse.command(
     `insert into events
      select tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
@@ -209,7 +209,7 @@ it('changes nothing when a batch is repeated after a crash', async () => {
   expect(await eventsInClickHouse()).toEqual(corrected);
 });
 
-it('corrects more events than one batch holds, and one that was restated twice in between once', async () => {
+it('corrects more events than one batch holds, and an event that was restated twice only once', async () => {
   const now = new Date(Date.now() - HOUR_MS).toISOString();
   const events = Array.from({ length: 1_100 }, (_, i) => deposit(`t-${i}`, 1_000 + i, 'SEK', now));
   await send(events);
@@ -220,7 +220,7 @@ it('corrects more events than one batch holds, and one that was restated twice i
   expect(amounts.sort((a, b) => a - b)).toEqual(events.map((_, i) => 2 * (1_000 + i)));
 });
 
-it('waits for events that are still on their way to ClickHouse', async () => {
+it('waits for events that are not in ClickHouse yet', async () => {
   await sink.close();
   const { platform } = service;
   await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
@@ -238,7 +238,7 @@ it('waits for events that are still on their way to ClickHouse', async () => {
   expect(await corrected()).toBe((before ?? 0) + 1);
 });
 
-it('does not wait for a sink that has ended before it', async () => {
+it('closes without waiting for a sink that was closed before', async () => {
   await sink.close();
   const { platform } = service;
   await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
@@ -254,7 +254,7 @@ it('does not wait for a sink that has ended before it', async () => {
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
 });
 
-/** Whether a rewriter is in its transaction. */
+/** Whether a rewriter holds its lock. */
 async function isRewriting(): Promise<true | undefined> {
   const { service: sql } = service.platform.postgres;
   const rows =
@@ -262,7 +262,7 @@ async function isRewriting(): Promise<true | undefined> {
   return rows.length > 0 ? true : undefined;
 }
 
-/** Says that the device belongs to the one player whom the operator knows; others of it are merged into that one. */
+/** Links the device to the operator's one known player; a player that the device has already is merged into it. */
 async function identify(anonymous_id: string): Promise<{ player_id: string; merged_player_ids: string[] }> {
   const response = await fetch(`${service.base_url}/v1/players/identify`, {
     method: 'POST',
@@ -272,7 +272,7 @@ async function identify(anonymous_id: string): Promise<{ player_id: string; merg
   return ((await response.json()) as { data: { player_id: string; merged_player_ids: string[] } }).data;
 }
 
-it('corrects events also while merged players cannot be aliased', async () => {
+it('corrects events even while aliases of merged players cannot be written', async () => {
   const now = new Date().toISOString();
   await send([
     deposit('gone', 1_000, 'SEK', now),
@@ -295,7 +295,7 @@ it('corrects events also while merged players cannot be aliased', async () => {
   await rewriteAll();
 });
 
-it('corrects events of a player who was merged, before and after they carry the survivor’s id', async () => {
+it('corrects events of a merged player, before and after they carry the survivor’s id', async () => {
   const now = new Date().toISOString();
   await send([
     deposit('gone', 1_000, 'SEK', now),
@@ -327,7 +327,7 @@ it('corrects events of a player who was merged, before and after they carry the 
   ]);
 });
 
-it('forgets an alias also when its clock is behind that of the rewriter who wrote it', async () => {
+it('removes an alias even if its clock is behind that of the rewriter that wrote it', async () => {
   const now = new Date().toISOString();
   await send([
     deposit('gone', 1_000, 'EUR', now),

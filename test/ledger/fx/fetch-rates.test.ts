@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openFixture, type Answer, type Fixture } from '../../http/api-fixture.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
 
-// Rates from providers that speak Frankfurter's and CoinGecko's protocols, down to what lies in storage.
+// Rates from servers that speak the protocols of Frankfurter and CoinGecko, checked in the table of rates.
 
 const DATE = '2026-02-27';
 const FIAT_TS = '2026-02-27 00:00:00+00';
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   const sql = fixture.platform.postgres.service;
-  // A fetch is for every tenant: those of other tests need nothing.
+  // A fetch covers every tenant, so those of earlier tests must need no rates.
   await sql`delete from fx_rates`;
   await sql`update currencies set is_active = false`;
   for (const server of [fiat, crypto]) server.requests.splice(0);
@@ -33,7 +33,7 @@ beforeEach(async () => {
   crypto.handle = coingecko(UPDATED_AT, { bitcoin: { eur: '57000.12' } });
 });
 
-/** A tenant of which only these currencies are active. */
+/** Creates a tenant in which only these currencies are active; returns its id. */
 async function newTenant(base_currency: string, active: string[]): Promise<string> {
   const request = { name: 'T', base_currency, project_name: 'P', admin_user_id: `of-${base_currency}` };
   const { body } = await fixture.internal('/v1/internal/tenants', request);
@@ -60,7 +60,7 @@ async function tenantCount(): Promise<number> {
 }
 
 describe('a fetch', () => {
-  it('asks once per base currency for what its tenants need, and stores every digit', async () => {
+  it('asks once per base currency for the currencies that its tenants need, and stores every digit', async () => {
     const one = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
     const two = await newTenant('EUR', ['EUR', 'USD', 'ETH']);
     const dollar = await newTenant('USD', ['USD', 'KWD', 'DOGE', 'BTC']);
@@ -101,7 +101,7 @@ describe('a fetch', () => {
     expect(await stored(idle)).toEqual([]);
   });
 
-  it('prices fiat in crypto for a tenant whose base is a crypto currency', async () => {
+  it('prices fiat currencies in crypto for a tenant whose base is a crypto currency', async () => {
     const tenant = await newTenant('BTC', ['BTC', 'LTC', 'EUR', 'SEK']);
     crypto.handle = coingecko(UPDATED_AT, {
       bitcoin: { btc: '1', eur: '57000.12', sek: '630000' },
@@ -117,7 +117,7 @@ describe('a fetch', () => {
     ]);
   });
 
-  it('updates rows that are there, and adds those of a later time', async () => {
+  it('updates existing rows, and adds rows for a later time', async () => {
     const tenant = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
     const first = await fetchRates();
     expect((await fetchRates()).body.data).toEqual(first.body.data);
@@ -137,7 +137,7 @@ describe('a fetch', () => {
     expect(await stored(tenant)).toHaveLength(3);
   });
 
-  it('may be for one kind, and for one tenant', async () => {
+  it('can be limited to one kind and to one tenant', async () => {
     const one = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
     const two = await newTenant('EUR', ['EUR', 'SEK', 'BTC']);
     expect((await fetchRates({ kinds: ['fiat', 'fiat'] })).body.data).toMatchObject({ upserted: 2 });
@@ -153,7 +153,7 @@ describe('a fetch', () => {
     }
   });
 
-  it('goes without what a provider does not have', async () => {
+  it('succeeds without the currencies that a provider does not have', async () => {
     const tenant = await newTenant('EUR', ['EUR', 'SEK', 'KWD', 'BTC', 'ETH', 'LTC']);
     crypto.handle = json(
       `{"bitcoin":{"eur":57000,"last_updated_at":${UPDATED_AT}},"ethereum":{},"litecoin":{"eur":null}}`,
@@ -189,7 +189,7 @@ describe('a provider that fails', () => {
       'not answered with JSON',
     ],
     ['a list', '[]', 'malformed'],
-  ])('at fiat with %s leaves no rate of its answer', async (_what, text, message) => {
+  ])('for fiat, with %s, leaves no rate of its answer', async (_what, text, message) => {
     const tenant = await newTenant('EUR', ['EUR', 'SEK', 'USD', 'BTC']);
     fiat.handle = broken(text);
     const { body } = await fetchRates();
@@ -210,7 +210,7 @@ describe('a provider that fails', () => {
     ['a coin nobody asked for', `{"doge":{"eur":1,"last_updated_at":${UPDATED_AT}}}`, 'doge'],
     ['a currency nobody asked for', `{"bitcoin":{"eur":1,"sek":2,"last_updated_at":${UPDATED_AT}}}`, 'sek'],
     ['a list', '[]', 'malformed'],
-  ])('at crypto with %s leaves no rate of its answer', async (_what, text, message) => {
+  ])('for crypto, with %s, leaves no rate of its answer', async (_what, text, message) => {
     const tenant = await newTenant('EUR', ['EUR', 'SEK', 'BTC', 'ETH']);
     crypto.handle = broken(text);
     const { body } = await fetchRates();
@@ -219,7 +219,7 @@ describe('a provider that fails', () => {
     expect(await stored(tenant)).toEqual([`EUR SEK 11.0234 ${FIAT_TS} frankfurter`]);
   });
 
-  it('at one base currency does not keep the others waiting; one that is down is not asked again', async () => {
+  it('for one base currency does not stop the others; one that is down gets no further requests', async () => {
     const refused = await newTenant('KES', ['KES', 'SEK']);
     const known = await newTenant('EUR', ['EUR', 'SEK']);
     const answer = fiat.handle;
@@ -237,7 +237,7 @@ describe('a provider that fails', () => {
 });
 
 it.each([400, 404, 422])(
-  'a base currency that the provider answers with %i has no rates there',
+  'a base currency that the provider answers with %i gets no rates',
   async (status) => {
     const unknown = await newTenant('KES', ['KES', 'SEK']);
     const known = await newTenant('EUR', ['EUR', 'SEK']);

@@ -13,7 +13,7 @@ import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
 
-// Who has rates fetched: the command, the scheduler, a new tenant.
+// The three triggers of a fetch: the command, the scheduler, and a new tenant.
 
 const run = promisify(execFile);
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
   fiat = await startServer(json('{}'));
   crypto = await startServer(json('{}'));
   working();
-  // The scheduler starts when a test says so.
+  // Tests start the scheduler themselves.
   const roles = new Set(ROLES.filter((role) => role !== 'scheduler'));
   service = await startTestService({ roles, fx: { fiat_url: fiat.url, crypto_url: crypto.url } });
 });
@@ -65,7 +65,7 @@ async function fetched(tenant_id: string): Promise<void> {
   );
 }
 
-/** In the schema of the jobs, which is its owner's. */
+/** Runs as the owner of the database, because only the owner may read the schema of the jobs. */
 async function asOwner<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
   return sql().begin(async (tx) => {
     await tx`set local role none`;
@@ -101,7 +101,7 @@ it('the command prints one JSON line', async () => {
   expect(npm).toMatchObject({ code: 0, stdout: '{"event":"fx-fetch-summary","upserted":1,"tenants":1}\n' });
 }, 120_000);
 
-it('the command prints it also when a provider failed, and says so', async () => {
+it('the command prints the line even when a provider failed, and reports the failure', async () => {
   crypto.handle = json('{}', 404);
   const failed = await fxFetch('--tenant-id', service.tenant_id);
   expect(failed.code).toBe(1);
@@ -121,7 +121,7 @@ it.each([
   expect(refused.stderr).toMatch(message);
 });
 
-it('without the scheduler a new tenant has no rates; with it they come by themselves', async () => {
+it('a new tenant gets its rates from the scheduler, and none without it', async () => {
   const { tenant_id } = await service.newTenant('EUR');
   expect(await sourcesOf(tenant_id)).toEqual([]);
   await schedule();
@@ -131,7 +131,7 @@ it('without the scheduler a new tenant has no rates; with it they come by themse
   expect(fiat.requests.at(-1)).toMatch(/^\/v1\/latest\?base=EUR&symbols=AED,/);
 });
 
-it('both kinds are fetched by the clock, also what was missed', async () => {
+it('the crontab fetches both kinds, and repeats a fetch that was missed', async () => {
   await schedule();
   await fetched(service.tenant_id);
   const known = () =>
@@ -143,7 +143,7 @@ it('both kinds are fetched by the clock, also what was missed', async () => {
     (await known()).length === FETCH_CRONTAB.length ? true : undefined,
   );
   await scheduler?.close();
-  // As if nobody had worked for an hour.
+  // As if no worker had run for 25 hours.
   await asOwner(
     (tx) => tx`
     update graphile_worker._private_known_crontabs
@@ -154,7 +154,7 @@ it('both kinds are fetched by the clock, also what was missed', async () => {
   await fetched(service.tenant_id);
 });
 
-it('a fetch that failed is tried again', async () => {
+it('a failed fetch is retried', async () => {
   fiat.handle = json('{}', 403);
   await schedule();
   const { tenant_id } = await service.newTenant('EUR');
@@ -175,7 +175,7 @@ it('a fetch that failed is tried again', async () => {
   await fetched(tenant_id);
 });
 
-it('a provider that asks for patience is left alone for so long', async () => {
+it('a provider that answers with Retry-After is left alone for that time', async () => {
   fiat.handle = (_request, response) => response.writeHead(429, { 'retry-after': '3600' }).end();
   const { tenant_id } = await service.newTenant('EUR');
   await schedule();
@@ -195,7 +195,7 @@ it('a provider that asks for patience is left alone for so long', async () => {
   await fetched(tenant_id);
 });
 
-it('patience has an end: the last of the fetches that were put off fails', async () => {
+it('the number of postponements is limited: the last postponed fetch fails', async () => {
   fiat.handle = (_request, response) => response.writeHead(503, { 'retry-after': '999999999' }).end();
   const added: NewJob[] = [];
   const deps = {
@@ -219,6 +219,6 @@ it('patience has an end: the last of the fetches that were put off fails', async
   expect(added).toEqual([]);
 });
 
-it('nobody but the owner sees jobs', async () => {
+it('only the owner can read jobs', async () => {
   await expect(sql()`select from graphile_worker.jobs`).rejects.toThrow('permission denied');
 });

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 
 type Handle = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
 
-/** A server on the loopback interface that answers as it is told to. */
+/** A server on the loopback interface whose answers a test sets. */
 export interface TestServer {
   url: string;
   /** Paths with queries, in order of arrival. */
   requests: string[];
-  /** How the next requests are answered. */
+  /** Answers the next requests. */
   handle: Handle;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export const json =
     response.writeHead(status, { 'content-type': 'application/json' }).end(text);
   };
 
-/** Frankfurter as of a date: rates per base currency, as their digits; what it does not have it leaves out. */
+/** Frankfurter at a date. `rates` maps base and quote to the rate's digits; pairs that are missing are left out. */
 export function frankfurter(date: string, rates: Record<string, Record<string, string>>): Handle {
   return (_request, response, query) => {
     const base = query.get('base') ?? '';
@@ -51,7 +51,7 @@ export function frankfurter(date: string, rates: Record<string, Record<string, s
   };
 }
 
-/** CoinGecko at a time in seconds: prices per coin and currency, as their digits. */
+/** CoinGecko at a time in seconds. `prices` maps coin and currency to the price's digits. */
 export function coingecko(updated_at: number, prices: Record<string, Record<string, string>>): Handle {
   return (_request, response, query) => {
     const ids = query.get('ids')?.split(',') ?? [];

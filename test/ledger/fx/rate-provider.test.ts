@@ -9,7 +9,7 @@ import {
 } from '../../../src/ledger/fx/rate-provider.ts';
 import { json, startServer, type TestServer } from './provider-servers.ts';
 
-// How providers are asked, whatever they are asked for.
+// Requests to any rate provider: attempts, time limits, sizes.
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
 
@@ -24,7 +24,7 @@ async function serve(handle: TestServer['handle']): Promise<TestServer> {
   return server;
 }
 
-/** Asks without waiting between attempts; `pauses` are those that were to be waited. */
+/** Asks without real pauses; `pauses` lists the milliseconds that it would have waited. */
 async function ask(
   url: string,
   { timeout_ms = 5_000, stop }: { timeout_ms?: number; stop?: AbortSignal } = {},
@@ -47,7 +47,7 @@ const refuse =
   (_request, response) =>
     response.writeHead(status, headers).end('no');
 
-it('reads numbers as their digits', async () => {
+it('keeps numbers as their digits', async () => {
   const text = '{"a":0.10,"b":[123456789012345678901234567890.123456789,1e-30,-0.0]}';
   const { url } = await serve(json(text));
   const { answer, pauses } = await ask(url);
@@ -55,7 +55,7 @@ it('reads numbers as their digits', async () => {
   expect(pauses).toEqual([]);
 });
 
-it('asks three times where that may help, with growing pauses', async () => {
+it('tries three times when a retry may help, with growing pauses', async () => {
   const server = await serve(inOrder(refuse(500), refuse(503), json('{}')));
   expect(await ask(server.url)).toEqual({ answer: {}, pauses: [500, 2_000] });
   expect(server.requests).toHaveLength(3);
@@ -73,7 +73,7 @@ it('asks three times where that may help, with growing pauses', async () => {
   expect(server.requests).toHaveLength(6);
 });
 
-it('waits as long as it is told to, within bounds', async () => {
+it('waits as long as Retry-After says, within bounds', async () => {
   const busy = (value: string) => refuse(429, { 'retry-after': value });
   const in9s = new Date(NOW_MS + 9_000).toUTCString();
   const server = await serve(inOrder(busy('7'), busy(in9s), json('{}')));
@@ -91,7 +91,7 @@ it('waits as long as it is told to, within bounds', async () => {
   }
 });
 
-it('does not repeat what would fail again, and follows nobody elsewhere', async () => {
+it('does not retry permanent failures, and follows no redirect', async () => {
   const elsewhere = await serve(json('{}'));
   const cases: [TestServer['handle'], RegExp][] = [
     [refuse(404), /was answered with 404/],
@@ -114,7 +114,7 @@ it('does not repeat what would fail again, and follows nobody elsewhere', async 
   expect(elsewhere.requests).toEqual([]);
 });
 
-it('stops reading what is too long', async () => {
+it('stops reading an answer that is too long', async () => {
   let cut = 0;
   const pour = (response: ServerResponse) => {
     while (response.writable && response.write('[1,'.repeat(10_000)));
@@ -140,7 +140,7 @@ it.each([
   expect(server.requests).toHaveLength(3);
 });
 
-it('tries again when the connection is refused, or cut', async () => {
+it('retries when the connection is refused or broken', async () => {
   const closed = await startServer(json('{}'));
   await closed.close();
   const refused = await ask(closed.url);
@@ -149,7 +149,7 @@ it('tries again when the connection is refused, or cut', async () => {
   expect(await ask(server.url)).toEqual({ answer: {}, pauses: [500] });
 });
 
-it('ends at once when told to stop, also in a pause', async () => {
+it('ends at once when it is aborted, even during a pause', async () => {
   const stop = new AbortController();
   const server = await serve(() => stop.abort(new Error('closing')));
   expect((await ask(server.url, { stop: stop.signal })).answer).toMatchObject({ message: 'closing' });
@@ -166,7 +166,7 @@ it.each([
   ['http://rates.example', 'http://rates.example/v1/x?a=B,C&d=e'],
   ['http://rates.example/', 'http://rates.example/v1/x?a=B,C&d=e'],
   ['http://rates.example:8080/some/path/', 'http://rates.example:8080/some/path/v1/x?a=B,C&d=e'],
-])('below %s lies %s', (provider_url, url) => {
+])('the address below %s is %s', (provider_url, url) => {
   expect(addressBelow(provider_url, '/v1/x', { a: ['B', 'C'], d: ['e'] })).toBe(url);
   expect(addressBelow(provider_url, '/v1/x', { a: ['&', '?#', 'é'] })).toMatch(/\?a=%26,%3F%23,%C3%A9$/);
 });

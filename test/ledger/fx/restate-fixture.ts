@@ -7,11 +7,11 @@ import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { batchOf, type FoldFixture, type Given } from '../fold/fold-fixture.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
-/** When the events happen, unless a test says otherwise. */
+/** The time of the events, unless a test sets another. */
 export const AT = Date.UTC(2026, 2, 1, 12);
 export const HOUR_MS = 3_600_000;
 
-/** What a restater of one process runs on. */
+/** The dependencies of the restater of one process. */
 export function restaterOn(sql: Db) {
   const logger = createLogger('silent');
   return { sql, postgres: { service: sql }, clock: systemClock, logger, metrics: createMetrics() };
@@ -19,12 +19,12 @@ export function restaterOn(sql: Db) {
 
 const open = new Set<() => void>();
 
-/** Ends what a test that failed has left open, lest the next one waits for it. */
+/** Commits the transactions that a failed test left open, so that the next test does not wait for them. */
 export function endTransactions(): void {
   for (const end of open) end();
 }
 
-/** A transaction of the service role that stays open until it is told to end. */
+/** Opens a transaction of the service role that stays open until `commit` is called. */
 export async function openTransaction(
   sql: Db,
   work: (tx: Tx) => Promise<unknown>,
@@ -51,14 +51,14 @@ export async function openTransaction(
 }
 
 /**
- * Keeps everybody from writing a table and from locking its rows, without a transaction id that somebody might wait
- * for.
+ * Blocks all writes and row locks on a table. The transaction has no transaction id, so the restater does not wait for
+ * it.
  */
 export async function stopWriters(sql: Db, table: string): Promise<{ commit(): Promise<void> }> {
   return openTransaction(sql, (tx) => tx`lock table ${tx(table)} in exclusive mode`);
 }
 
-/** `pair`: base/quote. */
+/** `pair` has the form base/quote. */
 export async function insertRate(
   sql: Tx,
   { tenant_id }: { tenant_id: string },
@@ -110,7 +110,7 @@ export function settled(
   return { event: 'bet_settled', anonymous_id, timestamp, properties };
 }
 
-/** Folds the events as a partition of their own. */
+/** Folds the events as one batch of a topic of its own. */
 export async function foldAll(
   fixture: FoldFixture,
   project: ProjectRef,
@@ -128,7 +128,7 @@ interface MoneyTotals {
   pending: bigint;
 }
 
-/** The totals of whoever the anonymous_id names, the survivor of a merge included. */
+/** The totals of the player that the anonymous_id names; after a merge, of the survivor. */
 export async function totalsOf(
   sql: Tx,
   project: ProjectRef,
@@ -156,14 +156,14 @@ export async function ledgerOf(sql: Tx, { tenant_id }: { tenant_id: string }): P
     order by reference collate "C", event`;
 }
 
-/** What rows said before, oldest first. */
+/** The former values of restated rows, oldest first. */
 export async function adjustmentsOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<LedgerEntry[]> {
   return sql<LedgerEntry[]>`
     select reference, event::text, base_amount, base_payout, rate::text from ledger_adjustments
     where tenant_id = ${tenant_id} order by adjustment_id`;
 }
 
-/** Sums over all players of a tenant: merges do not change them. */
+/** Sums over all players of a tenant, which a merge does not change. */
 export async function depositedBy(sql: Tx, { tenant_id }: { tenant_id: string }) {
   const [row] = await sql<{ deposited: string; pending: string }[]>`
     select sum(total_deposited)::text as deposited, sum(pending_conversions)::text as pending

@@ -43,12 +43,12 @@ async function firstChange() {
   return change;
 }
 
-describe('what a row said before', () => {
-  it('stays as an adjustment, each time the row is restated', async () => {
+describe('restated amounts', () => {
+  it('replace the former ones, which are kept as adjustments', async () => {
     await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
     await insertRate(sql, project, 'EUR/SEK', '11', AT - 2 * HOUR_MS);
     await restate();
-    // The first conversion replaces nothing.
+    // The first conversion replaces no values, so it makes no adjustment.
     expect(await ledgerOf(sql, project)).toMatchObject([{ base_amount: 91n, rate: '11' }]);
     expect(await adjustmentsOf(sql, project)).toEqual([]);
     const of = (base_amount: bigint, rate: string) => ({
@@ -58,7 +58,7 @@ describe('what a row said before', () => {
       base_payout: null,
       rate,
     });
-    // A later one of the same pair, the direct pair though it is older, its correction, and its end.
+    // In turn: a later rate of the same pair, a direct rate although it is older, its correction, and its deletion.
     await insertRate(sql, project, 'EUR/SEK', '10', AT);
     await restate();
     await insertRate(sql, project, 'SEK/EUR', '0.2', AT - 9 * HOUR_MS);
@@ -73,7 +73,7 @@ describe('what a row said before', () => {
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
   });
 
-  it('counts from the moment of the rate on, to the millisecond, and until the next one', async () => {
+  it('follow a rate from its time on, to the millisecond, until the next rate', async () => {
     const late = AT + 2 * HOUR_MS;
     await foldAll(fixture, project, [
       deposit('a', '1 before', 100, 'USD', AT - 1),
@@ -100,7 +100,7 @@ describe('what a row said before', () => {
     ]);
   });
 
-  it('also where the rate is older than anybody remembers', async () => {
+  it('follow a rate even in the distant past', async () => {
     await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
     await sql`
       insert into fx_rates (tenant_id, base, quote, ts, rate)
@@ -108,7 +108,7 @@ describe('what a row said before', () => {
         (${project.tenant_id}, 'EUR', 'SEK', '4700-01-01 00:00+00 BC', 5)`;
     await restate();
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
-    // Rows that are folded later say the same, and the restater finds nothing to do.
+    // Rows folded later already use the rate, so the restater has nothing to do.
     await foldAll(fixture, project, [deposit('a', 't-2', 1_000, 'SEK')]);
     await sql`delete from fx_rates where tenant_id = ${project.tenant_id} and base = 'SEK'`;
     await restate();
@@ -118,7 +118,7 @@ describe('what a row said before', () => {
 });
 
 describe('a bet of two players', () => {
-  it('is restated for each of them alone', async () => {
+  it('is restated for each of them separately', async () => {
     await foldAll(fixture, project, [
       placed('stakes', 'both', 1_000, 'SEK'),
       settled('paid', 'both', 1_000, 3_000, 'SEK'),
@@ -139,7 +139,7 @@ describe('a bet of two players', () => {
   });
 });
 
-describe('a rate from long ago', () => {
+describe('a rate in the distant past', () => {
   it.each(['0044-03-15T00:00:00Z', '0001-01-01T00:00:00Z'])('of %s is read as it was written', async (ts) => {
     await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK')]);
     await insertRate(sql, project, 'SEK/EUR', '0.1', Date.parse(ts));
@@ -156,20 +156,20 @@ describe('many rows', () => {
   const events = Array.from({ length: ROWS }, (_, i) => deposit(`p-${i % 70}`, `t-${i}`, 10 * i, 'SEK'));
   const SUM = ROWS * (ROWS - 1) * 5;
 
-  it('at one moment are all restated, page by page', async () => {
+  it('at one time are all restated, page by page', async () => {
     await foldAll(fixture, project, events);
     await insertRate(sql, project, 'SEK/EUR', '0.1');
     const restater = restaterOn(sql);
     await restateOnce(restater);
     expect(await depositedBy(sql, project)).toEqual({ deposited: String(SUM / 10), pending: '0' });
-    // The first deposit is of nothing, which needs no rate.
+    // The first deposit has amount 0, which needs no rate.
     expect((await restater.metrics.rowsRestated.get()).values[0]?.value).toBe(ROWS - 1);
     await insertRate(sql, project, 'SEK/EUR', '0.3', AT - 1);
     await restate();
     expect(await adjustmentsOf(sql, project)).toEqual([]);
   });
 
-  it('of which some were restated when the process died are continued with', async () => {
+  it('are continued with after the process died half-way', async () => {
     await foldAll(fixture, project, events);
     for (const [round, rate] of ['0.1', '0.2'].entries()) {
       if (round === 0) await insertRate(sql, project, 'SEK/EUR', rate);
@@ -189,12 +189,12 @@ describe('many rows', () => {
     expect(new Set(adjusted).size).toBe(ROWS - 1);
   });
 
-  it('of which some were restated when the process was told to stop are continued with', async () => {
+  it('are continued with after the process was stopped half-way', async () => {
     await foldAll(fixture, project, events);
     await insertRate(sql, project, 'SEK/EUR', '0.1');
     const stop = new AbortController();
     const restater = restaterOn(sql);
-    // It asks for the time once per page.
+    // The restater reads the clock once per page.
     const clock = { now_ms: () => (stop.abort(), restater.clock.now_ms()) };
     await restateOnce({ ...restater, clock }, stop.signal);
     expect((await ledgerOf(sql, project)).filter((row) => row.rate === '0.1')).toHaveLength(500);
@@ -204,7 +204,7 @@ describe('many rows', () => {
     expect(await depositedBy(sql, project)).toEqual({ deposited: String(SUM / 10), pending: '0' });
   });
 
-  it('among which one would make a total too large: that one stays, and is counted', async () => {
+  it('are restated except one that would make a total too large, which is counted', async () => {
     const many = Array.from({ length: 60 }, (_, i) => deposit(`p-${i % 9}`, `t-${i}`, 100, 'SEK'));
     await foldAll(fixture, project, [
       deposit('rich', 'euros', '9223372036854775800', 'EUR'),
@@ -224,7 +224,7 @@ describe('many rows', () => {
     expect((await restater.metrics.rowsRestated.get()).values[0]?.value).toBe(many.length + 2);
     for (let i = 0; i < 9; i++) expect(await totalsOf(sql, project, `p-${i}`)).toMatchObject({ pending: 0n });
     expect(await changesOf(sql, project)).toEqual([]);
-    // A smaller rate has room for both.
+    // With a smaller rate both totals fit.
     await sql`update fx_rates set rate = 0.02 where tenant_id = ${project.tenant_id}`;
     await restate();
     expect(await totalsOf(sql, project, 'rich')).toMatchObject({
@@ -234,8 +234,8 @@ describe('many rows', () => {
   });
 });
 
-describe('what concerns nobody', () => {
-  it('is a pair without the base currency', async () => {
+describe('nothing is restated for', () => {
+  it('a pair without the base currency', async () => {
     await foldAll(fixture, project, [deposit('a', 't', 1_000, 'SEK'), deposit('a', 'u', 1_000, 'USD')]);
     await insertRate(sql, project, 'SEK/USD', '0.1');
     await insertRate(sql, project, 'USD/SEK', '10');
@@ -244,7 +244,7 @@ describe('what concerns nobody', () => {
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 2n });
   });
 
-  it('is an update that changes nothing of the rate', async () => {
+  it('an update that leaves the rate unchanged', async () => {
     await insertRate(sql, project, 'SEK/EUR', '0.1');
     await restate();
     const { tenant_id } = project;
@@ -263,14 +263,14 @@ describe('what concerns nobody', () => {
     expect(await restate()).toBe(4);
   });
 
-  it('is a rate that converts nothing: the table refuses it', async () => {
+  it('a rate that cannot convert: the table refuses it', async () => {
     for (const rate of ['0', '-1', 'NaN', 'Infinity'])
       await expect(insertRate(sql, project, 'SEK/EUR', rate), rate).rejects.toThrow('check');
     await expect(insertRate(sql, project, 'SEK/SEK', '1')).rejects.toThrow('check');
     await expect(insertRate(sql, project, 'SEK/XXX', '1')).rejects.toThrow('foreign key');
   });
 
-  it('is another tenant; a second project of the tenant is concerned', async () => {
+  it('another tenant; a second project of the same tenant is restated', async () => {
     const other = await fixture.newTenant();
     const second = {
       ...project,
@@ -293,7 +293,7 @@ describe('what concerns nobody', () => {
         pending: 0n,
       });
     }
-    // The bet's two rows wait for one rate each.
+    // Each of the bet's two rows counts as one pending conversion.
     expect(await totalsOf(sql, other, 'a')).toMatchObject({
       deposited: 0n,
       wagered: 0n,
@@ -304,7 +304,7 @@ describe('what concerns nobody', () => {
   });
 });
 
-/** The pool of a process that ends when it begins one more transaction than so many. */
+/** The pool of a process that dies when it begins more than this number of transactions. */
 function dyingAfter(db: Db, transactions: number): Db {
   let left = transactions;
   return new Proxy(db, {

@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 afterEach(endTransactions);
 
-/** The pool, and how often it was asked for the oldest transaction under way. */
+/** Wraps the pool and counts the queries for the oldest running transaction. */
 function countingHorizons(db: Db): { counted: Db; horizons: () => number } {
   let horizons = 0;
   const counted = new Proxy(db, {
@@ -53,15 +53,15 @@ function countingHorizons(db: Db): { counted: Db; horizons: () => number } {
   return { counted, horizons: () => horizons };
 }
 
-describe('a rate that is committed while a fold that read without it is under way', () => {
+describe('a rate that is committed while a fold that did not see it is running', () => {
   it.each([
     ['began before the fold', true],
     ['began after the fold had read', false],
-  ])('restates what that fold writes: its transaction %s', async (_when, began_before) => {
+  ])('restates the rows of that fold when the rate’s transaction %s', async (_when, began_before) => {
     const early = began_before
       ? await openTransaction(sql, (tx) => insertRate(tx, project, 'SEK/EUR', '0.1'))
       : undefined;
-    // It has read, and has nothing written yet.
+    // The fold has read its snapshot and waits before its first write.
     const writers = await stopWriters(sql, 'fold_positions');
     const folding = foldBatch(
       fixture.newFold(),
@@ -84,7 +84,7 @@ describe('a rate that is committed while a fold that read without it is under wa
     expect(await changesOf(sql, project)).toEqual([]);
   });
 
-  it('lets the fold go on while the transaction of a rate stays open', async () => {
+  it('does not block the fold while its transaction is open', async () => {
     const rate = await openTransaction(sql, (tx) => insertRate(tx, project, 'SEK/EUR', '0.1'));
     await foldAll(fixture, project, [deposit('a', 't-1', 500, 'SEK'), deposit('a', 't-2', 7, 'EUR')]);
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 7n, pending: 1n });
@@ -94,7 +94,7 @@ describe('a rate that is committed while a fold that read without it is under wa
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 57n, pending: 0n });
   });
 
-  it('asks how far transactions are only once it has read the changes', async () => {
+  it('reads the oldest running transaction only after the changes', async () => {
     const asked: string[] = [];
     let answer = (_rows: unknown[]) => undefined as void;
     const changes = new Promise((resolve) => (answer = resolve));
@@ -123,7 +123,7 @@ describe('a bet that is restated while the fold settles it', () => {
   const settlement = () => batchOf(project, [settled('a', 'b', 1_000, 2_500, 'SEK')], { topic });
   const EXPECTED = { wagered: 150n, won: 250n, bets: 2n, pending: 0n };
 
-  it('counts once when the restater comes first: the fold reads again', async () => {
+  it('counts once when the restater is first: the fold reads again', async () => {
     await waitingChange();
     const writers = await stopWriters(sql, 'bets');
     const restating = restateOnce(restaterOn(sql));
@@ -137,7 +137,7 @@ describe('a bet that is restated while the fold settles it', () => {
     expect(await totalsOf(sql, project, 'a')).toMatchObject(EXPECTED);
   });
 
-  it('counts once when the fold comes first: the restater reads the bet as the fold left it', async () => {
+  it('counts once when the fold is first: the restater reads the bet that the fold wrote', async () => {
     const change = await waitingChange();
     const writers = await stopWriters(sql, 'bets');
     const folding = foldBatch(fixture.newFold(), settlement());
@@ -155,7 +155,7 @@ describe('a bet that is restated while the fold settles it', () => {
   });
 });
 
-describe('a player who is merged into another while rows are restated', () => {
+describe('a player who is merged while rows are restated', () => {
   async function twoPlayers(): Promise<{ pair: MergePair; change: RateChange }> {
     await foldAll(fixture, project, [
       deposit('gone', 't-1', 500, 'SEK'),
@@ -175,7 +175,7 @@ describe('a player who is merged into another while rows are restated', () => {
   }
   const EXPECTED = { deposited: 140n, wagered: 30n, bets: 1n, pending: 0n };
 
-  it('has the survivor credited when the merge comes first', async () => {
+  it('credits the survivor when the merge is first', async () => {
     const { pair, change } = await twoPlayers();
     const merge = await openTransaction(sql, (tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     const restating = applyRateChange(restaterOn(sql), change);
@@ -187,7 +187,7 @@ describe('a player who is merged into another while rows are restated', () => {
     expect(await changesOf(sql, project)).toEqual([]);
   });
 
-  it('has the survivor credited when the restater comes first', async () => {
+  it('credits the survivor when the restater is first', async () => {
     const { pair, change } = await twoPlayers();
     const writers = await stopWriters(sql, 'ledger');
     const restating = applyRateChange(restaterOn(sql), change);
@@ -199,7 +199,7 @@ describe('a player who is merged into another while rows are restated', () => {
     expect(await totalsOf(sql, project, 'stays')).toMatchObject(EXPECTED);
   });
 
-  it('restates rows of a player who was merged long ago in favour of the survivor', async () => {
+  it('restates rows of a player merged earlier for the survivor', async () => {
     const { pair, change } = await twoPlayers();
     await sql.begin((tx) => mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS));
     await applyRateChange(restaterOn(sql), change);
@@ -211,8 +211,8 @@ describe('a player who is merged into another while rows are restated', () => {
   });
 });
 
-describe('two restaters at once', () => {
-  it('leave the newest rate, also where one has read the rate before it and writes last', async () => {
+describe('two concurrent restaters', () => {
+  it('leave the newest rate, even if the one that read the older rate writes last', async () => {
     await foldAll(fixture, project, [deposit('a', 't', 500, 'SEK')]);
     await insertRate(sql, project, 'SEK/EUR', '0.1');
     const totals = await stopWriters(sql, 'player_totals');
@@ -232,7 +232,7 @@ describe('two restaters at once', () => {
     expect(await adjustmentsOf(sql, project)).toMatchObject([{ base_amount: 50n }]);
   });
 
-  it('do the work once', async () => {
+  it('restate each row once', async () => {
     const events = Array.from({ length: 600 }, (_, i) => deposit(`p-${i % 40}`, `t-${i}`, 100, 'SEK'));
     await foldAll(fixture, project, events);
     const restaters = [restaterOn(sql), restaterOn(sql), restaterOn(sql)];

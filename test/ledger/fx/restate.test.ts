@@ -39,7 +39,7 @@ async function post(url: string, body: unknown): Promise<Fields> {
 
 const identify = (body: Fields) => post(`${service.base_url}/v1/players/identify`, body);
 
-/** Sends a deposit of `anonymous_id`, named by its amount. */
+/** Sends a deposit of `anonymous_id`; its transaction_id is the amount and the currency. */
 async function deposit(anonymous_id: string, amount: number, currency: string, at_ms: number): Promise<void> {
   const properties = { amount, currency, transaction_id: `${amount} ${currency}`, payment_method: 'card' };
   const timestamp = new Date(at_ms).toISOString();
@@ -57,7 +57,7 @@ async function get<T = Fields>(path: string): Promise<T> {
   return ((await response.json()) as { data: T }).data;
 }
 
-/** Resolves once the player shows these values. */
+/** Resolves when the API shows these values for the player. */
 async function shows(player_id: string, values: Fields): Promise<void> {
   let last: Fields = {};
   const isShown = async () => {
@@ -76,7 +76,7 @@ async function differences(): Promise<unknown> {
   return ((await response.json()) as { data: { listed: unknown } }).data.listed;
 }
 
-/** A session of an operator: the database's user, who becomes the service role as docs/operating.md says. */
+/** Runs as an operator: the database's user, who changes to the service role as docs/operating.md says. */
 async function asOperator<T>(work: (sql: Awaited<ReturnType<typeof reserve>>) => Promise<T>): Promise<T> {
   const sql = await reserve();
   try {
@@ -91,7 +91,7 @@ async function asOperator<T>(work: (sql: Awaited<ReturnType<typeof reserve>>) =>
 const reserve = () => service.platform.postgres.service.reserve();
 
 describe('rates that an operator writes', () => {
-  it('convert, correct and take back, by the statements that docs/operating.md shows', async () => {
+  it('convert, correct and revert amounts, by the statements in docs/operating.md', async () => {
     const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
     const [, block = ''] = /### Manual rates[\s\S]*?```sql\n([\s\S]*?)```/.exec(page) ?? [];
     const [role = '', insert = '', correct = '', remove = ''] = block
@@ -121,7 +121,7 @@ describe('rates that an operator writes', () => {
     expect(await differences()).toEqual([]);
   });
 
-  it('stop nothing while their transaction is open, and convert once it is committed', async () => {
+  it('block nothing while their transaction is open, and convert amounts once it is committed', async () => {
     const id = String((await identify({ anonymous_id: 'a' }))['player_id']);
     const at_ms = Date.now() - HOUR_MS;
     await deposit('a', 100, 'SEK', at_ms);
@@ -140,12 +140,12 @@ describe('rates that an operator writes', () => {
       expect(await get(`/v1/players/${id}`)).toMatchObject({ total_deposited: 210, pending_conversions: 21 });
       await sql`commit`;
     });
-    // 1,001 … 1,020 by 0.1: 100 five times (1,005 is half-way), 101 nine times, 102 six times (1,015 is half-way).
+    // 1,001 … 1,020 times 0.1 gives 100 five times (1,005 is a tie), 101 nine times, 102 six times (1,015 is a tie).
     await shows(id, { pending_conversions: 0, total_deposited: 210 + 10 + 5 * 100 + 9 * 101 + 6 * 102 });
     expect(await differences()).toEqual([]);
   });
 
-  it('are a tenant’s own', async () => {
+  it('belong to one tenant', async () => {
     const other = await service.newTenant();
     const insertFor = ({ tenant_id }: TestTenant) =>
       service.platform.postgres.asTenant(
@@ -161,8 +161,8 @@ describe('rates that an operator writes', () => {
   });
 });
 
-describe('everything that shows the money', () => {
-  it('shows it restated, also of a player who has been merged since', async () => {
+describe('every view of the money', () => {
+  it('shows restated amounts, also for a player merged since', async () => {
     const { tenant_id } = tenant;
     const { service: sql } = service.platform.postgres;
     const now_ms = Date.now();
@@ -189,7 +189,7 @@ describe('everything that shows the money', () => {
       expect(await get<Fields[]>(`/v1/players/${id}/timeline`)).toHaveLength(2);
     };
     await expectAll(700);
-    // The rows of the merged player become the survivor's; restating goes on as before.
+    // Rows of the merged player get the survivor's id in ClickHouse; restating must go on as before.
     await eventually('the merge is worked into ClickHouse', async () => {
       await rewriteOnce(service.platform, 0);
       const rows =

@@ -30,7 +30,7 @@ function claim(event: string, properties: Record<string, unknown>, at_ms: number
 describe('an outcome of a sport bet', () => {
   const settled = claim('sport_bet_settled', { payout: 250 }, 1_000);
 
-  it('said again at the same time is a duplicate, otherwise an outcome of its own', () => {
+  it('repeated at the same time is a duplicate, at another time a new outcome, with another content a conflict', () => {
     expect(judgeClaim(settled, PLAYER, [rowOf(settled)])).toBe('duplicate');
     const later = claim('sport_bet_settled', { payout: 250 }, 3_000);
     expect(judgeClaim(later, PLAYER, [rowOf(settled)])).toBe('new');
@@ -38,7 +38,7 @@ describe('an outcome of a sport bet', () => {
     expect(judgeClaim(otherwise, PLAYER, [rowOf(settled)])).toBe('conflict');
   });
 
-  it('holds when it is the latest, also after a void', () => {
+  it('counts when it is the latest, even after a void', () => {
     const voided = claim('sport_bet_voided', {}, 2_000);
     const again = claim('sport_bet_settled', { payout: 250 }, 3_000);
     expect(betEffect('sport', [rowOf(settled), rowOf(voided)]).deltas).toEqual([]);
@@ -51,11 +51,11 @@ describe('an outcome of a sport bet', () => {
 describe('a casino bet', () => {
   const settled = claim('bet_settled', { payout: 250, amount: 100 }, 1_000);
 
-  it('takes a second settlement under another name when it pays the same', () => {
+  it('accepts a second settlement under another name when it pays the same', () => {
     expect(judgeClaim(claim('bet_won', { payout: 250 }, 2_000), PLAYER, [rowOf(settled)])).toBe('new');
   });
 
-  it('refuses a second settlement that pays otherwise', () => {
+  it('refuses a second settlement that pays another amount', () => {
     expect(judgeClaim(claim('bet_lost', {}, 2_000), PLAYER, [rowOf(settled)])).toBe('conflict');
   });
 });

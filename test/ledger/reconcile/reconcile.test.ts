@@ -29,7 +29,7 @@ async function send(tenant: TestTenant, events: object[]): Promise<void> {
   expect(await response.json()).toMatchObject({ data: { accepted: events.length } });
 }
 
-/** Every kind of event that counts, for three players; a second currency has no rate yet. */
+/** Every kind of event that counts, for three players. The second currency has no rate yet. */
 function someOfEach(): object[] {
   return ['a', 'b', 'c'].flatMap((who) => {
     const event = (name: string, properties: object) => ({ event: name, anonymous_id: who, properties });
@@ -55,18 +55,19 @@ function someOfEach(): object[] {
   });
 }
 
-it('finds 0 differences in a quiet service, after waiting for what was accepted', async () => {
+it('finds 0 differences in a quiet service, after it has waited for accepted events', async () => {
   const tenant = await service.newTenant();
   await send(tenant, someOfEach());
   const { tenant_id } = tenant;
   const report = await reconcile({ tenant_id });
   expect(report).toMatchObject({ differences: 0, listed: [], tenants: 1, projects: 1, players: 3 });
-  // Per player: 13 events, of which a login and a failed deposit without an id have no row; sessions none either.
+  // 13 events per player. Ten have a ledger row, and `event_rows` also counts the session start. The login and the
+  // failed deposit without an id are not counted.
   expect(report.ledger_rows).toBe(3 * 10);
   expect(report.event_rows).toBe(3 * 11);
 });
 
-it('finds 0 differences while events come in', async () => {
+it('finds 0 differences while events arrive', async () => {
   const tenant = await service.newTenant();
   const stop = new AbortController();
   const traffic = (async () => {
@@ -85,7 +86,7 @@ it('finds 0 differences while events come in', async () => {
   expect(reports.map(({ listed }) => listed)).toEqual([[], [], []]);
 });
 
-it('names each difference with its player and cause', async () => {
+it('reports each difference with its player and cause', async () => {
   const tenant = await service.newTenant();
   const { tenant_id, project_id } = tenant;
   await send(tenant, someOfEach());
@@ -118,14 +119,14 @@ it('names each difference with its player and cause', async () => {
   );
 });
 
-it('rebuilds ClickHouse from Postgres and the log, with everything that happened to the events since', async () => {
+it('rebuilds ClickHouse from Postgres and the log, including restatements and merges since', async () => {
   const tenant = await service.newTenant();
   const other = await service.newTenant();
   const { tenant_id, project_id } = tenant;
   const sql = service.platform.postgres.service;
   await send(tenant, someOfEach());
   await send(other, someOfEach());
-  // A rate that comes later restates rows, and two of the players turn out to be one.
+  // A later rate restates rows, and two of the players are merged.
   await reconcile({ tenant_id });
   await sql`insert into fx_rates (tenant_id, base, quote, ts, rate) values (${tenant_id}, 'USD', 'EUR', '2020-01-01', 0.9)`;
   const survivor = await identify(tenant, { anonymous_id: 'a', external_id: 'one' });
@@ -163,7 +164,7 @@ it('rebuilds ClickHouse from Postgres and the log, with everything that happened
   });
 });
 
-it('repairs no total: one that its ledger does not add up to is reported, and stays', async () => {
+it('does not repair totals: a total that differs from its ledger rows is reported and left as it is', async () => {
   const tenant = await service.newTenant();
   const { tenant_id } = tenant;
   await send(tenant, someOfEach());
