@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
-  'keeps totals in %s that follow from events and rates alone, in whatever order both come and change',
+  'keeps totals in %s that follow from events and rates alone, in whatever order both arrive and change',
   async (base_currency) => {
     const seen = { converted: 0, inverse: 0, pending: 0, adjusted: 0 };
     await fc.assert(
@@ -70,7 +70,7 @@ it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
   TIMEOUT_MS,
 );
 
-/** Answers of intake as they come: a transaction that awaits the next one is open while events are folded. */
+/** Signals each completed part of the sending: a transaction that awaits `next` stays open while events are folded. */
 class Answers {
   #waiting: (() => void)[] = [];
   #over = false;
@@ -105,7 +105,7 @@ async function sendInParts(
   }
 }
 
-/** What reconcile finds once every processor has caught up. */
+/** The differences that reconcile lists after every processor has caught up. */
 async function differences({ tenant_id }: TestTenant): Promise<unknown> {
   const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
     method: 'POST',
@@ -131,7 +131,7 @@ interface Row {
   rate: string | null;
   rate_ms: bigint | null;
   rate_is_inverse: boolean | null;
-  /** Whether the table of rates holds the one that the row names. */
+  /** Whether the table of rates contains the rate that the row names. */
   rate_is_known: boolean;
 }
 
@@ -148,7 +148,7 @@ async function readLedger({ tenant_id }: TestTenant): Promise<Row[]> {
     where l.tenant_id = ${tenant_id}`;
 }
 
-/** Where the row says something else than the rates of now. */
+/** The row and its expected values, where it differs from the result of the current rates; otherwise empty. */
 function faultsOf(row: Row, base_currency: string, rates: OracleRates): unknown[] {
   const { currency } = row;
   const worth = (sent: string | null) =>
@@ -173,7 +173,7 @@ function faultsOf(row: Row, base_currency: string, rates: OracleRates): unknown[
   return isRight ? [] : [{ ...row, expected: { base_amount, base_payout, used } }];
 }
 
-/** Zeros at the end are no other rate. */
+/** Trailing zeros make no difference. */
 function sameNumber(a: string | null, b: string | null): boolean {
   const short = (text: string | null) => (text?.includes('.') ? text.replace(/\.?0+$/, '') : text);
   return short(a) === short(b);
@@ -190,7 +190,7 @@ function amountsByEvent(ledger: readonly Row[]): Amounts {
   );
 }
 
-/** What ClickHouse has of the events that the ledger has, in both of its orders; the two must agree. */
+/** The amounts in ClickHouse of the events that the ledger has. Both tables must agree. */
 async function readAnalytics({ tenant_id }: TestTenant): Promise<Amounts> {
   const read = async (table: string) => {
     const rows = await service.platform.clickhouse.query<Row>(

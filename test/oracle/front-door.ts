@@ -18,10 +18,13 @@ const COMPARED = [
   'kyc_level',
 ] as const satisfies readonly (keyof ExpectedPlayer)[];
 
-/** Players by anonymous id, with what is compared of them; integers as text, because they may exceed what a number holds. */
+/**
+ * The compared fields of players, by anonymous id. Integers are texts, because they may exceed what a JavaScript number
+ * holds.
+ */
 export type ShownPlayers = Map<string, Record<string, unknown>>;
 
-/** What a stream does to a tenant, over HTTP. */
+/** Performs a stream on a tenant over HTTP. */
 export class FrontDoor {
   readonly #service: TestService;
   readonly #tenant: TestTenant;
@@ -31,7 +34,7 @@ export class FrontDoor {
     this.#tenant = tenant;
   }
 
-  /** Identifies a sender, every other one with an external_id, and tells the oracle. */
+  /** Identifies a sender, every second one with an external_id, and passes the answer to the oracle. */
   async identify(sender: Sender, oracle: Oracle, index: number): Promise<void> {
     const { anonymous_id } = sender;
     const body = { anonymous_id, ...(index % 2 === 0 ? { external_id: `customer-${index}` } : {}) };
@@ -53,7 +56,7 @@ export class FrontDoor {
     }
   }
 
-  /** Sends the events over several connections at once, each its share of them in order. */
+  /** Sends the events over several connections at once; each sends its share in order. */
   async sendOver(connections: number, events: readonly SentEvent[]): Promise<void> {
     const share = Math.ceil(events.length / connections);
     await Promise.all(
@@ -61,7 +64,7 @@ export class FrontDoor {
     );
   }
 
-  /** Every player the list shows. */
+  /** Every player of the list endpoint. */
   async players(): Promise<ShownPlayers> {
     const players: ShownPlayers = new Map();
     for (let cursor: string | null = ''; cursor !== null;) {
@@ -85,7 +88,7 @@ export class FrontDoor {
     return players;
   }
 
-  /** Posts with the tenant's API key; the answer's `data`. */
+  /** Posts with the tenant's API key; returns the answer's `data`. */
   async #post(url: string, body: unknown, status: number): Promise<Record<string, unknown>> {
     const response = await fetch(url, {
       method: 'POST',
@@ -98,7 +101,7 @@ export class FrontDoor {
   }
 }
 
-/** Senders that nobody has identified, with hostile names. */
+/** Senders with hostile names that are not identified yet. */
 export function newSenders(count: number): Sender[] {
   return Array.from({ length: count }, (_, i) => ({
     anonymous_id: `device "${i}" \\ {é,😀}`,
@@ -106,7 +109,7 @@ export function newSenders(count: number): Sender[] {
   }));
 }
 
-/** What the list should show by the oracle. */
+/** The list of players that the oracle expects. */
 export function shown(oracle: Oracle): ShownPlayers {
   const players: ShownPlayers = new Map();
   for (const [name, expected] of oracle.players()) {

@@ -1,9 +1,9 @@
 import { LARGEST_TOTAL, OracleRates } from './rates.ts';
 
 /**
- * An independent recomputation of what the service should know of every player, written from the rules of the
- * design and from nothing else: it imports no code of the service. It keeps every distinct money event and sums at
- * the end, by the rates of then, where the service keeps running totals.
+ * An independent recomputation of every player's expected state. It is written from the rules of the design only and
+ * imports no code of the service. It keeps every distinct money event and sums at the end, by the rates at that time,
+ * whereas the service keeps running totals.
  */
 
 /** An event as it was sent. */
@@ -15,11 +15,11 @@ export interface SentEvent {
   properties: Readonly<Record<string, unknown>>;
 }
 
-/** What becomes of an event behind the 202. */
+/** The expected result of an accepted event. */
 export type Verdict =
   'counted' | 'duplicate' | 'CONFLICTING_DUPLICATE' | 'UNKNOWN_PLAYER' | 'AMOUNT_OUT_OF_RANGE';
 
-/** One player as the service should show it. Money in the base currency. */
+/** The expected state of one player; money in the base currency's smallest unit. */
 export interface ExpectedPlayer {
   total_deposited: bigint;
   total_withdrawn: bigint;
@@ -49,7 +49,7 @@ interface Said<T> {
   at_ms: number;
 }
 
-/** A player under all its names. */
+/** A player, with all of its ids. */
 interface OraclePlayer {
   player_id: string | undefined;
   sessions: bigint;
@@ -67,7 +67,7 @@ const KYC_STATUS = new Map([
   ['kyc_rejected', 'rejected'],
   ['kyc_expired', 'expired'],
 ]);
-/** Of sport outcomes at the same moment the later one in this list holds. */
+/** Of sport outcomes at the same time, the one later in this list wins. */
 const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 
 export class Oracle {
@@ -84,7 +84,7 @@ export class Oracle {
     this.#rates = rates;
   }
 
-  /** What identify answered: the anonymous_id names the player of this player_id from now on. */
+  /** Records an answer of identify: from now on the anonymous_id names the player of this player_id. */
   identified(anonymous_id: string, player_id: string): void {
     const player =
       this.#by_anonymous_id.get(anonymous_id) ?? this.#by_player_id.get(player_id) ?? unknownPlayer();
@@ -99,14 +99,14 @@ export class Oracle {
     if (player === undefined) return 'UNKNOWN_PLAYER';
     const verdict = this.#claim(sent, player);
     if (verdict !== 'counted') return verdict;
-    // Only an event that counts makes its sender a player.
+    // Only an event that counts creates its sender as a player.
     if (sent.player_id === undefined) this.#by_anonymous_id.set(sent.anonymous_id ?? '', player);
     if (sent.event === 'session_start') player.sessions += 1n;
     changeStatus(player, sent);
     return 'counted';
   }
 
-  /** Every known player, by one of its anonymous ids, or by its player_id when it has none. */
+  /** The expected state of every known player, by anonymous_id and by player_id. */
   players(): Map<string, ExpectedPlayer> {
     const sums = new Map<OraclePlayer, ExpectedPlayer>();
     for (const player of [...this.#by_anonymous_id.values(), ...this.#by_player_id.values()]) {
@@ -127,13 +127,13 @@ export class Oracle {
     return named;
   }
 
-  /** player_id decides where both ids are given. */
+  /** When an event has both ids, player_id decides. */
   #playerOf({ anonymous_id, player_id }: SentEvent): OraclePlayer | undefined {
     if (player_id !== undefined) return this.#by_player_id.get(player_id.toLowerCase());
     return this.#by_anonymous_id.get(anonymous_id ?? '') ?? unknownPlayer();
   }
 
-  /** Enters a money event unless its id was there before; the first one stands. */
+  /** Records a money event, unless its id was recorded before: the first event with an id wins. */
   #claim(sent: SentEvent, player: OraclePlayer): Verdict {
     const entry = toEntry(sent, player);
     if (TRANSACTION.test(sent.event)) {
@@ -160,7 +160,7 @@ export class Oracle {
   ): Verdict {
     const id = String(sent.properties['bet_id']);
     const entries = bets.get(id) ?? [];
-    // Each outcome of a sport bet at a time of its own is a correction, not a repetition.
+    // An outcome of a sport bet at another time is a correction, not a repetition.
     const repeatable = OUTCOMES.includes(sent.event);
     const first = entries.find(
       (other) => other.event === entry.event && (!repeatable || other.at_ms === entry.at_ms),
@@ -190,7 +190,7 @@ class Book {
     this.#rates = rates;
   }
 
-  /** Adds an amount of the entry to its player; what cannot be converted leaves the event pending, once. */
+  /** Adds an amount of the entry to its player. If it cannot be converted, the entry counts as one pending event. */
   add(
     total: 'total_deposited' | 'total_withdrawn' | 'total_wagered' | 'total_won',
     entry: Entry,
@@ -233,7 +233,7 @@ class Book {
     if (outcome !== undefined) this.add('total_won', outcome, outcome.payout);
   }
 
-  /** The player's sums with what follows from them. */
+  /** The player's sums with the values derived from them. */
   close(player: OraclePlayer): ExpectedPlayer {
     const sums = this.#of(player);
     const pending_conversions = BigInt(this.#pending.get(player)?.size ?? 0);
@@ -293,7 +293,7 @@ function sameMoney(a: Entry, b: Entry): boolean {
   return a.player === b.player && a.amount === b.amount && a.payout === b.payout && a.currency === b.currency;
 }
 
-/** A second, different settlement of a casino bet. Nothing is nothing in every currency. */
+/** Whether the two settlements of a casino bet differ. A payout of 0 is equal in every currency. */
 function isOtherSettlement(a: Entry, b: Entry): boolean {
   if (a.event === 'bet_placed' || b.event === 'bet_placed') return false;
   return a.payout !== b.payout || (a.payout !== 0n && a.currency !== b.currency);
@@ -303,7 +303,10 @@ function is(event: string): (entry: Entry) => boolean {
   return (entry) => entry.event === event;
 }
 
-/** The latest by event time holds; at equal times what came later, but an exclusion is not lifted. */
+/**
+ * The latest change by event time wins. At equal times the later arrival wins, except that it does not lift an
+ * exclusion.
+ */
 function changeStatus(player: OraclePlayer, { event, timestamp, properties }: SentEvent): void {
   const at_ms = Date.parse(timestamp);
   const isLater = (said: Said<unknown> | undefined) => said === undefined || at_ms >= said.at_ms;

@@ -3,27 +3,27 @@ import type { Db, Tx } from '../../src/platform/postgres/port.ts';
 import type { OracleRate, OracleRates } from './rates.ts';
 import { MOMENTS, momentAt } from './streams.ts';
 
-/** One thing an operator does to the table of rates. */
+/** One operation of an operator on the table of rates. */
 export interface RateStep {
-  /** When, as the events are sent. */
+  /** When it happens, relative to the sending of the events. */
   phase: 'before' | 'during' | 'after';
-  /** On a pair that has no rate yet everything is `put`. */
+  /** On a pair without rates every kind acts as `put`. */
   kind: 'put' | 'correct' | 'repeat' | 'move' | 'delete' | 'roll back';
-  /** Which pair. */
+  /** Selects the pair. */
   pair: number;
-  /** The rate's time: this long after one of the events' moments. */
+  /** The rate's time is this many milliseconds after one of the events' moments. */
   moment: number;
   offset_ms: number;
-  /** Which of the pair's rates, where one that is there is meant. */
+  /** Selects one of the pair's existing rates, where the kind needs one. */
   index: number;
-  /** The rate is this much of what is usual, to so many digits. */
+  /** The rate is this multiple of the usual one, with this many significant digits. */
   factor: number;
   digits: number;
-  /** In one transaction with the step before it. */
+  /** Runs in one transaction with the step before it. */
   joins: boolean;
 }
 
-/** What a unit is usually worth, in euros. */
+/** The usual value of one unit in euros. */
 const WORTH: Readonly<Record<string, number>> = {
   EUR: 1,
   USD: 0.92,
@@ -36,7 +36,7 @@ const WORTH: Readonly<Record<string, number>> = {
 export const CURRENCIES: readonly string[] = Object.keys(WORTH);
 
 const LONG_MS = 400 * 86_400_000;
-/** Pairs that are worked on at the same time; steps on one pair keep their order. */
+/** Number of groups of pairs that run concurrently; steps on one pair keep their order. */
 const LANES = 3;
 
 export function rateStepsOf(length: number): fc.Arbitrary<RateStep[]> {
@@ -45,7 +45,7 @@ export function rateStepsOf(length: number): fc.Arbitrary<RateStep[]> {
     kind: fc.constantFrom('put', 'put', 'put', 'put', 'correct', 'repeat', 'move', 'delete', 'roll back'),
     pair: fc.nat(1_000),
     moment: fc.nat(MOMENTS - 1),
-    // As early as the event, just after it, between two moments, before all of them, after all of them.
+    // At the event's time, just after it, just before it, between two moments, before all of them, after all of them.
     offset_ms: fc.constantFrom(0, 0, 1, -1, 1_800_000, -LONG_MS, LONG_MS),
     index: fc.nat(100),
     factor: fc.double({ min: 0.8, max: 1.25, noNaN: true }),
@@ -57,8 +57,8 @@ export function rateStepsOf(length: number): fc.Arbitrary<RateStep[]> {
 }
 
 /**
- * Both directions of the pairs with the base currency, of some only the inverse one, and pairs without it, which
- * convert nothing.
+ * The pairs from the base currency to every other one, some of the opposite pairs, and two pairs without the base
+ * currency, which convert nothing.
  */
 function pairsOf(base_currency: string): [string, string][] {
   const others = CURRENCIES.filter((code) => code !== base_currency);
@@ -71,7 +71,7 @@ function pairsOf(base_currency: string): [string, string][] {
   ];
 }
 
-/** An operator who works on a tenant's rates by SQL; the oracle's rates follow what is committed. */
+/** An operator who changes a tenant's rates by SQL. The oracle's rates follow the committed changes. */
 export class RateOperator {
   readonly #sql: Db;
   readonly #tenant_id: string;
@@ -85,7 +85,9 @@ export class RateOperator {
     this.#pairs = pairsOf(base_currency);
   }
 
-  /** Takes the steps of a phase, several pairs at once; `meanwhile` is awaited inside each transaction of several steps. */
+  /**
+   * Runs the steps of a phase, several groups of pairs at once. Each transaction of several steps awaits `meanwhile`.
+   */
   async take(
     steps: readonly RateStep[],
     phase: RateStep['phase'],
@@ -116,7 +118,7 @@ export class RateOperator {
   ): Promise<void> {
     const undone = new Error('rolled back on purpose');
     const work = this.#sql.begin(async (tx) => {
-      // Not exempt from row-level security, and not the owner.
+      // This role is subject to row-level security and does not own the table.
       await tx`set local role engagement_service`;
       for (const step of steps) await this.#take(tx, step, kept);
       if (steps.length > 1) await meanwhile();
@@ -166,7 +168,7 @@ export class RateOperator {
   }
 }
 
-/** A number to so many digits, without an exponent. */
+/** The number with this many significant digits, without an exponent. */
 function plainDecimal(value: number, digits: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential(digits - 1).split('e');
   const all = mantissa.replace('.', '');

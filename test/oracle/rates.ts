@@ -1,8 +1,8 @@
-/** Rates and what amounts are worth by them, for the oracle: like it, this imports no code of the service. */
+/** Rates and conversions of the oracle. Like the oracle, this file imports no code of the service. */
 
 export const LARGEST_TOTAL = 2n ** 63n - 1n;
 
-/** The decimal places of the smallest units: ISO 4217, and what the chains themselves count in. */
+/** The decimal places of the smallest units: those of ISO 4217, and those of the blockchains. */
 export const DECIMALS: Readonly<Record<string, number>> = {
   EUR: 2,
   USD: 2,
@@ -22,7 +22,7 @@ export interface OracleRate {
   rate: string;
 }
 
-/** The rate that holds for a conversion. */
+/** The rate that applies to a conversion. */
 export interface HoldingRate extends OracleRate {
   is_inverse: boolean;
 }
@@ -48,7 +48,7 @@ export class OracleRates {
     return [...this.#rates.values()].filter((rate) => rate.base === base && rate.quote === quote);
   }
 
-  /** The latest of the pair that is not after the moment; the pair turned round serves where there is none. */
+  /** The latest rate of the pair that is not after the moment; when there is none, the latest of the opposite pair. */
   at(currency: string, base_currency: string, at_ms: number): HoldingRate | undefined {
     for (const is_inverse of [false, true]) {
       const [base, quote] = is_inverse ? [base_currency, currency] : [currency, base_currency];
@@ -59,14 +59,14 @@ export class OracleRates {
     return undefined;
   }
 
-  /** An amount in the base currency's smallest unit; undefined without a rate, or beyond 64 bits. */
+  /** An amount in the base currency's smallest unit; undefined without a rate or when it exceeds 64 bits. */
   convert(amount: bigint, currency: string, base_currency: string, at_ms: number): bigint | undefined {
     if (amount === 0n || currency === base_currency) return amount;
     const holding = this.at(currency, base_currency, at_ms);
     if (holding === undefined) return undefined;
     const rate = toFraction(holding.rate);
     const [times, by] = holding.is_inverse ? [rate.under, rate.over] : [rate.over, rate.under];
-    // amount ÷ 10^from whole units, by the rate, × 10^to smallest units.
+    // The amount in whole units (÷ 10^from), times the rate, in smallest units of the base (× 10^to).
     const shift = decimalsOf(base_currency) - decimalsOf(currency);
     const over = amount * times * (shift > 0 ? 10n ** BigInt(shift) : 1n);
     const under = by * (shift < 0 ? 10n ** BigInt(-shift) : 1n);
@@ -90,9 +90,9 @@ function toFraction(decimal: string): { over: bigint; under: bigint } {
   return { over: BigInt(decimal.replace('.', '')), under: 10n ** BigInt(places) };
 }
 
-/** The whole number nearest to over ÷ under; of two, the even one. */
+/** over ÷ under rounded to a whole number, half to even. */
 function nearest(over: bigint, under: bigint): bigint {
-  // Half up first: the whole part of x + 1/2. That is one too much where x lies in the middle below an odd number.
+  // First rounds half up: the whole part of x + 1/2. A tie that was rounded up to an odd number is one too large.
   const up = (2n * over + under) / (2n * under);
   const isMiddle = up * 2n * under === 2n * over + under;
   return isMiddle && up % 2n === 1n ? up - 1n : up;

@@ -1,4 +1,4 @@
-/** How much a property test does: a whole number from the environment, for long runs by hand or at night. */
+/** The number of runs of a property test: a whole number from the environment, for long runs by hand or at night. */
 export function runsFromEnvironment(name: string, usual: number): number {
   const given = process.env[name];
   if (given === undefined || given === '') return usual;
@@ -8,10 +8,7 @@ export function runsFromEnvironment(name: string, usual: number): number {
   return runs;
 }
 
-/**
- * The parameters every property shares: `seed` repeats a failed run (the failure prints it), and a failure ends
- * the search at once where each run is long.
- */
+/** The parameters that every property test shares. PROPERTY_SEED repeats a failed run; the failure prints its seed. */
 export function propertyParameters(runs_variable: string, usual_runs: number) {
   const seed = runsFromEnvironment('PROPERTY_SEED', 0);
   return { numRuns: runsFromEnvironment(runs_variable, usual_runs), ...(seed === 0 ? {} : { seed }) };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { SentEvent } from './oracle.ts';
 
-/** Who sends events: `anonymous_id` always, `player_id` once identify has answered. */
+/** A sender of events. `player_id` is undefined until identify has answered. */
 export interface Sender {
   anonymous_id: string;
   player_id: string | undefined;
@@ -9,20 +9,20 @@ export interface Sender {
 
 /** One step of a stream, independent of the ids that the service gives out. */
 export interface Step {
-  /** Index of the sender; bets and transactions override it with their own. */
+  /** Index of the sender; the reference of a bet or transaction overrides it. */
   player: number;
-  /** How the event names its player, where a player_id is known. */
+  /** How the event names its player, if the sender's player_id is known. */
   via: 'anonymous' | 'player' | 'both' | 'upper case' | 'nobody';
   kind: 'transaction' | 'casino' | 'sport' | 'session' | 'status' | 'other';
-  /** Which event of the kind. */
+  /** Selects the event name within the kind. */
   event: number;
-  /** Which transaction or bet. */
+  /** Selects the transaction or bet. */
   reference: number;
-  /** Which moment: few, so that events meet at the same one. */
+  /** Selects the time. There are few, so that several events happen at the same time. */
   moment: number;
-  /** 0: the content every event of this id has; others contradict it. */
+  /** 0: the content that every event with this id has. Other values contradict it. */
   salt: number;
-  /** Send again, unchanged, the event this many steps back instead; 0: none. */
+  /** Instead of a new event, sends the one this many steps back again, unchanged; 0: sends a new event. */
   retry: number;
 }
 
@@ -51,17 +51,17 @@ const NAMES = {
   other: ['login', 'page_view', 'deposit_limit_set', 'bonus_claimed', 'custom_wheel_spun'],
 } as const;
 
-/** Nothing, everything a JSON number can say exactly, and more: 2^53 and beyond come as digits. */
+/** Zero, amounts that a JSON number holds exactly, and larger ones: 2^53 and above are sent as digits. */
 const AMOUNTS = [0, 1, 99, 2_500, 1_000_000, 2 ** 53 - 1, '9007199254740992', '9007199254740993', '12'];
-/** Mostly the base currency; others wait for a rate, as do amounts that no 64-bit integer holds. */
+/** Mostly the base currency. Other currencies wait for a rate, as do amounts beyond a 64-bit integer. */
 const CURRENCIES = ['EUR', 'EUR', 'EUR', 'EUR', 'USD', 'ETH', 'JPY'];
 const TOO_LARGE = '9223372036854775808';
 const BEYOND_64_BITS = '99999999999999999999999999999999999999';
 
-/** What money a stream is in. */
+/** The currencies and amounts of a stream. */
 export interface Market {
   base_currency: string;
-  /** Drawn from evenly. */
+  /** Drawn with equal probability. */
   currencies: readonly string[];
   amounts: readonly (number | string)[];
   /** Whether a bet may be placed in one currency and paid out in another. */
@@ -75,7 +75,7 @@ const USUAL_MARKET: Market = {
   is_mixed: false,
 };
 
-/** Every currency as often as any other; 12,345 ether are more wei than 64 bits count. */
+/** A market in which all currencies are equally frequent. The added amount, 12,345 ether in wei, exceeds 64 bits. */
 export function mixedMarket(base_currency: string, currencies: readonly string[]): Market {
   return { base_currency, currencies, amounts: [...AMOUNTS, '12345678901234567890123'], is_mixed: true };
 }
@@ -91,7 +91,7 @@ export function momentAt(moment: number): number {
   return FIRST_MS + moment * 3_600_000 + (moment % 3);
 }
 
-/** A stream over `players` senders. Without `contradictions` every id always carries the same content. */
+/** A stream over `players` senders. Without `contradictions` every id always has the same content. */
 export function streamOf(players: number, length: number, contradictions: boolean): fc.Arbitrary<Step[]> {
   const step = fc.record({
     player: fc.nat(players - 1),
@@ -115,17 +115,17 @@ export function streamOf(players: number, length: number, contradictions: boolea
       { weight: 2, arbitrary: fc.nat(Math.ceil(length / 4)) },
     ),
   });
-  // Shrinking thousands of steps over HTTP would take hours, and nobody reads them: the seed says enough.
+  // No shrinking: over HTTP it would take hours for thousands of steps, and the seed is enough to repeat the run.
   const steps = fc.noShrink(fc.array(step, { minLength: length, maxLength: length }));
   return steps.map((all) => Object.assign(all, { [fc.toStringMethod]: () => `${length} steps` }));
 }
 
-/** The name of an id; hostile on purpose, and shared by transactions and both kinds of bets. */
+/** The text of an id. It contains special characters on purpose; transactions and both kinds of bets share it. */
 export function referenceText(reference: number): string {
   return `ref"${reference}\\{},NULL'é😀`;
 }
 
-/** What is sent for the steps, given who the senders are now. */
+/** The events of the steps, with the senders' current player ids. */
 export function toEvents(
   steps: readonly Step[],
   senders: readonly Sender[],
@@ -146,12 +146,12 @@ export function toEvents(
 function toEvent(step: Step, place: number, senders: readonly Sender[], market: Market): SentEvent {
   const names = NAMES[step.kind];
   const drawn = names[step.event % names.length] ?? 'login';
-  // A bet that was won is lost only where the stream contradicts itself.
+  // A bet is either won or lost for all its events, unless the step contradicts.
   const event = drawn === 'bet_lost' && step.salt === 0 && !isLost(step.reference) ? 'bet_won' : drawn;
-  // What an event is worth depends on its time: the same id must say the same one, in whatever order it is sent.
+  // An event's value depends on its time. So one id has a fixed time, in whatever order the events are sent.
   const isFixed = market.is_mixed && hasOneTime(event);
   const moment = isFixed ? mix(step.reference, event.length) % MOMENTS : step.moment;
-  // Of two KYC events at one moment the one that arrives later holds: only streams whose order counts have those.
+  // Of two KYC events at the same time the later arrival wins, so equal times occur only in streams with a fixed order.
   const isOrdered = event.startsWith('kyc_') && step.salt === 0;
   return {
     event,
@@ -164,9 +164,9 @@ function toEvent(step: Step, place: number, senders: readonly Sender[], market: 
 function identityOf(step: Step, senders: readonly Sender[]): { anonymous_id?: string; player_id?: string } {
   const hasId = step.kind === 'transaction' || step.kind === 'casino' || step.kind === 'sport';
   const contradicts = step.salt === 3;
-  // An id belongs to one player, unless it contradicts itself.
+  // An id belongs to one player, unless the step contradicts.
   const own = hasId && !contradicts ? step.reference % senders.length : step.player;
-  // Few players change status, so that several changes meet.
+  // Status events go to few players, so that several of them change the same player.
   const index = step.kind === 'status' ? step.player % FEW : own;
   const sender = senders[index];
   if (sender === undefined) throw new Error('no such sender');
@@ -176,12 +176,12 @@ function identityOf(step: Step, senders: readonly Sender[]): { anonymous_id?: st
   if (player_id === undefined || step.via === 'anonymous') return { anonymous_id };
   if (step.via === 'player') return { player_id };
   if (step.via === 'upper case') return { player_id: player_id.toUpperCase() };
-  // player_id decides: the other id may be somebody else's, or new, and must not be bound by an event.
+  // player_id decides. The anonymous_id may be another player's or new, and the event must not link it.
   const other = step.moment % 2 === 0 ? senders[(index + 1) % senders.length]?.anonymous_id : undefined;
   return { anonymous_id: other ?? `ghost-${step.player}`, player_id };
 }
 
-/** Properties follow from the id, the event and the salt, so that one id says the same however often it comes. */
+/** The properties depend on id, event and salt only, so that a repeated id has the same content. */
 function propertiesOf(step: Step, event: string, market: Market): Record<string, unknown> {
   const { kind, reference, moment, salt } = step;
   if (kind === 'status') return event.startsWith('kyc_') ? { level: step.event % 4 } : {};
@@ -192,7 +192,7 @@ function propertiesOf(step: Step, event: string, market: Market): Record<string,
   if (kind === 'transaction') return transactionOf(event, reference, { amount, currency });
   const bet_id = referenceText(reference);
   if (event === 'bet_lost' || event === 'sport_bet_voided') return { bet_id };
-  // All settlements of one casino bet agree; a sport bet's outcomes differ from moment to moment.
+  // All settlements of one casino bet agree; the outcomes of a sport bet differ by time.
   const lost = kind === 'casino' && isLost(reference);
   const seed = kind === 'casino' ? mix(reference, 7, salt) : mix(reference, event.length, moment, salt);
   const payout = lost ? salt : amountOf(seed, currency, market);
@@ -221,7 +221,7 @@ function transactionOf(
   reference: number,
   money: { amount: number | string; currency: string },
 ): Record<string, unknown> {
-  // A failed transaction may say nothing of itself.
+  // A failed transaction may have no properties.
   if (event.endsWith('_failed') && reference % 2 === 0) return {};
   return {
     ...money,
@@ -230,12 +230,12 @@ function transactionOf(
   };
 }
 
-/** Outcomes of sport bets may come again at another time, and are another outcome then. */
+/** Whether the event has one time per id. An outcome of a sport bet at another time is another outcome. */
 function hasOneTime(event: string): boolean {
   return !event.startsWith('sport_') || event === 'sport_bet_placed';
 }
 
-/** Which events of a bet share a currency in a mixed market: all settlements of a casino bet have to. */
+/** Groups the events of a bet that share a currency in a mixed market: all settlements of a casino bet must. */
 function partOf(event: string): number {
   return event === 'bet_settled' || event === 'bet_won' ? 1 : event.length;
 }
@@ -251,7 +251,7 @@ function pick<T>(values: readonly T[], hash: number): T {
   return value;
 }
 
-/** A number that depends on all of `parts`. */
+/** A hash of `parts`. */
 function mix(...parts: number[]): number {
   let hash = 17;
   for (const part of parts) hash = (Math.imul(hash, 0x01000193) ^ (part + 0x9e37)) >>> 0;

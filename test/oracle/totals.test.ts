@@ -13,12 +13,12 @@ const EVENTS = 1_500;
 
 let service: TestService;
 beforeAll(async () => {
-  // The oracle takes the events of all players in the order they were sent, and so must the service.
+  // One partition: the oracle takes the events of all players in sending order, so the service has to do the same.
   service = await startTestService({}, (config) => openTestPlatform(config, { partitions: 1 }));
 });
 afterAll(() => service.close());
 
-it('knows of every player exactly what an independent recomputation from the events says', async () => {
+it('shows for every player exactly the result of an independent recomputation', async () => {
   await fc.assert(
     fc.asyncProperty(streamOf(PLAYERS, EVENTS, true), async (steps) => {
       const door = new FrontDoor(service, await service.newTenant());
@@ -30,7 +30,7 @@ it('knows of every player exactly what an independent recomputation from the eve
       let dropped = 0;
       const sent: SentEvent[] = [];
       for (const [part, every] of [steps.slice(0, EVENTS / 2), steps.slice(EVENTS / 2)].entries()) {
-        // Some are identified before their first event, some after, some never.
+        // Some senders are identified before their first event, some after it, some never.
         for (const [i, sender] of senders.entries()) {
           if (i % 3 === part) await door.identify(sender, oracle, i);
         }
@@ -52,11 +52,11 @@ it('knows of every player exactly what an independent recomputation from the eve
   );
 });
 
-it('comes to the same totals in whatever order the events arrive', async () => {
+it('has the same totals in whatever order the events arrive', async () => {
   await fc.assert(
     fc.asyncProperty(streamOf(PLAYERS, EVENTS, false), fc.nat(), async (steps, order) => {
       const inOrder = await totalsAfter(steps, (events) => events, 1);
-      // Eight connections at once disturb the order further.
+      // Eight connections at once change the order further.
       const shuffled = await totalsAfter(steps, (events) => shuffle(events, order), 8);
       expect(shuffled).toEqual(inOrder);
       expect(inOrder.size).toBeGreaterThan(PLAYERS / 2);
