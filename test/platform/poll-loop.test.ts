@@ -14,7 +14,7 @@ it('waking ends the pause', async () => {
   await loop.close();
 });
 
-it('waking during a turn has another one follow at once', async () => {
+it('waking during a turn starts another one at once', async () => {
   let turns = 0;
   const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => {
     turns += 1;
@@ -33,7 +33,7 @@ it('closing ends the pause', async () => {
   expect(turns).toBe(1);
 });
 
-it('closing waits for the turn under way and begins none', async () => {
+it('closing waits for the running turn and starts no other', async () => {
   let turns = 0;
   let ended = false;
   const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, async (stop) => {
@@ -47,7 +47,7 @@ it('closing waits for the turn under way and begins none', async () => {
   expect({ turns, ended }).toEqual({ turns: 1, ended: true });
 });
 
-it('pauses leave nothing behind on the signal that outlives them', async () => {
+it('pauses leave no listener on the signal that outlives them', async () => {
   let turns = 0;
   let signal: AbortSignal | undefined;
   const loop = startPolling({ ...pauses, idle_pause_ms: 1 }, (stop) => {
@@ -59,7 +59,7 @@ it('pauses leave nothing behind on the signal that outlives them', async () => {
   await loop.close();
 });
 
-/** How many signals `AbortSignal.any` has hung on this one: Node keeps a trace of each for good. */
+/** The number of signals that `AbortSignal.any` has attached to this one; Node never removes them. */
 function dependants(signal: AbortSignal | undefined): number {
   if (signal === undefined) return 0;
   const kept = Object.getOwnPropertySymbols(signal).find((name) => name.description === 'kDependantSignals');

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { chunksOf } from '../../../src/platform/clickhouse/chunks.ts';
 
-it('keeps lines in order and chunks within the limit, as few as that takes', () => {
+it('keeps lines in order and chunks within the limit, with as few chunks as possible', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 30 })), fc.integer({ min: 1, max: 100 }), (lines, max) => {
       const chunks = [...chunksOf(lines, max)];

@@ -3,9 +3,9 @@ import { accessOf } from '../../../src/platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 
-// What ClickHouse reads by itself it reads as somebody; the embedded engine has no users, so the text is looked at.
+// ClickHouse loads the dictionary as some user. The embedded engine has no users, so these tests check the SQL text.
 
-/** Records statements; `run` may refuse them. */
+/** Records statements; `run` may throw. */
 function recorder(run: (sql: string) => void = () => undefined) {
   const statements: string[] = [];
   const clickhouse = {
@@ -19,26 +19,26 @@ function recorder(run: (sql: string) => void = () => undefined) {
   return { clickhouse, dictionary };
 }
 
-it('the dictionary reads as the user of the URL', async () => {
+it('the dictionary is loaded as the user of the URL', async () => {
   const { clickhouse, dictionary } = recorder();
   await migrateClickHouse(clickhouse, accessOf('http://engagement:s3cret@clickhouse:8123/engagement'));
   expect(dictionary()).toContain(`source(clickhouse(user 'engagement' password 's3cret' query 'select`);
 });
 
-it('the dictionary reads as the default user where the URL names none', async () => {
+it('the dictionary is loaded as the default user when the URL names none', async () => {
   const { clickhouse, dictionary } = recorder();
   await migrateClickHouse(clickhouse, accessOf('http://clickhouse:8123/engagement'));
   expect(dictionary()).toContain(`source(clickhouse(query 'select`);
 });
 
-it('a password is a text, whatever it looks like', async () => {
+it('a password is escaped, whatever characters it contains', async () => {
   const password = `a'b\\c$&$'{database}%`;
   const { clickhouse, dictionary } = recorder();
   await migrateClickHouse(clickhouse, accessOf(`http://:${encodeURIComponent(password)}@clickhouse:8123/x`));
   expect(dictionary()).toContain(`user 'default' password 'a\\'b\\\\c$&$\\'{database}%' query`);
 });
 
-it('an error does not repeat the password', async () => {
+it('an error does not contain the password', async () => {
   const { clickhouse } = recorder((sql) => {
     if (sql.includes('dictionary')) throw new Error(`Syntax error near: ${sql}`);
   });

@@ -3,7 +3,7 @@ import kafkajs, { type PartitionMetadata } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { kafkaPartitionOf, murmur2 } from '../../../src/platform/event-log/kafka-partitioner.ts';
 
-test('murmur2 gives the values that Kafka itself is tested against', () => {
+test('murmur2 has the values of Kafka’s own tests', () => {
   // org.apache.kafka.common.utils.UtilsTest
   const published: [string, number][] = [
     ['21', -973932308],
@@ -16,7 +16,7 @@ test('murmur2 gives the values that Kafka itself is tested against', () => {
   for (const [text, hash] of published) expect(murmur2(Buffer.from(text))).toBe(hash);
 });
 
-test('a key lies where other Kafka clients put it', () => {
+test('a key maps to the same partition as in other Kafka clients', () => {
   const theirs = kafkajs.Partitioners.DefaultPartitioner();
   assert(
     property(string({ unit: 'binary' }), integer({ min: 1, max: 64 }), (key, partitions) => {

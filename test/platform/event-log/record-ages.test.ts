@@ -4,7 +4,7 @@ import { RecordAges } from '../../../src/platform/event-log/record-ages.ts';
 
 let now_ms = 0;
 
-/** Ages over a log whose only consumer is handed batches by the test. */
+/** Record ages over a log whose only consumer receives its batches from the test. */
 async function watched(handle: (batch: LogBatch) => Promise<void> = () => Promise.resolve()) {
   now_ms = 1_000_000;
   const ages = new RecordAges({ clock: { now_ms: () => now_ms }, receivedAt: Number });
@@ -34,7 +34,7 @@ it('nothing waits at the end of the log', async () => {
   expect(waiting(1n, 1n)).toBe(0);
 });
 
-it('the first record in hand waits, also after its handler failed', async () => {
+it('the age is that of the first record in hand, also after its handler failed', async () => {
   const { give, waiting } = await watched(() => Promise.reject(new Error('away')));
   await give(0n, now_ms - 500, now_ms - 100).catch(() => undefined);
   expect(waiting(0n, 2n)).toBe(500);
@@ -42,7 +42,7 @@ it('the first record in hand waits, also after its handler failed', async () => 
   expect(waiting(0n, 2n)).toBe(60_500);
 });
 
-it('what follows a handled record waits no longer than it, nor longer than the log was not empty', async () => {
+it('the age after a handled record is at most the age of that record, and at most the time since the log was last empty', async () => {
   const { give, waiting } = await watched();
   await give(0n, now_ms - 500);
   expect(waiting(1n, 5n)).toBe(500);
@@ -53,12 +53,12 @@ it('what follows a handled record waits no longer than it, nor longer than the l
   expect(waiting(1n, 2n)).toBe(15_000);
 });
 
-it('a record that this process was never given waits since it was first seen', async () => {
+it('the age of a record that this process never received counts from when it was first seen', async () => {
   const { give, waiting } = await watched();
   expect(waiting(3n, 9n)).toBe(0);
   now_ms += 10_000;
   expect(waiting(3n, 9n)).toBe(10_000);
-  // Another process moves on; what this one had is history.
+  // Another process handles the records after these; the batch of this process no longer matters.
   await give(3n, now_ms - 500);
   now_ms += 10_000;
   expect(waiting(7n, 9n)).toBe(0);

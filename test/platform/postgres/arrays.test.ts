@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const parameters = propertyParameters('UNIT_RUNS', 500);
 
-/** Pieces that mean something in an array literal, in SQL or in escapes, and texts of any script. */
+/** Text pieces with a meaning in array literals, in SQL or in escapes, and texts of any script. */
 const hostile = fc.oneof(
   fc
     .array(
@@ -48,7 +48,7 @@ const hostile = fc.oneof(
   fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '')),
 );
 
-it('brings lists of texts through Postgres unchanged, whatever they contain', async () => {
+it('lists of texts pass through Postgres unchanged, whatever they contain', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.option(hostile, { freq: 10 }), { maxLength: 30 }), async (texts) => {
       const rows = await sql<{ text: string | null }[]>`
@@ -59,7 +59,7 @@ it('brings lists of texts through Postgres unchanged, whatever they contain', as
   );
 });
 
-it('brings arrays of texts through Postgres unchanged, both ways', async () => {
+it('arrays of texts pass through Postgres unchanged, in both directions', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.option(hostile, { freq: 10 }), { maxLength: 30 }), async (texts) => {
       const [row] = await sql<{ texts: (string | null)[] }[]>`select ${sql.types.texts(texts)} as texts`;
@@ -69,7 +69,7 @@ it('brings arrays of texts through Postgres unchanged, both ways', async () => {
   );
 });
 
-it('brings lists of integers through Postgres unchanged, to the last digit', async () => {
+it('lists of integers pass through Postgres unchanged, to the last digit', async () => {
   const integers = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { freq: 10 });
   await fc.assert(
     fc.asyncProperty(fc.array(integers, { maxLength: 30 }), async (values) => {
