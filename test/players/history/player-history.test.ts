@@ -61,13 +61,13 @@ const get = (path: string, who = tenant): Promise<Answer> => fixture.as(who.sess
 const listOf = ({ body }: Answer) => body.data as unknown as Record<string, unknown>[];
 
 describe('timeline', () => {
-  test('newest first by event time, across pages, each event once', async () => {
+  test('is ordered newest first by event time, across pages, with each event once', async () => {
     const player_id = await newPlayer();
     const start = Date.parse('2026-03-01T00:00:00Z');
     const rows: EventRow[] = Array.from({ length: 23 }, (_, i) => ({
       player_id,
       event: `custom_${i}`,
-      // Several at the same time, and several indexes of one batch.
+      // Several events have the same time, and several have indexes within one batch.
       occurred_ms: start + Math.floor(i / 4) * 1_000,
       ingestion_id: id(1_000 + Math.floor(i / 3)),
       event_index: i % 3,
@@ -83,7 +83,7 @@ describe('timeline', () => {
       expect(listOf(answer).length).toBeLessThanOrEqual(5);
       seen.push(...listOf(answer));
       cursor = answer.body.meta['next_cursor'] as string | null;
-      // A late event at the top does not move the pages below.
+      // A late event at the top must not move the pages below it.
       await land([{ player_id, occurred_ms: start + DAY_MS, ingestion_id: id(2_000 + seen.length) }]);
       expect(seen.length).toBeLessThanOrEqual(23);
     }
@@ -99,7 +99,7 @@ describe('timeline', () => {
     });
   });
 
-  test('properties are the text that was sent', async () => {
+  test('shows properties as the text that was sent', async () => {
     const player_id = await newPlayer();
     const properties =
       '{"amount":9007199254740993,"rate":1.10,"text":"\\u00e9 😀","nested":{"b":1,"a":[null]}}';
@@ -109,7 +109,7 @@ describe('timeline', () => {
     expect(text.endsWith('"meta":{"next_cursor":null}}')).toBe(true);
   });
 
-  test('an event long ago is shown with its time', async () => {
+  test('shows an event of the distant past with its time', async () => {
     const player_id = await newPlayer();
     await land([{ player_id, occurred_ms: Date.parse('1969-07-20T20:17:40.000Z') }]);
     expect(listOf(await get(`/v1/players/${player_id}/timeline`))[0]).toMatchObject({
@@ -117,7 +117,7 @@ describe('timeline', () => {
     });
   });
 
-  test('is empty without events, and never another tenant’s', async () => {
+  test('is empty without events, and shows none of another tenant', async () => {
     const player_id = await newPlayer();
     const other = await fixture.makeTenant();
     await land([{ player_id, occurred_ms: Date.now() }], other);
@@ -125,7 +125,7 @@ describe('timeline', () => {
     expect([answer.body.data, answer.body.meta]).toEqual([[], { next_cursor: null }]);
   });
 
-  test('bad limits and foreign cursors are 422', async () => {
+  test('refuses invalid limits and foreign cursors with 422', async () => {
     const [player_id, another] = [await newPlayer(), await newPlayer()];
     await land([
       { player_id, occurred_ms: 1, ingestion_id: id(1) },
@@ -153,7 +153,7 @@ describe('timeline', () => {
 });
 
 describe('deposits-daily', () => {
-  test('30 UTC days, exact sums, each deposit once, zeros between', async () => {
+  test('shows 30 UTC days with exact sums, each deposit once, zeros between', async () => {
     const player_id = await newPlayer();
     const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
     const deposit = (occurred_ms: number, n: number, base_amount: string | null, revision = 0): EventRow => ({
@@ -176,7 +176,7 @@ describe('deposits-daily', () => {
       { ...deposit(today - 4 * DAY_MS, 9, '1000'), event: 'deposit_initiated' },
       { ...deposit(today - 4 * DAY_MS, 10, '1000'), event: 'withdrawal_confirmed' },
     ]);
-    // The same again, and a better rate for one of them.
+    // One row is repeated, and another gets a better rate.
     await land([deposit(today - 1, 3, '250'), deposit(today - 2 * DAY_MS, 6, '120', 1)]);
     const answer = await get(`/v1/players/${player_id}/deposits-daily`);
     expect(answer.status, answer.text).toBe(200);

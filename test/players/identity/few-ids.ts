@@ -1,13 +1,13 @@
 import type { SentEvent } from '../../oracle/oracle.ts';
 
-/** An event without its sender, as numbers: few ids, so that everything meets. */
+/** An event without its sender, as numbers. There are few ids, so that events often have the same one. */
 export interface Happening {
   kind: 'deposit' | 'casino' | 'sport' | 'session' | 'exclusion';
-  /** Which event of the kind. */
+  /** Selects the event name within the kind. */
   name: number;
-  /** Which transaction or bet. */
+  /** Selects the transaction or bet. */
   reference: number;
-  /** When; the outcomes of one sport bet at several times correct each other. */
+  /** Selects the time. Outcomes of one sport bet at different times correct each other. */
   moment: number;
 }
 
@@ -20,7 +20,7 @@ export const KINDS: readonly Happening['kind'][] = [
   'session',
   'exclusion',
 ];
-/** How many ids transactions and bets have; those of the last one are in a currency without a rate. */
+/** Number of ids of transactions and of bets. Those of the last id have a currency without a rate. */
 export const REFERENCES = 4;
 export const START_MS = Date.UTC(2026, 0, 15);
 
@@ -29,7 +29,7 @@ const CASINO = ['bet_placed', 'bet_settled', 'bet_won'];
 const GAME = { game_id: 'g', game_category: 'slots' };
 const MATCH = { sport: 'football', bet_type: 'single', odds: '2', event_ref: 'final' };
 
-/** What is sent. The content follows from the id, the event and its time: one id always says the same. */
+/** The event that is sent. Its content depends on id, event and time: one id always has the same content. */
 export function toSent({ kind, name, reference, moment }: Happening): SentEvent {
   const timestamp = new Date(START_MS + moment).toISOString();
   if (kind === 'session') return { event: 'session_start', timestamp, properties: {} };
@@ -52,7 +52,7 @@ export function toSent({ kind, name, reference, moment }: Happening): SentEvent 
   return { event, timestamp, properties: { bet_id: id, ...rest } };
 }
 
-/** Numbers that follow from a seed (mulberry32). */
+/** Pseudo-random numbers from a seed (mulberry32). */
 export class Dice {
   #state: number;
 

@@ -35,8 +35,8 @@ async function player(player_id: string): Promise<Record<string, unknown>> {
 
 const brief = ({ status, body }: Answer) => [status, body.error.code];
 
-describe('whom the ids stand for', () => {
-  test('an unknown id makes a player, a known one finds it', async () => {
+describe('resolving ids', () => {
+  test('an unknown id creates a player, a known one finds it', async () => {
     for (const kind of ['anonymous_id', 'external_id']) {
       const body = { [kind]: fresh(kind) };
       const made = await resultOf(body);
@@ -46,7 +46,7 @@ describe('whom the ids stand for', () => {
     }
   });
 
-  test('a new player starts active, seen now, in the base currency of the tenant', async () => {
+  test('a new player is active, seen now, and has the tenant’s base currency', async () => {
     const anonymous_id = fresh('a');
     const external_id = fresh('e');
     const { player_id } = await resultOf({ anonymous_id, external_id });
@@ -82,7 +82,7 @@ describe('whom the ids stand for', () => {
     expect((await resultOf({ external_id })).player_id).toBe(player_id);
   });
 
-  test('a shared device: two external_ids stay two players, the second is up for review', async () => {
+  test('a shared device: two external_ids stay two players, and the second is marked for review', async () => {
     const [anonymous_id, first_id, second_id] = [fresh('a'), fresh('e'), fresh('e')];
     const first = await resultOf({ anonymous_id, external_id: first_id });
     const second = await resultOf({ anonymous_id, external_id: second_id });
@@ -105,7 +105,7 @@ describe('whom the ids stand for', () => {
     }
   });
 
-  test('where two players are one, the stronger id answers and the other is merged into it', async () => {
+  test('two players that turn out to be one are merged into the one with the stronger id', async () => {
     const [anonymous_id, external_id] = [fresh('a'), fresh('e')];
     const anonymous = await resultOf({ anonymous_id });
     const known = await resultOf({ external_id });
@@ -118,7 +118,7 @@ describe('whom the ids stand for', () => {
     expect(named).toEqual({ ...known, created: false, merged_player_ids: [other.player_id] });
   });
 
-  test('a deleted player is answered with and not changed', async () => {
+  test('a deleted player is returned and not changed', async () => {
     const [anonymous_id, external_id] = [fresh('a'), fresh('e')];
     const { player_id } = await resultOf({ external_id });
     await fixture.as(tenant.session, `/v1/players/${player_id}`, { method: 'DELETE' });
@@ -129,7 +129,7 @@ describe('whom the ids stand for', () => {
 });
 
 describe('traits', () => {
-  test('known ones are fields, others are custom attributes, merged; null removes', async () => {
+  test('known traits are fields, others are merged into custom attributes; null removes', async () => {
     const external_id = fresh('e');
     const first = {
       email: 'ann@example.com',
@@ -165,7 +165,7 @@ describe('traits', () => {
     expect(await player(player_id)).toEqual(before);
   });
 
-  test('unusable ones are 422 and make no player', async () => {
+  test('invalid traits are 422 and create no player', async () => {
     const external_id = fresh('e');
     const bad = [
       { email: 'nobody' },
@@ -196,7 +196,7 @@ describe('bad requests', () => {
     expect(brief(await identify({ traits: { a: 1 } }))).toEqual([422, 'IDENTITY_REQUIRED']);
   });
 
-  test('unusable ids are VALIDATION_ERROR', async () => {
+  test('invalid ids are VALIDATION_ERROR', async () => {
     const bad = [
       { anonymous_id: '' },
       { external_id: 5 },
@@ -229,8 +229,8 @@ describe('bad requests', () => {
   });
 });
 
-describe('many at once', () => {
-  test('the same new ids make one player', async () => {
+describe('concurrent calls', () => {
+  test('the same new ids create one player', async () => {
     for (let round = 0; round < 5; round++) {
       const body = { anonymous_id: fresh('a'), external_id: fresh('e'), traits: { round } };
       const results = await Promise.all(Array.from({ length: 20 }, () => resultOf(body)));
@@ -239,7 +239,7 @@ describe('many at once', () => {
     }
   });
 
-  test('two external_ids for one anonymous player: one gets it, the other is a conflict', async () => {
+  test('two external_ids for one anonymous player: one is linked, the other is a conflict', async () => {
     for (let round = 0; round < 5; round++) {
       const anonymous_id = fresh('a');
       const { player_id } = await resultOf({ anonymous_id });
@@ -250,7 +250,7 @@ describe('many at once', () => {
     }
   });
 
-  test('attributes written at once are all kept', async () => {
+  test('attributes written concurrently are all kept', async () => {
     const external_id = fresh('e');
     const { player_id } = await resultOf({ external_id });
     await Promise.all(
@@ -259,7 +259,7 @@ describe('many at once', () => {
     expect(Object.keys((await player(player_id))['custom_attributes'] as object).length).toBe(20);
   });
 
-  test('an event creating the player at the same time wins or loses cleanly', async () => {
+  test('an event that creates the same player at the same time causes neither an error nor a second player', async () => {
     const { service } = fixture.platform.postgres;
     const { tenant_id, project_id } = tenant;
     const anonymous_id = fresh('a');

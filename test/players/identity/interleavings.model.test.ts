@@ -15,7 +15,7 @@ import type { Faults, World } from './world.ts';
 
 const RUNS_OF_FAULTS = 20_000;
 
-/** Which ids a call gives: mostly such that two players turn out to be one. */
+/** The ids that a call gives: mostly combinations that merge two players. */
 const SHAPES = ['ap', 'ap', 'ap', 'ap', 'ap', 'ae', 'ae', 'a', 'a', 'a', 'p', 'ep', 'aep', 'delete'] as const;
 
 const call: fc.Arbitrary<ModelCall> = fc.record({
@@ -28,7 +28,7 @@ const call: fc.Arbitrary<ModelCall> = fc.record({
 const program: fc.Arbitrary<Program> = fc.record({
   events: fc.array(
     fc.record({
-      // Half of them by a player_id, where one is known.
+      // Half of the events name a player_id, where one is known.
       who: fc.nat(2 * DEVICES - 1),
       kind: fc.constantFrom(...KINDS),
       name: fc.nat(3),
@@ -46,7 +46,7 @@ const program: fc.Arbitrary<Program> = fc.record({
 const allComplaints = (world: World) => [...complaintsOnTheWay(world), ...complaintsOf(outcomeOf(world))];
 
 describe('in any order of statements, with crashes at any of them,', () => {
-  it('merges and the fold leave every sum as it is, and every event where it belongs', () => {
+  it('merges and the fold keep every sum, and assign every event to the right player', () => {
     const met = new Map<string, number>();
     const parameters = propertyParameters('INTERLEAVING_MODEL_RUNS', 10_000);
     fc.assert(
@@ -57,13 +57,13 @@ describe('in any order of statements, with crashes at any of them,', () => {
       }),
       parameters,
     );
-    // Of each thing that makes it hard some was met; of deadlocks, the rarest, about one in 150 runs.
+    // Each difficult situation occurred; the rarest, a deadlock, occurs in about one of 150 runs.
     for (const [what, times] of met)
       expect(times, what).toBeGreaterThanOrEqual(parameters.numRuns / 1_000 - 1);
   });
 });
 
-describe('the search finds', () => {
+describe('the model detects', () => {
   const faults: [string, Faults][] = [
     ['a fold that takes no notice of merged players', { totals_of_merged_players_are_lost: true }],
     ['conflicts that rely on nobody', { conflicts_rely_on_nobody: true }],

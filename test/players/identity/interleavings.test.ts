@@ -24,22 +24,22 @@ import { complaintsOf, type Outcome, type OutcomePlayer, type Sums } from './out
 const DEVICES = 5;
 const PERSONS = 2;
 const LANES_OF_FOLDS = 3;
-/** Claims know their partition and not their topic: these must be other ones than those of the service's own log. */
+/** Claims know their partition but not their topic, so these partitions must differ from those of the service's log. */
 const FIRST_PARTITION = 100;
 const LANES_OF_CALLS = 3;
-/** Operators side by side: much of a run is waiting. */
+/** Number of concurrent operators: a run consists mostly of waiting. */
 const AT_ONCE = 4;
 const CHECKED_IN_CLICKHOUSE_EVERY = 10;
 
 let service: TestService;
-/** What happened over all runs: without contention nothing is shown. */
+/** How often each situation occurred in all runs: without contention the test would prove nothing. */
 const met = { merges: 0, conflicts: 0, overtaken: 0, replays: 0, rivals: 0 };
 beforeAll(async () => {
   service = await startTestService();
 });
 afterAll(() => service.close());
 
-/** One run: an operator of its own, and what was said and answered. */
+/** One run: an operator of its own, the events sent and the answers received. */
 interface Run {
   operator: Operator;
   dice: Dice;
@@ -48,7 +48,7 @@ interface Run {
 }
 
 it(
-  'leaves every sum as it is, and every event where it belongs, whatever meets',
+  'concurrent merges and folds keep every sum, and assign every event to the right player',
   { timeout: 600_000 },
   async () => {
     const { numRuns, ...parameters } = propertyParameters('INTERLEAVING_RUNS', 100);
@@ -63,7 +63,7 @@ it(
       }),
       { ...parameters, numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
     );
-    // All operators, before ClickHouse is rewritten and after.
+    // All operators, before and after ClickHouse is rewritten.
     const anybody = await Operator.open(service);
     expect(await anybody.differencesOfAll()).toEqual([]);
     await anybody.rewriteAll();
@@ -73,7 +73,7 @@ it(
   },
 );
 
-/** One run: an operator whose events and calls meet, and what came of it. */
+/** One run: the events and calls of an operator run concurrently, and its outcome is checked. */
 async function letThemMeet(seed: number): Promise<Operator> {
   const operator = await Operator.open(service);
   const run: Run = { operator, dice: new Dice(seed), sent: new Map(), answers: [] };
@@ -90,7 +90,7 @@ async function letThemMeet(seed: number): Promise<Operator> {
   return operator;
 }
 
-/** A partition of a topic of its own, folded by hand, with deaths before the emission and with rivals. */
+/** Folds a partition of a topic of its own directly, with crashes before the emission and with rival folds. */
 async function foldLane(run: Run, partition: number): Promise<void> {
   const { dice, operator } = run;
   const topic = `interleaved-${operator.tenant.project_id}`;
@@ -101,12 +101,12 @@ async function foldLane(run: Run, partition: number): Promise<void> {
     first += BigInt(batch.records.length);
     const fate = dice.roll(8);
     if (fate === 0) {
-      // It dies between the transaction and the emission, and the one after it gets the batch again.
+      // The fold crashes between transaction and emission, and the next one gets the batch again.
       await foldBatch(fold, batch);
       fold = newFold();
       met.replays++;
     } else if (fate === 1) {
-      // Two believe that the partition is theirs.
+      // Two folds both consider themselves owner of the partition.
       const rival = newFold();
       met.rivals++;
       const [told] = await Promise.all([foldBatch(rival, batch), foldBatch(fold, batch).then(emit)]);
@@ -134,7 +134,7 @@ function newFold(): FoldContext {
   };
 }
 
-/** As player-fold does. */
+/** Appends the emission to the log, as player-fold does. */
 async function emit({ events, rejections }: Emission): Promise<void> {
   for (const { reason, message } of rejections) expect(reason, message).toBe('CONFLICTING_DUPLICATE');
   const records = events.map((event) => ({
@@ -157,7 +157,7 @@ function batchOf(run: Run, topic: string, partition: number, first: bigint, leng
   return { topic, partition, records };
 }
 
-/** Events over HTTP, which the service's own fold takes. */
+/** Sends events over HTTP, which the service's own fold handles. */
 async function intakeLane(run: Run): Promise<void> {
   for (let requests = 2 + run.dice.roll(2); requests > 0; requests--) {
     await aMoment(run.dice);
@@ -203,12 +203,12 @@ function drawEvent(run: Run): SentEvent {
   return { ...toSent(what), ...ids };
 }
 
-/** So that not always the same meet. */
+/** A random pause, so that the interleaving varies. */
 async function aMoment(dice: Dice): Promise<void> {
   await sleep(dice.roll(12));
 }
 
-/** What Postgres and the log say in the end. */
+/** The final state in Postgres and on the log. */
 async function outcomeOf(
   { operator, sent, answers }: Run,
   from: ReadonlyMap<number, bigint>,
@@ -265,7 +265,7 @@ function toEvent({ player_id, at_ms, amount, payout, ...row }: LedgerValues) {
   return { player_id, event };
 }
 
-/** Each event that was emitted for the tenant, once. */
+/** Each event emitted for the tenant, once. */
 async function emittedSince(
   from: ReadonlyMap<number, bigint>,
   tenant_id: string,
@@ -288,7 +288,7 @@ async function emittedSince(
   return emitted;
 }
 
-/** The ids of the players that the list shows. */
+/** The ids of the players in the list endpoint. */
 async function shown(operator: Operator): Promise<string[]> {
   return (await operator.list()).map(({ id }) => String(id));
 }

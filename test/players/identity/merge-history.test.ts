@@ -22,7 +22,7 @@ import {
   type Who,
 } from './operator.ts';
 
-// What ClickHouse knows of merged players: at first through an alias, later because its rows were rewritten.
+// The events of merged players in ClickHouse: first resolved by an alias, later rewritten to the survivor's id.
 
 let service: TestService;
 let operator: Operator;
@@ -37,17 +37,17 @@ beforeEach(async () => {
 const tablet = { anonymous_id: 'tablet' };
 
 const START_MS = Date.now() - 3_600_000;
-/** Events a second apart, so that their order on the timeline is known. */
+/** Events a second apart, so that their order on the timeline is fixed. */
 const inOrder = (events: readonly Sent[], from = 0): Sent[] =>
   events.map((event, i) => ({ ...event, timestamp: new Date(START_MS + (from + i) * 1_000).toISOString() }));
 
-/** Sends events and waits until ClickHouse has them. */
+/** Sends events and waits until they are in ClickHouse. */
 async function land(...events: Sent[]): Promise<void> {
   await operator.send(...events);
   await sunk(service.platform);
 }
 
-/** How many rows ClickHouse shows under the player's id: events by player, events, mirrored players. */
+/** Row counts in ClickHouse under the player's id: events by player, events, mirrored players. */
 async function rowsOf(player_id: string): Promise<number[]> {
   const { clickhouse } = service.platform;
   const { tenant_id } = operator.tenant;
@@ -62,7 +62,7 @@ async function rowsOf(player_id: string): Promise<number[]> {
   return Promise.all(counts);
 }
 
-/** Rows under the id in the sorted copy of events, older revisions and all. */
+/** Number of rows under the id in events_by_player, including older revisions. */
 async function tracesOf(player_id: string): Promise<number> {
   const [row] = await service.platform.clickhouse.query<{ rows: string }>(
     'select toString(count()) as rows from events_by_player where player_id = {player_id:UUID}',
@@ -89,7 +89,7 @@ describe('the history of merged players', () => {
     const whole = [['deposit_confirmed', 'session_start', 'deposit_confirmed', 'session_start'], 120];
     expect(await look()).toEqual([whole, whole, whole]);
     expect(await operator.differences()).toEqual([]);
-    // An alias resolves the old rows, which are still there.
+    // The old rows still exist, and an alias resolves them.
     expect(await rowsOf(merged_id)).toEqual([2, 2, 0]);
     expect(await look()).toEqual([whole, whole, whole]);
     await operator.rewrite();
@@ -105,7 +105,7 @@ describe('the history of merged players', () => {
     expect(aliases).toEqual([]);
   });
 
-  it('goes on under every id after ClickHouse was rewritten', async () => {
+  it('continues under every id after ClickHouse was rewritten', async () => {
     await land(...inOrder([deposit(phone, 't-1', 100), deposit(laptop, 't-2', 20)]));
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
@@ -128,7 +128,7 @@ describe('the history of merged players', () => {
     expect(await operator.differences()).toEqual([]);
   });
 
-  it('is paged as one, also by a cursor from before', async () => {
+  it('is paged as one, even by a cursor from before the rewrite', async () => {
     const events = Array.from({ length: 12 }, (_, i) => ({
       ...session(i % 3 === 0 ? laptop : phone),
       event: `custom_${i}`,
@@ -157,7 +157,7 @@ describe('the history of merged players', () => {
     }
   });
 
-  it('never lacks or doubles an event while ClickHouse is being rewritten', async () => {
+  it('never lacks or repeats an event while ClickHouse is being rewritten', async () => {
     const many = (who: Who, name: string) =>
       Array.from({ length: 40 }, (_, i) => deposit(who, `${name}-${i}`, 1));
     await land(...inOrder(many(phone, 'p')), ...inOrder(many(laptop, 'l'), 40));
@@ -177,7 +177,7 @@ describe('the history of merged players', () => {
     expect(looks).toBeGreaterThan(1);
   });
 
-  it('lacks nothing where ClickHouse answers before it is rewritten and Postgres after', async () => {
+  it('is complete when ClickHouse answers before the rewrite and Postgres after it', async () => {
     await land(...inOrder([deposit(phone, 't-1', 100), deposit(laptop, 't-2', 20)]));
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
@@ -196,7 +196,7 @@ describe('the history of merged players', () => {
             and database = (select oid from pg_database where datname = current_database())`;
         return (row?.waiting ?? 0n) >= 2n ? true : undefined;
       });
-      // The embedded engine runs queries one after the other, so theirs are over when this one is.
+      // The embedded engine runs queries one after the other, so the pending queries have ended when this one ends.
       await repointEvents(clickhouse, [
         { tenant_id, project_id, player_id: merged_id, into_player_id: player_id },
       ]);
@@ -207,7 +207,7 @@ describe('the history of merged players', () => {
 });
 
 describe('a chain of merges', () => {
-  /** Deposits of three devices, and the ids of their players. */
+  /** Sends deposits of three devices; returns the ids of their players. */
   async function threeVisitors(): Promise<[string, string, string]> {
     await land(
       ...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]),
@@ -217,7 +217,7 @@ describe('a chain of merges', () => {
   const merge = (anonymous: object, player_id: string) => operator.identify({ ...anonymous, player_id });
 
   it.each(['never', 'in between', 'in the end', 'in between and in the end'])(
-    'is one history, ClickHouse rewritten %s',
+    'is one history when ClickHouse is rewritten %s',
     async (when) => {
       const [a, b, c] = await threeVisitors();
       await merge(phone, b);
@@ -247,7 +247,7 @@ describe('a chain of merges', () => {
     return rows.length === 0 ? true : undefined;
   }
 
-  it('is one history when the players are merged on while ClickHouse is being rewritten', async () => {
+  it('is one history when a survivor is merged again while ClickHouse is being rewritten', async () => {
     for (let round = 0; round < 3; round++) {
       operator = await Operator.open(service);
       const [a, b, c] = await threeVisitors();
@@ -264,7 +264,7 @@ describe('a chain of merges', () => {
 });
 
 describe('the rewriter', () => {
-  it('may do its work again after it died half-way', async () => {
+  it('can repeat its work after a crash half-way', async () => {
     await land(
       ...inOrder([deposit(phone, 't-1', 1), withdrawal(laptop, 't-2', 20), placed(laptop, 'b-1', 300)]),
     );
@@ -282,7 +282,8 @@ describe('the rewriter', () => {
       ]);
       expect(await tracesOf(merged_id)).toBe(0);
       expect(await operator.differences()).toEqual([]);
-      // Died after ClickHouse was rewritten, and before Postgres was told; or even before the alias was noted.
+      // As after a crash between the rewrite in ClickHouse and the mark in Postgres, in round 0 even before the alias
+      // was marked.
       await sql`
         update player_merges set rewritten_at = null, aliased_at = ${round === 0 ? null : new Date()}
         where tenant_id = ${tenant_id}`;
@@ -290,7 +291,7 @@ describe('the rewriter', () => {
     await operator.rewrite();
   });
 
-  it('does it again, word by word, after ClickHouse was rebuilt', async () => {
+  it('repeats its work after ClickHouse was rebuilt', async () => {
     await land(...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20)]));
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
@@ -306,7 +307,7 @@ describe('the rewriter', () => {
     expect(await operator.differences()).toEqual([]);
   });
 
-  it('waits for events that were folded before the merge and have not landed', async () => {
+  it('waits for events that were folded before the merge and are not in ClickHouse yet', async () => {
     for (let round = 0; round < 5; round++) {
       operator = await Operator.open(service);
       const merged_id = await idOf(laptop);
@@ -320,7 +321,7 @@ describe('the rewriter', () => {
     }
   });
 
-  /** Emits an event of the player again, as a fold does that was believed to be dead. */
+  /** Emits an event of the player again, as a fold does that was wrongly considered dead. */
   async function repeat(
     sent: Sent,
     ids: { player_id: string; ingestion_id: string },
@@ -345,7 +346,7 @@ describe('the rewriter', () => {
     await sunk(service.platform);
   }
 
-  it('has the last word over an event that comes again under the old id', async () => {
+  it('wins over an event that is emitted again under the old id', async () => {
     const [sent = session(laptop)] = inOrder([deposit(laptop, 't-1', 20)]);
     const ingestion_id = await operator.send(sent);
     await sunk(service.platform);
@@ -359,13 +360,13 @@ describe('the rewriter', () => {
     expect(await operator.differences()).toEqual([]);
   });
 
-  it('keeps the amount of an event that came again under the new id and was converted since', async () => {
+  it('keeps the amount of an event that was emitted again under the new id and converted since', async () => {
     const [sent = session(laptop)] = inOrder([deposit(laptop, 't-1', 200, 'SEK')]);
     const ingestion_id = await operator.send(sent);
     await sunk(service.platform);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
-    // The fold died before it had committed the batch, and the next one resolves it to the survivor.
+    // The fold died before it committed the batch, and the next fold resolves the event to the survivor.
     await repeat(sent, { player_id, ingestion_id }, null);
     await service.platform.postgres.service`
       insert into fx_rates (tenant_id, base, quote, ts, rate)
@@ -378,7 +379,7 @@ describe('the rewriter', () => {
   });
 
   it.each(['aliased_at', 'rewritten_at'] as const)(
-    'notices a player who is merged on before %s is set',
+    'notices that a survivor is merged again before %s is set',
     async (column) => {
       await land(
         ...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20), deposit(tablet, 't-3', 300)]),
@@ -392,7 +393,7 @@ describe('the rewriter', () => {
         expect(await operator.differences()).toEqual([]);
       }
       await sql.begin(async (tx) => {
-        // The service's own rewriter has to wait.
+        // The test holds the rewriter's lock, so the service's own rewriter waits.
         await eventually('the place of the rewriter is free', async () =>
           (await tryLockAsRewriter(tx)) ? true : undefined,
         );
@@ -414,11 +415,11 @@ describe('the rewriter', () => {
     },
   );
 
-  it('leaves the rows of other tenants alone that have the same ids', async () => {
+  it('does not touch rows of other tenants that have the same ids', async () => {
     await land(...inOrder([deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20)]));
     const merged_id = await idOf(laptop);
     const stranger = await Operator.open(service);
-    // No service makes such a row: a player of the stranger with the id of the merged one.
+    // The service never creates such a row: an event of another tenant with the player_id of the merged player.
     const foreign = {
       tenant_id: stranger.tenant.tenant_id,
       project_id: stranger.tenant.project_id,

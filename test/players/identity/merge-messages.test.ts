@@ -7,7 +7,7 @@ import { ann, Operator } from './operator.ts';
 let service: TestService;
 let operator: Operator;
 beforeAll(async () => {
-  // Nobody sends here what is queued.
+  // No messenger runs, so queued messages stay queued.
   service = await startTestService({ roles: new Set(ROLES.filter((role) => role !== 'messenger')) });
 });
 afterAll(() => service.close());
@@ -56,8 +56,8 @@ async function two(): Promise<{ ann_id: string; visitor_id: string }> {
   return { ann_id: player_id, visitor_id: (await operator.identify(visitor)).player_id };
 }
 
-describe('the messages of a player who is merged away', () => {
-  it('become the survivor’s and are told anew; those of others stay as they are', async () => {
+describe('the messages of a merged player', () => {
+  it('get the survivor’s id and are mirrored again; messages of other players stay unchanged', async () => {
     const { ann_id, visitor_id } = await two();
     const stranger_id = (await operator.identify({ anonymous_id: 'stranger' })).player_id;
     const [campaign, other] = [newId(), newId()];
@@ -77,7 +77,7 @@ describe('the messages of a player who is merged away', () => {
     }
   });
 
-  it('are kept beside the survivor’s own of the same campaign and dedup_key', async () => {
+  it('stay beside the survivor’s own of the same campaign and dedup_key', async () => {
     const { ann_id, visitor_id } = await two();
     const campaign = newId();
     await sent(ann_id, campaign);
@@ -94,7 +94,7 @@ describe('the messages of a player who is merged away', () => {
     expect(after.get(another)?.dedup_key).toBe('event 2');
   });
 
-  it('of one merge after the other all arrive', async () => {
+  it('all reach the survivor after several merges', async () => {
     const { ann_id, visitor_id } = await two();
     const campaign = newId();
     await sent(ann_id, campaign);
@@ -108,7 +108,7 @@ describe('the messages of a player who is merged away', () => {
     expect(new Set(rows.map(({ dedup_key }) => dedup_key)).size).toBe(3);
   });
 
-  it('of another tenant stay where they are, whatever their ids', async () => {
+  it('of another tenant stay unchanged, whatever their ids', async () => {
     const { visitor_id } = await two();
     const mine = operator;
     operator = await Operator.open(service);

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 describe('bets', () => {
-  // Phone and laptop are two players when the bets begin, one when they end.
+  // Phone and laptop are two players when the bets begin and one when they end.
   const none = [0, 0, 0, 0, 0, 0, 0, 0];
 
   it.each([
@@ -74,7 +74,7 @@ describe('bets', () => {
       [0, 0, 21, 4_300, -4_279, 2, 0, 0],
     ],
   ])('%s by the other player count once, before and after the merge', async (_what, begin, end, expected) => {
-    // Times of their own, so that the latest outcome is the latest that is sent.
+    // Every event has its own time, so the latest outcome is the one that is sent last.
     const start_ms = Date.now() - 60_000;
     const events = [...begin, ...end].map((event, i) => ({
       ...event,
@@ -96,7 +96,7 @@ describe('bets', () => {
 });
 
 describe('transactions of a merged player', () => {
-  it('stay claimed: the same again is a duplicate, another content a conflict, and others may not have them', async () => {
+  it('stay claimed: the same content is a duplicate, other content a conflict, and so is the claim of another player', async () => {
     await operator.fold(
       deposit(phone, 't-1', 1),
       deposit(laptop, 't-2', 20),
@@ -119,7 +119,7 @@ describe('transactions of a merged player', () => {
     expect(await operator.sums()).toEqual([21, 0, 0, 0, 0, 0, 1, 0]);
   });
 
-  it('that wait for a rate wait for the survivor', async () => {
+  it('that wait for a rate are converted for the survivor', async () => {
     const yesterday = new Date(Date.now() - 86_400_000);
     await operator.fold(deposit(phone, 't-1', 1_000, 'USD'), deposit(laptop, 't-2', 2_000, 'USD'));
     const player_id = await operator.signUp();
@@ -132,7 +132,7 @@ describe('transactions of a merged player', () => {
       (await operator.player(player_id))['pending_conversions'] === 0 ? true : undefined,
     );
     expect(await operator.totals(player_id)).toEqual([1_500, 0, 0, 0, 0, 0, 0, 0]);
-    // Converted before the merge or after it: the same.
+    // A deposit that is converted before the merge is restated after it in the same way.
     await operator.fold(deposit({ anonymous_id: 'tablet' }, 't-3', 10, 'USD'));
     await operator.identify({ anonymous_id: 'tablet', ...ann });
     await sql`

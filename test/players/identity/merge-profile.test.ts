@@ -19,7 +19,7 @@ const known = { anonymous_id: 'known' };
 const visitor = { anonymous_id: 'visitor' };
 
 const START_MS = Date.UTC(2026, 0, 15, 12);
-/** An event of this hour. */
+/** An event at this hour after the start. */
 const at = (hour: number, who: object, event: string, properties: Fields = {}): Sent => ({
   event,
   ...who,
@@ -29,13 +29,13 @@ const at = (hour: number, who: object, event: string, properties: Fields = {}): 
 const excluded = (hour: number, who: object) => at(hour, who, 'self_exclusion_set');
 const lifted = (hour: number, who: object) => at(hour, who, 'self_exclusion_lifted');
 
-/** Ann, and a visitor who has no external_id. */
+/** Ann, and a visitor without an external_id. */
 async function two(): Promise<{ ann_id: string; visitor_id: string }> {
   const { player_id } = await operator.identify({ ...known, ...ann });
   return { ann_id: player_id, visitor_id: (await operator.identify(visitor)).player_id };
 }
 
-/** Merges the visitor into Ann; Ann as she is shown then. */
+/** Merges the visitor into Ann; returns Ann's player as the API shows it afterwards. */
 async function merge(): Promise<Fields> {
   const { player_id, merged_player_ids } = await operator.identify({ ...visitor, ...ann });
   expect(merged_player_ids).toHaveLength(1);
@@ -57,23 +57,23 @@ describe('an exclusion, a ban, a review', () => {
     ['self_excluded', 'conflict', 'self_excluded'],
     ['conflict', 'banned', 'banned'],
     ['banned', 'conflict', 'banned'],
-  ])('of either survives: %s and %s become %s', async (of_ann, of_visitor, expected) => {
+  ])('of either player survives: %s and %s become %s', async (of_ann, of_visitor, expected) => {
     const { ann_id, visitor_id } = await two();
     await operator.patch(ann_id, { status: of_ann });
     await operator.patch(visitor_id, { status: of_visitor });
     expect(await merge()).toMatchObject({ id: ann_id, status: expected });
     expect((await operator.list(`&status=${expected}`)).map(({ id }) => id)).toEqual([ann_id]);
-    // A ban that ends reveals the exclusion that it hid, whichever of the two it was of.
+    // When the ban ends, the exclusion below it shows, whichever of the two players had it.
     const below = [of_ann, of_visitor].includes('self_excluded') ? 'self_excluded' : 'active';
     if (expected === 'banned')
       expect(await operator.patch(ann_id, { status: 'active' })).toMatchObject({ status: below });
   });
 
-  it('that events said of either holds until an event after it lifts it', async () => {
+  it('set by an event of either holds until a later event lifts it', async () => {
     const { ann_id, visitor_id } = await two();
     await operator.fold(lifted(9, known), excluded(5, visitor));
     expect(await operator.player(ann_id)).toMatchObject({ status: 'active' });
-    // Lifted for Ann later than set for the visitor: nobody has lifted the visitor's.
+    // Ann's exclusion was lifted after the visitor's was set, but the visitor's was never lifted.
     expect(await merge()).toMatchObject({ status: 'self_excluded' });
     await operator.fold(lifted(4, known), lifted(5, { player_id: visitor_id }));
     expect(await operator.player(ann_id)).toMatchObject({ status: 'self_excluded' });
@@ -81,7 +81,7 @@ describe('an exclusion, a ban, a review', () => {
     expect(await operator.player(ann_id)).toMatchObject({ status: 'active' });
   });
 
-  it('of both holds from the later one on', async () => {
+  it('of both holds from the later time on', async () => {
     await two();
     await operator.fold(excluded(3, known), excluded(8, visitor));
     const { id } = await merge();
@@ -91,7 +91,7 @@ describe('an exclusion, a ban, a review', () => {
     expect(await operator.player(String(id))).toMatchObject({ status: 'active' });
   });
 
-  it('that was lifted for both stays lifted, and an older exclusion does not come back', async () => {
+  it('lifted for both stays lifted, and an older exclusion does not return', async () => {
     await two();
     await operator.fold(excluded(1, known), lifted(2, known), excluded(5, visitor), lifted(6, visitor));
     const { id, status } = await merge();
@@ -100,7 +100,7 @@ describe('an exclusion, a ban, a review', () => {
     expect(await operator.player(String(id))).toMatchObject({ status: 'active' });
   });
 
-  it('reaches the survivor when it is set while the players are merged, whoever comes first', async () => {
+  it('set during the merge reaches the survivor, whichever transaction is first', async () => {
     for (let round = 0; round < 10; round++) {
       const device = { anonymous_id: `device-${round}` };
       const { player_id } = await operator.identify({ external_id: `person-${round}` });
@@ -127,12 +127,12 @@ describe('KYC', () => {
     );
     const { id } = await merge();
     expect(await operator.player(String(id))).toMatchObject({ kyc_status, kyc_level });
-    // What is older than either does not count any more.
+    // An event older than the one that won does not count any more.
     await operator.fold(at(4, visitor, 'kyc_expired', { level: 7 }));
     expect(await operator.player(String(id))).toMatchObject({ kyc_status, kyc_level });
   });
 
-  it('has status and level each by its own time, and those of the only one who has them', async () => {
+  it('takes status and level separately, each by its own time, and a missing one from the other player', async () => {
     await two();
     await operator.fold(
       at(9, known, 'kyc_level_upgraded', { level: 4 }),
@@ -150,11 +150,11 @@ describe('the profile', () => {
     timezone: 'Europe/Malta',
   };
 
-  it('is filled up from the merged player', async () => {
+  it('gets missing values from the merged player', async () => {
     await two();
     const traits = { ...contact, first_name: 'Ann', tags: ['vip'], default_currency_code: 'GBP' };
     await operator.identify({ ...visitor, traits });
-    // The currency is no gap to fill: every player has one.
+    // The currency is never missing, because every player has one.
     expect(await merge()).toMatchObject({
       ...contact,
       ...ann,
@@ -166,7 +166,7 @@ describe('the profile', () => {
     ]);
   });
 
-  it('keeps what the survivor has', async () => {
+  it('keeps the survivor’s own values', async () => {
     await two();
     await operator.identify({ ...ann, traits: { ...contact, first_name: 'Ann', deep: { a: 1 } } });
     const other = { email: 'b@example.com', phone: '+356000002', telegram_id: '@b', timezone: 'Europe/Rome' };
@@ -180,7 +180,7 @@ describe('the profile', () => {
     });
   });
 
-  it('takes the traits of the call that merges, before all', async () => {
+  it('gives priority to the traits of the call that merges', async () => {
     await two();
     await operator.identify({ ...ann, traits: { first_name: 'Ann', email: 'a@example.com' } });
     await operator.identify({ ...visitor, traits: { email: 'b@example.com', colour: 'red', size: 'm' } });
@@ -191,7 +191,7 @@ describe('the profile', () => {
     expect(merged['custom_attributes']).toEqual({ first_name: 'Ann', size: 'm' });
   });
 
-  it('keeps a refusal of messages, whichever of the two it came from and however it was said', async () => {
+  it('keeps a refused consent of either player, in nested or dotted form', async () => {
     const { player_id: ann_id } = await operator.identify({
       ...ann,
       traits: { 'consent.email': true, 'consent.sms': false },
@@ -207,7 +207,7 @@ describe('the profile', () => {
     expect(merged['custom_attributes']).not.toHaveProperty(['consent.push']);
   });
 
-  it('stays within its limit: attributes that would exceed it are not taken over', async () => {
+  it('stays within its size limit: attributes that would exceed it are not copied', async () => {
     const { ann_id } = await two();
     const large = 'x'.repeat(40_000);
     await operator.identify({ ...ann, traits: { first_name: 'Ann', large_of_ann: large } });
@@ -220,8 +220,8 @@ describe('the profile', () => {
   });
 });
 
-describe('a merge that cannot be', () => {
-  it('for a total beyond 64 bits changes nothing', async () => {
+describe('a merge that is impossible', () => {
+  it('because a total exceeds 64 bits changes nothing', async () => {
     const { ann_id, visitor_id } = await two();
     const { tenant_id } = operator.tenant;
     const most = 2n ** 63n - 1n;
@@ -239,7 +239,7 @@ describe('a merge that cannot be', () => {
   });
 });
 
-describe('a call that waits while its player is merged', () => {
+describe('a call that waits while its player is being merged', () => {
   const calls = {
     PATCH: (player_id: string) => operator.admin(`/${player_id}`, 'PATCH', { email: 'late@example.com' }),
     DELETE: (player_id: string) => operator.admin(`/${player_id}`, 'DELETE'),
@@ -255,7 +255,7 @@ describe('a call that waits while its player is merged', () => {
     await sql.begin(async (tx) => {
       const pair = { tenant_id, project_id, player_id: visitor_id, into_player_id: ann_id };
       await mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS);
-      // It names the first one, finds that this was merged into the visitor, and waits for the visitor's row.
+      // The call names the first player, finds it merged into the visitor, and waits for the visitor's row.
       pending = calls[method](first_id);
       await eventually('the call waits', async () => {
         const waiting = await sql`

@@ -24,14 +24,14 @@ beforeEach(async () => {
   operator = await Operator.open(service);
 });
 
-/** A player of each device, without an external_id. */
+/** Identifies each device as a player without an external_id. */
 async function twoVisitors(): Promise<{ phone_id: string; laptop_id: string }> {
   const one = await operator.identify(phone);
   const other = await operator.identify(laptop);
   return { phone_id: one.player_id, laptop_id: other.player_id };
 }
 
-/** The player's anonymous ids; which partition was folded first decides which came first. */
+/** The player's anonymous ids, sorted: their own order depends on which partition was folded first. */
 async function devicesOf(player_id: string): Promise<string[]> {
   return ((await operator.player(player_id))['anonymous_ids'] as string[]).toSorted();
 }
@@ -48,7 +48,7 @@ describe('two devices of one person', () => {
     settled(laptop, 'b-2', 40, 100),
   ];
 
-  it('are one player after the sign-up, with the sum of both', async () => {
+  it('are one player after the sign-up, with the sums of both', async () => {
     await operator.fold(...browsing);
     const before = await operator.sums();
     const [a, b] = await operator.list();
@@ -78,7 +78,7 @@ describe('two devices of one person', () => {
     expect(Date.parse(String(players[0]?.['created_at']))).toBe(time('created_at', Math.min));
   });
 
-  it('go on as one, under every id they had', async () => {
+  it('continue as one player, under every id that they had', async () => {
     await operator.fold(...browsing);
     const merged_id = (await operator.identify(laptop)).player_id;
     const player_id = await operator.signUp();
@@ -99,7 +99,7 @@ describe('two devices of one person', () => {
     }
   });
 
-  it('answer as the survivor wherever the merged id is asked for', async () => {
+  it('are shown as the survivor wherever the merged id is used', async () => {
     await operator.fold(...browsing);
     const merged_id = (await operator.identify(laptop)).player_id;
     const player_id = await operator.signUp();
@@ -139,7 +139,7 @@ describe('a chain of merges', () => {
     for (const id of ids) expect(await operator.player(id)).toMatchObject({ id: c, total_deposited: 111 });
     expect(await operator.list()).toHaveLength(1);
     expect(await devicesOf(c)).toEqual(['a', 'b', 'c']);
-    // The ledger rows of the first one still hold their claims, for the last one.
+    // The ledger rows of the first player still hold their claims, now for the last survivor.
     await operator.fold(
       deposit({ player_id: a }, 't-0', 1),
       deposit({ player_id: c }, 't-0', 1),
@@ -161,7 +161,7 @@ describe('a chain of merges', () => {
 });
 
 describe('two players without an external_id', () => {
-  it('become the one that player_id names', async () => {
+  it('are merged into the one that player_id names', async () => {
     await operator.fold(deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20));
     const { phone_id, laptop_id } = await twoVisitors();
     const merged = await operator.identify({ ...laptop, player_id: phone_id });
@@ -176,14 +176,14 @@ describe('two players without an external_id', () => {
       total_deposited: 21,
       external_id: null,
     });
-    // The other way round names the same player twice now.
+    // With the ids exchanged, both now name the same player.
     expect(await operator.identify({ ...phone, player_id: laptop_id })).toMatchObject({
       player_id: phone_id,
       merged_player_ids: [],
     });
   });
 
-  it('become the one with an external_id, when one of them gets it, also where player_id names the other', async () => {
+  it('are merged into the one that got an external_id, even if player_id names the other', async () => {
     const { phone_id, laptop_id } = await twoVisitors();
     await operator.identify({ ...phone, ...ann });
     expect(await operator.identify({ ...phone, player_id: laptop_id })).toMatchObject({
@@ -198,7 +198,7 @@ describe('two players without an external_id', () => {
 describe('two players with different external_ids', () => {
   const bob = { external_id: 'bob' };
 
-  it('stay two with all they have, and the second is up for review', async () => {
+  it('stay two players with all their data, and the second is marked for review', async () => {
     const first = await operator.identify({ ...phone, ...ann });
     const second = await operator.identify({ ...laptop, ...bob });
     await operator.fold(deposit(phone, 't-1', 1), deposit(laptop, 't-2', 20));
@@ -215,7 +215,7 @@ describe('two players with different external_ids', () => {
       status: 'conflict',
       anonymous_ids: ['laptop'],
     });
-    // Who the events are counted for does not change.
+    // The events still count for the same players.
     await operator.fold(deposit(phone, 't-3', 300), deposit(laptop, 't-4', 4_000));
     expect(await operator.player(first.player_id)).toMatchObject({ total_deposited: 301 });
     expect(await operator.player(second.player_id)).toMatchObject({ total_deposited: 4_020 });
@@ -223,7 +223,7 @@ describe('two players with different external_ids', () => {
     expect(await operator.identify(phone)).toMatchObject({ player_id: first.player_id, conflict: false });
   });
 
-  it('stay two however the call names them', async () => {
+  it('stay two players, whichever ids the call uses', async () => {
     const first = await operator.identify({ ...phone, ...ann });
     const second = await operator.identify({ ...laptop, ...bob });
     for (const [ids, player_id] of [
@@ -241,12 +241,12 @@ describe('two players with different external_ids', () => {
     ]);
   });
 
-  it('are not joined by a third one whom both claim', async () => {
+  it('are not joined by a third player that both claim', async () => {
     await operator.fold(deposit({ anonymous_id: 'tablet' }, 't-1', 5));
     await operator.identify({ ...phone, ...ann });
     const second = await operator.identify({ ...laptop, ...bob });
     const tablet = await operator.identify({ anonymous_id: 'tablet' });
-    // The tablet's player has no external_id and goes to Bob, Ann's phone does not.
+    // The tablet's player has no external_id and is merged into Bob's; Ann's player is not.
     const all = await operator.identify({ ...phone, ...bob, player_id: tablet.player_id });
     expect(all).toEqual({ ...second, created: false, merged_player_ids: [tablet.player_id], conflict: true });
     expect(await operator.player(second.player_id)).toMatchObject({
@@ -261,7 +261,7 @@ describe('two players with different external_ids', () => {
 });
 
 describe('a deleted player', () => {
-  /** What a deleted player is, but for the time of asking. */
+  /** The deleted player as the API shows it. */
   const shown = (player_id: string) => operator.player(player_id);
 
   it('is never merged into another', async () => {
@@ -285,7 +285,7 @@ describe('a deleted player', () => {
     expect(await operator.player(laptop_id)).toMatchObject({ total_deposited: 20 });
   });
 
-  it('is answered with, and gets nothing of another', async () => {
+  it('is returned by identify, and gets nothing from another player', async () => {
     const { player_id } = await operator.identify({ ...phone, ...ann });
     const { laptop_id } = await twoVisitors();
     await operator.fold(deposit(laptop, 't-2', 20));
@@ -306,7 +306,7 @@ describe('a deleted player', () => {
     }
   });
 
-  it('is not the answer where a live one is named as well', async () => {
+  it('is not returned when a live player is named as well', async () => {
     const { player_id } = await operator.identify({ ...phone, ...ann });
     const { laptop_id } = await twoVisitors();
     await operator.remove(player_id);
@@ -316,7 +316,7 @@ describe('a deleted player', () => {
 });
 
 describe('ids of merged players', () => {
-  it('mean nothing in another tenant or project', async () => {
+  it('are unknown in another tenant or project', async () => {
     const { laptop_id } = await twoVisitors();
     const player_id = await operator.signUp();
     const { tenant_id } = operator.tenant;
@@ -339,7 +339,7 @@ describe('ids of merged players', () => {
     const neighbour = new Operator(service, { ...operator.tenant, project_id, api_key });
     const stranger = await Operator.open(service);
     for (const other of [neighbour, stranger]) {
-      // The same ids stand for other players there, and the merge here has not moved them.
+      // There the same ids belong to other players, and this merge did not change them.
       const theirs = await other.identify(laptop);
       expect(theirs.created).toBe(true);
       for (const id of [laptop_id, player_id]) {

@@ -14,19 +14,20 @@ import { addSums } from './model-identify.ts';
 import type { Steps, Transaction } from './read-committed.ts';
 import { LOST_RACE, PROJECT_ID, TENANT_ID, type Process, type World } from './world.ts';
 
-// The fold of one partition as it runs: the same decisions, and one step per statement, in the order of src/fold.
+// A model of the fold of one partition: the same decisions, and one step per statement, in the order of
+// src/ledger/fold.
 
 const MAX_BATCH = 4;
 const NO_EVENTS: Emission = { events: [], rejections: [] };
 const BASE_CURRENCIES = new Map([[TENANT_ID, 'EUR']]);
 const PROJECTS = new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]);
 
-/** What one process remembers of its partition. */
+/** The memory of one process about its partition. */
 interface Memory {
   position: bigint | undefined;
 }
 
-/** The consumer of one partition: batch by batch applied, emitted, committed. */
+/** The consumer of one partition: applies, emits and commits one batch after the other. */
 export function* consume(process: Process, partition: number): Steps {
   const { world } = process;
   const log = world.log[partition] ?? [];
@@ -48,7 +49,7 @@ export function* consume(process: Process, partition: number): Steps {
   }
 }
 
-/** One attempt after the other until the batch is applied. */
+/** Tries until the batch is applied. */
 function* foldBatch(
   process: Process,
   memory: Memory,
@@ -83,7 +84,7 @@ function* readPosition(process: Process, partition: number): Steps<bigint | unde
   });
 }
 
-/** REPEATABLE READ: one moment for all of it. */
+/** REPEATABLE READ: all reads use one snapshot. */
 function* replayEvents(process: Process, partition: number, events: FoldEvent[]): Steps<Emission> {
   const { world } = process;
   if (events.length === 0 || world.faults.nothing_is_replayed === true) return NO_EVENTS;
@@ -191,7 +192,7 @@ function readLedger(
   return found;
 }
 
-/** The statements travel together: one that finds too little is noticed when all have run. */
+/** The statements are pipelined: a conflict of one of them is detected only after all have run. */
 function* writeEffects(
   world: World,
   tx: Transaction,
@@ -258,7 +259,7 @@ function* changeStatuses(world: World, tx: Transaction, { statuses }: Effects): 
   }
 }
 
-/** False when a known player has no totals. */
+/** Returns false when a known player has no totals. */
 function* addToTotals(world: World, tx: Transaction, { players, newPlayers }: Effects): Steps<boolean> {
   const { faults, totals } = world;
   const newIds = new Set(newPlayers.map((player) => player.player_id));
@@ -284,7 +285,7 @@ function hasSums(sums: Readonly<Record<string, bigint>>): boolean {
   return Object.values(sums).some((sum) => sum !== 0n);
 }
 
-/** False when a bet is not at the revision that was read. */
+/** Returns false when a bet is not at the revision that was read. */
 function* writeBets(world: World, tx: Transaction, { bets }: Effects): Steps<boolean> {
   const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
   const added = sorted.filter((bet) => bet.read_revision === undefined);
@@ -304,7 +305,7 @@ function* writeBets(world: World, tx: Transaction, { bets }: Effects): Steps<boo
   return written === known.length;
 }
 
-/** At the moment of the commit: an event that was refused as a conflict must not be its own player's repetition. */
+/** Checks at the commit: an event refused as a conflict must not be a repetition of the same player's own event. */
 function judgeConflicts(
   world: World,
   { emission }: Decision,

@@ -3,8 +3,8 @@ import type { Steps, Transaction } from './read-committed.ts';
 import type { Sums } from './outcome.ts';
 import { LOST_RACE, type Player, type Process, type World } from './world.ts';
 
-// `identify` as it runs: the same decision, and one step per statement, in the order of src/identity. Statements that
-// travel together all run, whatever the ones before them found; what they found is judged at the end.
+// A model of `identify`: the same decision, and one step per statement, in the order of src/players/identity. Pipelined
+// statements all run, whatever the earlier ones find; their results are checked at the end.
 
 const ATTEMPTS = 8;
 const NO_SUMS: Sums = {
@@ -17,7 +17,7 @@ const NO_SUMS: Sums = {
   pending_conversions: 0n,
 };
 
-/** One call of identify; what it answers is known to callers from then on. */
+/** One call of identify. Its answer is known to callers from then on. */
 export function* identify(process: Process, given: GivenIds): Steps {
   const { world } = process;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -89,7 +89,7 @@ function toNamed(player_id: string, { external_id, deleted }: Player): NamedPlay
   return { player_id, external_id, deleted };
 }
 
-/** One statement: the identity, then the player, then its totals, each where the one before could be written. */
+/** One statement: inserts the identity, then the player, then its totals; stops where an insert is not possible. */
 function* insertPlayer(
   world: World,
   tx: Transaction,
@@ -114,7 +114,7 @@ function* insertPlayer(
   return true;
 }
 
-/** One statement: the identity, then the player's list, then the mark for the mirror on its totals. */
+/** One statement: inserts the identity, then extends the player's list, then marks the totals for the mirror. */
 function* linkAnonymousId(
   world: World,
   tx: Transaction,

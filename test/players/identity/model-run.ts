@@ -11,36 +11,39 @@ import type { Steps } from './read-committed.ts';
 import { PROJECT_ID, Process, TENANT_ID, World, type Faults } from './world.ts';
 
 export interface ModelEvent extends Happening {
-  /** Below {@link DEVICES}: an anonymous_id; beyond: a player_id that was answered before, if there is one. */
+  /**
+   * Below {@link DEVICES}: selects an anonymous_id. From there on: selects a player_id of an earlier answer, if there
+   * is one.
+   */
   who: number;
   partition: number;
 }
 
-/** An identify call, or the deletion of a player that was answered before. */
+/** An identify call, or the deletion of a player from an earlier answer. */
 export interface ModelCall {
-  /** By their first letters: anonymous_id, external_id, player_id; the last one of a player that was answered before. */
+  /** First letters of the given ids: anonymous_id, external_id, player_id (of an earlier answer). */
   ids: 'a' | 'e' | 'p' | 'ap' | 'ae' | 'ep' | 'aep' | 'delete';
   anonymous: number;
   external: number;
   player: number;
 }
 
-/** What happens, and a seed for the order in which it happens. */
+/** The events and calls, and a seed for their interleaving. */
 export interface Program {
   events: ModelEvent[];
   calls: ModelCall[];
-  /** How many processes die, or get a second one beside them, at most. */
+  /** Maximum number of processes that crash or get a second one beside them. */
   crashes: number;
   seed: number;
 }
 
-/** Anonymous ids that events and calls name. */
+/** Number of anonymous ids that events and calls use. */
 export const DEVICES = 6;
 const CLIENTS = 3;
 const MAX_STEPS = 50_000;
 const CRASH_ONE_IN = 40;
 
-/** Runs the program and returns the world as it is when everything has ended. Throws when something does not end. */
+/** Runs the program and returns the final state. Throws when it does not end. */
 export function runProgram(program: Program, faults: Faults): World {
   const world = new World(program.seed, faults);
   const callsOf = (client: number) => program.calls.filter((_, place) => place % CLIENTS === client);
@@ -53,7 +56,7 @@ export function runProgram(program: Program, faults: Faults): World {
   return world;
 }
 
-/** Lets one process after the other take a step, in random order, and kills some on the way. */
+/** Lets random processes take one step each, and crashes some on the way. */
 function schedule(world: World, processes: Process[], crashes: number): void {
   const { dice } = world;
   for (let steps = 0, left = crashes; processes.length > 0; steps++) {
@@ -63,7 +66,7 @@ function schedule(world: World, processes: Process[], crashes: number): void {
     if (left > 0 && process.successor !== undefined && dice.roll(CRASH_ONE_IN) === 0) {
       left--;
       world.met.crashes++;
-      // Either it dies, or it is only believed to be dead and goes on beside the one that takes its place.
+      // The process either dies, or is only considered dead and continues beside its successor.
       if (dice.roll(3) > 0) {
         process.die();
         processes.splice(processes.indexOf(process), 1);
@@ -83,7 +86,7 @@ function consumer(world: World, partition: number): Process {
   );
 }
 
-/** Makes its calls one after the other; one that dies is followed by one that makes the next. */
+/** Makes its calls one after the other. When it dies, its successor makes the remaining ones. */
 function client(world: World, calls: ModelCall[]): Process {
   const work = function* (process: Process): Steps {
     for (let call = calls.shift(); call !== undefined; call = calls.shift()) {
@@ -133,7 +136,7 @@ function* intake(world: World, events: readonly ModelEvent[]): Steps {
   world.isLogClosed = true;
 }
 
-/** What there is to see at the end. */
+/** The final state. */
 export function outcomeOf(world: World): Outcome {
   const emitted = world.emitted.flatMap(({ events }) => events);
   const ledger = [...world.ledger.committed().values()];
@@ -153,7 +156,7 @@ function keyOf({ ingestion_id, event_index }: { ingestion_id: string; event_inde
   return `${ingestion_id} ${event_index}`;
 }
 
-/** The money event that a ledger row says there was. */
+/** The money event that a ledger row records. */
 export function eventOf(
   row: Pick<LedgerRow, 'event' | 'reference' | 'occurred_at_ms' | 'amount' | 'payout' | 'currency'>,
 ): SentEvent {
@@ -166,7 +169,9 @@ export function eventOf(
   return { event, timestamp: new Date(occurred_at_ms).toISOString(), properties };
 }
 
-/** What was wrong on the way, and with what only the model can see: who was deleted, and the index of external_ids. */
+/**
+ * Faults found during the run, and checks that only the model can do: deleted players and the index of external_ids.
+ */
 export function complaintsOnTheWay(world: World): string[] {
   const wrong = [...world.complaints];
   const players = world.players.committed();

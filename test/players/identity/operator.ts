@@ -4,7 +4,7 @@ import type { DeadLetter } from '../../../src/ingest/events/envelope.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
 import { eventually, folded, type TestService, type TestTenant } from '../../engines/embedded.ts';
 
-/** What identify answers. */
+/** The answer of identify. */
 export interface Identified {
   player_id: string;
   created: boolean;
@@ -21,17 +21,17 @@ export interface Sent {
   properties?: Record<string, unknown>;
 }
 
-/** Whom an event names. */
+/** The player that an event names. */
 export type Who = { anonymous_id: string } | { player_id: string };
 
 export type Fields = Record<string, unknown>;
 
-/** Two devices of one person, and the person. */
+/** Two devices of one person, and the person's external_id. */
 export const phone = { anonymous_id: 'phone' };
 export const laptop = { anonymous_id: 'laptop' };
 export const ann = { external_id: 'ann' };
 
-/** The totals of a player as the API names them, in the order of {@link Operator.totals}. */
+/** The totals of a player by their API names, in the order of {@link Operator.totals}. */
 const TOTALS = [
   'total_deposited',
   'total_withdrawn',
@@ -57,7 +57,7 @@ export function withdrawal(who: Who, transaction_id: string, amount: number): Se
 const GAME = { game_id: 'book', game_category: 'slots' };
 const MATCH = { sport: 'football', bet_type: 'single', odds: '2.10', event_ref: 'final' };
 
-/** The stake of a casino bet. */
+/** A casino bet's stake. */
 export function placed(who: Who, bet_id: string, amount: number): Sent {
   return { event: 'bet_placed', ...who, properties: { amount, currency: 'EUR', bet_id, ...GAME } };
 }
@@ -84,14 +84,14 @@ export function voided(who: Who, bet_id: string): Sent {
   return { event: 'sport_bet_voided', ...who, properties: { bet_id } };
 }
 
-/** The answer to a call: its status, and what it says under `data` or `error`. */
+/** The answer to a call: status, and `data` or `error`. */
 interface Said<T> {
   status: number;
   data: T;
   error: { code: string; message: string };
 }
 
-/** An operator's systems as the service meets them: everything goes over HTTP. */
+/** The systems of a gambling operator, as clients of the service: every call goes over HTTP. */
 export class Operator {
   readonly service: TestService;
   readonly tenant: TestTenant;
@@ -101,12 +101,12 @@ export class Operator {
     this.tenant = tenant;
   }
 
-  /** An operator with nothing yet. */
+  /** An operator with a new, empty tenant. */
   static async open(service: TestService): Promise<Operator> {
     return new Operator(service, await service.newTenant());
   }
 
-  /** Identifies; every call must be answered 200. */
+  /** Identifies; expects status 200. */
   async identify(body: object): Promise<Identified> {
     const { status, data, error } = await this.tryToIdentify(body);
     expect(status, JSON.stringify(error)).toBe(200);
@@ -117,7 +117,7 @@ export class Operator {
     return call(`${this.service.base_url}/v1/players/identify`, this.tenant.api_key, 'POST', body);
   }
 
-  /** Sends events in one batch; all of them must be accepted. Their ingestion_id. */
+  /** Sends events in one batch and expects all to be accepted; returns their ingestion_id. */
   async send(...events: Sent[]): Promise<string> {
     const url = `${this.service.ingest_url}/v1/events/batch`;
     const { data } = await call<Fields>(url, this.tenant.api_key, 'POST', { events });
@@ -131,20 +131,20 @@ export class Operator {
     await folded(this.service.platform);
   }
 
-  /** A call of the admin API. */
+  /** Calls the admin API. */
   async admin<T = Fields>(path: string, method = 'GET', body?: object): Promise<Said<T>> {
     const { session_token, project_id } = this.tenant;
     return call(`${this.service.base_url}/v1/players${path}`, session_token, method, body, project_id);
   }
 
-  /** The player that the id names. */
+  /** The player with this id, or its survivor. */
   async player(player_id: string): Promise<Fields> {
     const { status, data } = await this.admin(`/${player_id}`);
     expect(status).toBe(200);
     return data;
   }
 
-  /** Every player that the list shows, by id. */
+  /** Every player in the list, ordered by id. */
   async list(query = ''): Promise<Fields[]> {
     const { data } = await this.admin<Fields[]>(`?limit=200${query}`);
     return data.toSorted((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
@@ -155,13 +155,13 @@ export class Operator {
     return TOTALS.map((total) => player[total]);
   }
 
-  /** The totals summed over all players that are listed. */
+  /** The totals summed over all listed players. */
   async sums(): Promise<number[]> {
     const players = await this.list();
     return TOTALS.map((total) => players.reduce((sum, player) => sum + Number(player[total]), 0));
   }
 
-  /** Merges the player of the laptop into the one of the phone, who becomes Ann; her id. */
+  /** Merges the laptop's player into the phone's, which gets the external_id of Ann; returns its id. */
   async signUp(): Promise<string> {
     const { player_id } = await this.identify({ ...phone, ...ann });
     await this.identify({ ...laptop, ...ann });
@@ -174,7 +174,7 @@ export class Operator {
     return data.map(({ event }) => String(event));
   }
 
-  /** What the player deposited in the last 30 days: what happened an hour ago may have happened yesterday. */
+  /** Sum of the deposits of the last 30 days, because an event of an hour ago may belong to yesterday. */
   async depositedLately(player_id: string): Promise<number> {
     const { data } = await this.admin<{ amount: number }[]>(`/${player_id}/deposits-daily`);
     expect(data).toHaveLength(30);
@@ -198,7 +198,7 @@ export class Operator {
     return this.#reconcile({ tenant_id: this.tenant.tenant_id });
   }
 
-  /** The same over all operators. */
+  /** The same for all operators. */
   async differencesOfAll(): Promise<ReconcileReport['listed']> {
     return this.#reconcile({});
   }
@@ -214,7 +214,7 @@ export class Operator {
     return data.listed;
   }
 
-  /** Reason and event name of the operator's dead letters, in order; waits for what was accepted. */
+  /** Reason and event name of the operator's dead letters, in order; waits until accepted events are folded. */
   async deadLetters(): Promise<string[]> {
     const { eventLog } = this.service.platform;
     await folded(this.service.platform);
@@ -231,7 +231,7 @@ export class Operator {
     return letters;
   }
 
-  /** Has ClickHouse's rows of this operator's merged players carry their survivors' ids. */
+  /** Rewrites this operator's merged players in ClickHouse to their survivors' ids. */
   async rewrite(): Promise<void> {
     await this.#rewrite([this.tenant.tenant_id]);
   }
@@ -246,7 +246,7 @@ export class Operator {
   async #rewrite(tenants: string[]): Promise<void> {
     const { platform } = this.service;
     await eventually('every merge is rewritten', async () => {
-      // The service's own rewriter may be at work: of two one does nothing.
+      // The service's own rewriter may be running; then this call does nothing.
       await rewriteOnce(platform, 0);
       const [row] = await platform.postgres.service<{ left: bigint }[]>`
         select count(*) as left from player_merges

@@ -3,22 +3,22 @@ import { Oracle, type ExpectedPlayer, type SentEvent } from '../../oracle/oracle
 
 export type Sums = Readonly<Record<Sum, bigint>>;
 
-/** Everything there is to see when events, identifies and merges have ended. */
+/** The final state after events, identify calls and merges. */
 export interface Outcome {
   players: ReadonlyMap<string, OutcomePlayer>;
   /** player_id → sums. */
   totals: ReadonlyMap<string, Sums>;
   /** anonymous_id → player_id. */
   identities: ReadonlyMap<string, string>;
-  /** player_id → into whom it was merged. */
+  /** Merged player_id → survivor's player_id. */
   merges: ReadonlyMap<string, string>;
   /** Ledger rows by `<ingestion_id> <event_index>`, with the player that claimed them. */
   ledger: ReadonlyMap<string, { player_id: string; event: SentEvent }>;
-  /** Emitted events in the same way, each once. */
+  /** The player of each emitted event, by the same key. */
   emitted: ReadonlyMap<string, { player_id: string }>;
-  /** What was sent, in the same way. */
+  /** Each sent event, by the same key. */
   sent: ReadonlyMap<string, SentEvent>;
-  /** What identify answered. */
+  /** The answers of identify. */
   answers: readonly { anonymous_id: string | undefined; player_id: string; conflict: boolean }[];
 }
 
@@ -29,7 +29,7 @@ export interface OutcomePlayer {
   deleted: boolean;
 }
 
-/** What is wrong with an outcome, whatever the order of things was; empty when nothing is. */
+/** The faults of an outcome that hold for every interleaving; empty when there are none. */
 export function complaintsOf(outcome: Outcome): string[] {
   return [
     ...aboutPlayers(outcome),
@@ -44,7 +44,7 @@ function survivorOf({ merges }: Outcome, player_id: string): string {
   return merges.get(player_id) ?? player_id;
 }
 
-/** Everybody is somewhere, and only once. */
+/** Every player exists exactly once. */
 function aboutPlayers({ players, totals, identities, merges }: Outcome): string[] {
   const wrong: string[] = [];
   for (const id of new Set([...players.keys(), ...totals.keys()])) {
@@ -68,7 +68,9 @@ function aboutPlayers({ players, totals, identities, merges }: Outcome): string[
   return wrong;
 }
 
-/** Whom identify named for an anonymous_id it is of, for ever, unless that was a conflict or somebody is deleted. */
+/**
+ * An anonymous_id belongs for ever to the player that identify answered for it, except after a conflict or a deletion.
+ */
 function aboutAnswers(outcome: Outcome): string[] {
   const { players, identities, answers } = outcome;
   const wrong: string[] = [];
@@ -83,7 +85,7 @@ function aboutAnswers(outcome: Outcome): string[] {
   return wrong;
 }
 
-/** Every event counts for the player whom it names, in the ledger as in what was emitted. */
+/** Every event counts for the player that it names, both in the ledger and in the emission. */
 function aboutSenders(outcome: Outcome): string[] {
   const wrong: string[] = [];
   for (const [key, { player_id }] of outcome.emitted) {
@@ -101,7 +103,7 @@ function aboutSenders(outcome: Outcome): string[] {
   return wrong;
 }
 
-/** The sums over all players follow from what was sent, whoever sent it. */
+/** The sums over all players follow from the sent events. */
 function aboutSums({ sent, totals, emitted }: Outcome): string[] {
   const wrong: string[] = [];
   const oracle = new Oracle('EUR');
@@ -144,7 +146,7 @@ function aboutTotals(outcome: Outcome): string[] {
       }
     };
     compare('events', byEvents.get(id), SUMS);
-    // A session has no ledger row.
+    // The ledger has no rows for sessions.
     compare(
       'ledger',
       byLedger.get(id),

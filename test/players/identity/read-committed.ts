@@ -1,13 +1,13 @@
 /**
- * Postgres as far as the order of things goes: transactions at READ COMMITTED, statement by statement. A statement sees
- * what was committed when it began, and what its own transaction wrote before. A writer waits for the row's other
- * writer, and then goes on with what that one left (or skips the row that is gone); a circle of waiting breaks by an
- * error; a key is taken once. Statements are generators: each `yield` is a moment at which another transaction may run.
+ * A model of Postgres' concurrency: transactions at READ COMMITTED, statement by statement. A statement sees what was
+ * committed when it began, and what its own transaction wrote before. A writer waits for another writer of the row, and
+ * then continues with that one's result (or skips a deleted row). A cycle of waits ends with an error. A key is unique.
+ * Statements are generators: at each `yield` another transaction may run.
  */
 
 export type Steps<T = void> = Generator<undefined, T, undefined>;
 
-/** What Postgres says by SQLSTATE: 23505 a key was taken, 40P01 a deadlock was broken. */
+/** A SQLSTATE of Postgres: 23505 is a unique violation, 40P01 a detected deadlock. */
 export class SqlError extends Error {
   override readonly name = 'SqlError';
   readonly code: '23505' | '40P01';
@@ -19,29 +19,29 @@ export class SqlError extends Error {
 }
 
 interface Version<V> {
-  /** Undefined: deleted. */
+  /** Undefined means deleted. */
   value: V | undefined;
-  /** Number of the commit that made it. */
+  /** Number of the commit that wrote it. */
   committed: number;
 }
 
-/** One key of a table with everything that was ever committed under it. */
+/** One key of a table with all its committed versions. */
 class Row<V = unknown> {
   readonly versions: Version<V>[] = [];
-  /** Who has locked or written it and has not ended yet. */
+  /** The running transaction that has locked or written the row. */
   owner: Transaction | undefined;
   isWritten = false;
-  /** What the owner wrote; undefined: deleted by it. */
+  /** The owner's uncommitted value; undefined means deleted. */
   written: V | undefined;
 
-  /** The newest state, for its owner or for one who waited for the last owner to end. */
+  /** The newest value, for the owner and for a transaction that has waited for the last owner. */
   latest(): V | undefined {
     return this.isWritten ? this.written : this.versions.at(-1)?.value;
   }
 
-  /** The state that a statement of `tx` sees. */
+  /** The value that a statement of `tx` sees. */
   seenBy(tx: Transaction): V | undefined {
-    // What the statement itself writes it does not see, but no statement here reads a row after it wrote it.
+    // In Postgres a statement does not see its own writes, but no statement of the model reads a row after writing it.
     if (this.owner === tx && this.isWritten) return this.written;
     for (let i = this.versions.length - 1; i >= 0; i--) {
       const version = this.versions[i];
@@ -52,14 +52,14 @@ class Row<V = unknown> {
 }
 
 export class Database {
-  /** How many transactions were committed. */
+  /** The number of commits. */
   commits = 0;
 }
 
 export class Transaction {
   readonly database: Database;
   readonly owned = new Set<Row>();
-  /** The commit up to which the running statement sees. */
+  /** The running statement sees commits up to this number. */
   snapshot: number;
   waits_for: Transaction | undefined;
   hasEnded = false;
@@ -69,13 +69,13 @@ export class Transaction {
     this.snapshot = database.commits;
   }
 
-  /** Begins a statement: others may run before it does. */
+  /** Begins a statement; other transactions may run before it. */
   *statement(): Steps {
     yield;
     this.snapshot = this.database.commits;
   }
 
-  /** Begins a statement that writes: others may also run once it has taken its snapshot. */
+  /** Begins a statement that writes; other transactions may also run after it has taken its snapshot. */
   *writing(): Steps {
     yield* this.statement();
     yield;
@@ -93,7 +93,7 @@ export class Transaction {
     this.#end();
   }
 
-  /** Whether it can do anything now. */
+  /** Whether it waits for another transaction. */
   isBlocked(): boolean {
     return this.waits_for !== undefined && !this.waits_for.hasEnded;
   }
@@ -111,22 +111,22 @@ export class Transaction {
 export class Table<V> {
   readonly #rows = new Map<string, Row<V>>();
 
-  /** What the running statement sees under the key. */
+  /** The value that the running statement sees under the key. */
   read(tx: Transaction, key: string): V | undefined {
     return this.#rows.get(key)?.seenBy(tx);
   }
 
-  /** Everything the running statement sees. */
+  /** All values that the running statement sees. */
   readAll(tx: Transaction): V[] {
     return [...this.#rows.values()].map((row) => row.seenBy(tx)).filter((value) => value !== undefined);
   }
 
-  /** What is committed under the key. */
+  /** The committed value of the key. */
   committedAt(key: string): V | undefined {
     return this.#rows.get(key)?.versions.at(-1)?.value;
   }
 
-  /** Everything that is committed, by key. */
+  /** All committed values, by key. */
   committed(): Map<string, V> {
     const all = new Map<string, V>();
     for (const [key, row] of this.#rows) {
@@ -136,7 +136,7 @@ export class Table<V> {
     return all;
   }
 
-  /** `select … for update` of one key: its newest state, or undefined where there is none (any more). */
+  /** `select … for update` of one key: its newest value; undefined when it does not exist or was deleted. */
   *lock(tx: Transaction, key: string): Steps<V | undefined> {
     const row = this.#rows.get(key);
     if (row?.seenBy(tx) === undefined) return undefined;
@@ -145,8 +145,9 @@ export class Table<V> {
   }
 
   /**
-   * Updates a row that the statement sees and that is still there when its turn comes: the new value, or undefined.
-   * `change` answers undefined where the condition does not hold for the newest state.
+   * Updates a row that the statement sees and that still exists when the lock is granted. Returns the new value, or
+   * undefined when nothing was updated. `change` returns undefined when the condition does not hold for the newest
+   * value.
    */
   *update(tx: Transaction, key: string, change: (value: V) => V | undefined): Steps<V | undefined> {
     const value = yield* this.lock(tx, key);
@@ -155,22 +156,22 @@ export class Table<V> {
     return changed;
   }
 
-  /** Deletes a row that the statement sees and that is still there; what it was. */
+  /** Deletes a row that the statement sees and that still exists; returns its value. */
   *delete(tx: Transaction, key: string): Steps<V | undefined> {
     const value = yield* this.lock(tx, key);
     if (value !== undefined) this.#write(key, undefined);
     return value;
   }
 
-  /** `insert`; throws 23505 when the key is taken. */
+  /** `insert`; throws 23505 when the key exists. */
   *insert(tx: Transaction, key: string, value: V): Steps {
     if (!(yield* this.tryInsert(tx, key, value))) throw new SqlError('23505');
   }
 
-  /** `insert … on conflict do nothing`: false when the key is taken. */
+  /** `insert … on conflict do nothing`; returns false when the key exists. */
   *tryInsert(tx: Transaction, key: string, value: V): Steps<boolean> {
     const row = this.#rowOf(key);
-    // Somebody who only locked the row does not matter; who inserts, changes or deletes it may still take it back.
+    // A mere row lock does not block an insert; an uncommitted insert, update or delete does, because it may roll back.
     while (row.owner !== undefined && row.owner !== tx && row.isWritten) yield* wait(tx, row.owner);
     if (row.latest() !== undefined) return false;
     yield* own(tx, row);
@@ -178,13 +179,13 @@ export class Table<V> {
     return true;
   }
 
-  /** `insert … on conflict do update … where`: false when neither was possible. */
+  /** `insert … on conflict do update … where`; returns false when neither was possible. */
   *upsert(tx: Transaction, key: string, value: V, change: (value: V) => V | undefined): Steps<boolean> {
     if (yield* this.tryInsert(tx, key, value)) return true;
     const row = this.#rowOf(key);
     yield* own(tx, row);
     const before = row.latest();
-    // Deleted since: rows that are written so are never deleted.
+    // Rows that are upserted are never deleted in this model.
     if (before === undefined) throw new Error(`${key} was deleted`);
     const changed = change(before);
     if (changed !== undefined) this.#write(key, changed);
@@ -204,14 +205,14 @@ export class Table<V> {
   }
 }
 
-/** Waits for the row's other owners, and owns it until the transaction ends. */
+/** Waits for the row's owner, then owns the row until the transaction ends. */
 function* own<V>(tx: Transaction, row: Row<V>): Steps {
   while (row.owner !== undefined && row.owner !== tx) yield* wait(tx, row.owner);
   row.owner = tx;
   tx.owned.add(row);
 }
 
-/** Waits until the other transaction has ended; throws 40P01 when that one waits for this one. */
+/** Waits until the other transaction has ended; throws 40P01 when that one waits, directly or not, for this one. */
 function* wait(tx: Transaction, other: Transaction): Steps {
   for (
     let next: Transaction | undefined = other;

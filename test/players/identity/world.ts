@@ -6,33 +6,33 @@ import type { Outcome, Sums } from './outcome.ts';
 import type { SentEvent } from '../../oracle/oracle.ts';
 import { Database, SqlError, Table, Transaction, type Steps } from './read-committed.ts';
 
-/** Faults that can be put into the model, to see that its checks would find them in the code. */
+/** Faults that can be injected into the model, to prove that its checks would detect them in the code. */
 export interface Faults {
-  /** The fold takes no notice of a player without totals. */
+  /** The fold ignores players without totals. */
   totals_of_merged_players_are_lost?: boolean;
-  /** A conflicting duplicate does not rely on the totals of those it conflicts with. */
+  /** A conflicting duplicate does not lock the totals of the players that it conflicts with. */
   conflicts_rely_on_nobody?: boolean;
-  /** A merge does not look whether its players are still what they were. */
+  /** A merge does not check that its players are unchanged. */
   merges_look_at_nobody?: boolean;
   /** A merge moves the identities before it locks the players. */
   identities_move_before_locks?: boolean;
-  /** A merge leaves older aliases as they are. */
+  /** A merge does not update older aliases. */
   aliases_stay_chained?: boolean;
-  /** A merge adds the totals that it read before it locked them. */
+  /** A merge adds totals that it read before it locked them. */
   totals_are_read_before_locks?: boolean;
   /** The fold reads bets' rows before their revisions. */
   revisions_are_read_last?: boolean;
-  /** The fold overwrites bets at whatever revision. */
+  /** The fold overwrites a bet whatever its revision. */
   revisions_are_not_compared?: boolean;
-  /** The position moves from wherever it is. */
+  /** The position is updated whatever its value. */
   positions_are_not_compared?: boolean;
-  /** After a crash the fold continues at the stored position and repeats nothing. */
+  /** After a crash the fold continues at the stored position and emits nothing again. */
   nothing_is_replayed?: boolean;
-  /** Identify links an anonymous_id to a player that is gone. */
+  /** Identify links an anonymous_id to a player that no longer exists. */
   links_are_not_checked?: boolean;
-  /** Identify does not look again whether the player was deleted. */
+  /** Identify does not check again whether the player was deleted. */
   deletions_are_not_noticed?: boolean;
-  /** The ledger is read without the aliases. */
+  /** The ledger is read without aliases. */
   ledger_knows_no_aliases?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Player {
 export const TENANT_ID = '01900000-0000-7000-8000-00000000000a';
 export const PROJECT_ID = '01900000-0000-7000-8000-00000000000b';
 
-/** Everything outside the processes' memory: the tables, the log, what was emitted, what callers were told. */
+/** All state outside the processes' memory: the tables, the log, the emissions, and the answers to callers. */
 export class World {
   readonly database = new Database();
   /** anonymous_id → player_id. */
@@ -56,7 +56,7 @@ export class World {
   /** external_id → player_id: the unique index. */
   readonly externals = new Table<string>();
   readonly totals = new Table<Sums>();
-  /** player_id → into whom it was merged. */
+  /** Merged player_id → survivor's player_id. */
   readonly merges = new Table<{ player_id: string; into: string }>();
   /** Bet key → revision. */
   readonly bets = new Table<number>();
@@ -67,16 +67,16 @@ export class World {
   readonly log: FoldEvent[][] = [[], []];
   readonly committedOffsets = [0, 0];
   isLogClosed = false;
-  /** What was appended, by `<ingestion_id> <index>`. */
+  /** The events appended to the log, by `<ingestion_id> <index>`. */
   readonly sent = new Map<string, SentEvent>();
   readonly emitted: Emission[] = [];
-  /** What identify answered: the player ids that callers know. */
+  /** The answers of identify: the player ids that callers know. */
   readonly answers: Outcome['answers'][number][] = [];
-  /** Players as they were when their deletion was committed. */
+  /** Players at the commit of their deletion. */
   readonly deleted = new Map<string, Player>();
-  /** What was wrong at the moment it happened. */
+  /** Faults noticed during the run. */
   readonly complaints: string[] = [];
-  /** How often each thing happened: a search that meets none of it proves nothing. */
+  /** How often each situation occurred: a search that meets none of them proves nothing. */
   readonly met = { merges: 0, lost_races: 0, deadlocks: 0, replays: 0, crashes: 0, conflicts: 0 };
   readonly faults: Faults;
   readonly dice: Dice;
@@ -86,29 +86,29 @@ export class World {
     this.faults = faults;
   }
 
-  /** A UUID whose place in the order of ids is random. */
+  /** A UUID at a random position in the order of ids. */
   newId(): string {
     const hex = () => this.dice.roll(0x1000000).toString(16).padStart(6, '0');
     return `01900000-0000-7000-9000-${hex()}${hex()}`;
   }
 
-  /** Who the player is now: itself, or whom it was merged into. */
+  /** The player itself, or its survivor. */
   survivorOf(player_id: string): string {
     return this.merges.committedAt(player_id)?.into ?? player_id;
   }
 }
 
 /**
- * A row that was read has moved: the transaction has to be done again. One for all: it happens at every turn, and a stack
- * for each would take longer than the rest.
+ * A write conflict: the transaction has to be run again. One shared error, because it is thrown very often, and a stack
+ * trace for each would take most of the time.
  */
 export const LOST_RACE = new Error('a row that was read has moved');
 
-/** One process with its connection. Dying, it loses its transaction and its memory. */
+/** One process with its connection. When it dies, it loses its transaction and its memory. */
 export class Process {
   readonly world: World;
   readonly steps: Steps;
-  /** A process that may die has something that takes its place. */
+  /** Makes the process that replaces this one after a crash; undefined when this one may not crash. */
   readonly successor: (() => Process) | undefined;
   #transaction: Transaction | undefined;
 
@@ -127,7 +127,7 @@ export class Process {
     this.#transaction = undefined;
   }
 
-  /** Runs a transaction: committed at its end, rolled back when it throws. */
+  /** Runs a transaction: commits at the end, rolls back when it throws. */
   *begin<T>(work: (tx: Transaction) => Steps<T>, atCommit?: (result: T) => void): Steps<T> {
     const tx = new Transaction(this.world.database);
     this.#transaction = tx;
@@ -138,13 +138,13 @@ export class Process {
       tx.commit();
       return result;
     } finally {
-      // A process that dies is not resumed, and so does not come here.
+      // A process that dies is not resumed, so it does not reach this.
       if (!tx.hasEnded) tx.rollback();
       this.#transaction = undefined;
     }
   }
 
-  /** Whether doing the transaction again may succeed; any other error is a fault of the model. */
+  /** Whether running the transaction again may succeed; any other error is a fault of the model. */
   isWriteConflict(error: unknown): boolean {
     const { met } = this.world;
     if (error instanceof SqlError && error.code === '40P01') met.deadlocks++;

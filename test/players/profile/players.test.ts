@@ -26,7 +26,7 @@ async function newPlayer(body: Record<string, unknown> = {}, who = tenant): Prom
   return String(answer.body.data['player_id']);
 }
 
-/** Sets totals and the time last seen, as the fold would. */
+/** Sets totals and the time last seen, as the fold does. */
 async function fold(player_id: string, values: { last_seen_at?: string; total_deposited?: bigint }) {
   const { service } = fixture.platform.postgres;
   await service`update player_totals set ${service(values)} where player_id = ${player_id}`;
@@ -34,8 +34,8 @@ async function fold(player_id: string, values: { last_seen_at?: string; total_de
 
 const idsOf = ({ body }: Answer) => (body.data as unknown as { id: string }[]).map(({ id }) => id);
 
-describe('reading one', () => {
-  test('every field of the resource is there', async () => {
+describe('reading a player', () => {
+  test('every field of the resource is present', async () => {
     const id = await newPlayer();
     const { data } = (await get(`/v1/players/${id}`)).body;
     expect(Object.keys(data).sort()).toEqual(
@@ -52,7 +52,7 @@ describe('reading one', () => {
     expect(data).toMatchObject({ id, tenant_id: tenant.tenant_id, project_id: tenant.project_id });
   });
 
-  test('totals beyond the doubles are exact integers', async () => {
+  test('totals beyond a double’s precision are exact integers', async () => {
     const id = await newPlayer();
     const { service } = fixture.platform.postgres;
     await service`
@@ -63,7 +63,7 @@ describe('reading one', () => {
     expect(text).toContain('"ggr":9223372036854775806,');
   });
 
-  test('text that needs escapes comes back as it was', async () => {
+  test('text that needs escaping is returned unchanged', async () => {
     const name = 'Zoë "Ω" \\ \u2028 \u0001 😀';
     const id = await newPlayer({ external_id: name, anonymous_id: name, traits: { [name]: name } });
     const { data } = (await get(`/v1/players/${id}`)).body;
@@ -74,7 +74,7 @@ describe('reading one', () => {
     });
   });
 
-  test('an unknown id, another tenant’s, or none is PLAYER_NOT_FOUND and named', async () => {
+  test('an unknown id, an id of another tenant and a malformed one are PLAYER_NOT_FOUND, and the message names the id', async () => {
     const other = await fixture.makeTenant();
     for (const id of [UNKNOWN, await newPlayer({}, other), 'nonsense', '%00']) {
       for (const path of ['', '/timeline', '/deposits-daily']) {
@@ -87,7 +87,7 @@ describe('reading one', () => {
     }
   });
 
-  test('another project of the same tenant does not see it', async () => {
+  test('another project of the same tenant does not see the player', async () => {
     const id = await newPlayer();
     const { body } = await fixture.internal('/v1/internal/projects', {
       tenant_id: tenant.tenant_id,
@@ -119,7 +119,7 @@ describe('changing', () => {
     });
   });
 
-  test('sets any status but deleted', async () => {
+  test('sets any status except deleted', async () => {
     const id = await newPlayer({ traits: { email: 'a@b.c' } });
     for (const status of ['banned', 'conflict', 'active', 'self_excluded', 'active']) {
       expect((await patch(id, { status })).body.data).toMatchObject({ status, email: 'a@b.c' });
@@ -127,26 +127,26 @@ describe('changing', () => {
     expect(brief(await patch(id, { status: 'deleted' }))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  test('a ban that ends reveals the exclusion it hid', async () => {
+  test('the end of a ban reveals the exclusion below it', async () => {
     const id = await newPlayer();
     const { service } = fixture.platform.postgres;
     await service`update players set self_excluded = true, status = 'self_excluded' where player_id = ${id}`;
     expect((await patch(id, { status: 'banned' })).body.data).toMatchObject({ status: 'banned' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
-    // Lifted by an admin: no later ban brings it back.
+    // An admin lifted the exclusion, so the end of a later ban does not bring it back.
     await patch(id, { status: 'banned' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
   });
 
-  test('an exclusion set by an admin outlives a ban', async () => {
+  test('an exclusion set by an admin survives a ban', async () => {
     const id = await newPlayer();
     await patch(id, { status: 'self_excluded' });
     await patch(id, { status: 'banned' });
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
   });
 
-  test('a change is followed by the mirror, no change is not', async () => {
+  test('a change marks the player for the mirror, a change without effect does not', async () => {
     const id = await newPlayer();
     const { service } = fixture.platform.postgres;
     const xid = async () => {
@@ -162,7 +162,7 @@ describe('changing', () => {
     expect(await xid()).toBe(after);
   });
 
-  test('computed fields are FIELD_NOT_WRITABLE and named', async () => {
+  test('computed fields are FIELD_NOT_WRITABLE, and the message names them', async () => {
     const id = await newPlayer();
     const { data } = (await get(`/v1/players/${id}`)).body;
     const writable = ['email', 'phone', 'telegram_id', 'timezone', 'status', 'custom_attributes'];
@@ -174,7 +174,7 @@ describe('changing', () => {
     expect((await get(`/v1/players/${id}`)).body.data).toEqual(data);
   });
 
-  test('unknown fields and unusable values are VALIDATION_ERROR', async () => {
+  test('unknown fields and invalid values are VALIDATION_ERROR', async () => {
     const id = await newPlayer();
     const bad = [
       { nickname: 'x' },
@@ -214,7 +214,7 @@ describe('deleting', () => {
 });
 
 describe('listing', () => {
-  test('exact-match filters', async () => {
+  test('filters match exactly', async () => {
     const traits = { email: 'filter@example.com', phone: '+99 1', telegram_id: '@filter' };
     const id = await newPlayer({ external_id: 'filter&me', traits });
     await newPlayer({ traits: { email: 'filter@example.com.mt' } });
@@ -227,13 +227,13 @@ describe('listing', () => {
     expect(idsOf(await get('/v1/players?status=active&external_id=filter%26me'))).toEqual([]);
   });
 
-  test('pages hold together while players come and change', async () => {
+  test('pages contain each player once while players are added and changed', async () => {
     const who = await fixture.makeTenant();
     const ids: string[] = [];
     for (let i = 0; i < 25; i++) {
       const id = await newPlayer({}, who);
       ids.push(id);
-      // Ties, and microseconds that a millisecond clock would lose.
+      // Equal times, and times that differ only in microseconds, which a millisecond clock would lose.
       await fold(id, { last_seen_at: `2026-01-01T00:00:00.00000${Math.floor(i / 4)}Z` });
     }
     const seen: string[] = [];
@@ -244,7 +244,7 @@ describe('listing', () => {
       expect(answer.status, answer.text).toBe(200);
       seen.push(...idsOf(answer));
       cursor = answer.body.meta['next_cursor'] as string | null;
-      // Those already listed move to the top, and a new one appears there.
+      // A player already listed moves to the top, and a new one appears there.
       await fold(seen[page] ?? '', { last_seen_at: '2026-06-01T00:00:00Z' });
       await newPlayer({}, who);
       expect(page).toBeLessThan(10);
@@ -253,7 +253,7 @@ describe('listing', () => {
     expect(new Set(seen).size).toBe(25);
   });
 
-  test('limits', async () => {
+  test('limits are checked', async () => {
     const who = await fixture.makeTenant();
     for (let i = 0; i < 51; i++) await newPlayer({}, who);
     expect(idsOf(await get('/v1/players', who)).length).toBe(50);
@@ -266,7 +266,7 @@ describe('listing', () => {
     expect(brief(await get('/v1/players?email=a%00'))).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  test('a cursor is good for its own list only', async () => {
+  test('a cursor is valid for its own list only', async () => {
     const who = await fixture.makeTenant();
     for (let i = 0; i < 3; i++) await newPlayer({}, who);
     const { meta } = (await get('/v1/players?limit=1', who)).body;
@@ -298,7 +298,7 @@ describe('listing', () => {
   });
 });
 
-test('a change that meets a writer in the opposite order is done again', async () => {
+test('a change is run again after a deadlock with a writer that locks in the opposite order', async () => {
   const id = await newPlayer();
   const { service } = fixture.platform.postgres;
   const changes: Promise<Answer>[] = [];
