@@ -10,7 +10,7 @@ import type {
   WrittenWindow,
 } from './naive.ts';
 
-// Small vocabularies, so that conditions meet values: times fall on few instants, texts are few and hostile.
+// Small vocabularies, so that conditions often match: few instants, few texts with special characters.
 
 export const NOW_MS = Date.UTC(2026, 4, 15, 12);
 const HOUR_MS = 3_600_000;
@@ -47,7 +47,7 @@ const number = fc.oneof(
 const scalar = fc.oneof(text, number, fc.boolean(), fc.constantFrom(...DATES));
 const json = fc.oneof(scalar, fc.constant(null), fc.array(scalar, { maxLength: 3 }), fc.constant({ a: 1 }));
 const object = fc.dictionary(fc.constantFrom(...KEYS), json, { maxKeys: 4 });
-/** On or beside the edges of the windows that definitions use. */
+/** Instants on or next to the edges of the windows that definitions use. */
 const time = fc
   .tuple(fc.constantFrom(0, 1, 2, 24, 48, 7 * 24, 30 * 24), fc.constantFrom(-1, 0, 1, 1_800_000))
   .map(([hours, off_ms]) => NOW_MS - hours * HOUR_MS + off_ms);
@@ -61,12 +61,12 @@ const event: fc.Arbitrary<NaiveEvent> = fc.record({
   properties: object,
 });
 
-/** Of campaigns that messages are of. */
+/** Campaigns of the messages. */
 const CAMPAIGNS = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
 const CHANNELS = ['email', 'sms', 'push'];
 const maybeTime = fc.option(time, { nil: null });
 
-/** Any combination of times: callbacks come in any order, or not at all. */
+/** Any combination of times, because callbacks arrive in any order, or never. */
 const message: fc.Arbitrary<NaiveMessage> = fc.record({
   channel: fc.constantFrom(...CHANNELS),
   campaign_id: fc.option(fc.constantFrom(...CAMPAIGNS), { nil: null }),
@@ -79,7 +79,7 @@ const message: fc.Arbitrary<NaiveMessage> = fc.record({
   bounced_ms: maybeTime,
 });
 
-/** A player without memberships, which are drawn for each segment. */
+/** A player without memberships, which the tests draw for each segment. */
 export const player: fc.Arbitrary<Omit<NaivePlayer, 'segment_ids'>> = fc.record({
   player_id: fc.uuid({ version: 4 }),
   traits: fc.record({
@@ -254,7 +254,7 @@ const messageCondition = fc.record(
   { requiredKeys: ['channel', 'status'] },
 );
 
-/** Conditions over these segments, among others. */
+/** Definitions with conditions of all kinds, including conditions on these segments. */
 export function definitionOver(segment_ids: readonly string[]): fc.Arbitrary<WrittenGroup> {
   const condition = fc.oneof(
     { weight: 4, arbitrary: traitCondition.map((rest) => ({ type: 'trait', ...rest })) },

@@ -14,12 +14,12 @@ import { definitionOver, NOW_MS, player } from './arbitraries.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
 
-/** Pairs of a definition and a population; each definition meets every population in one statement. */
+/** Number of pairs of a definition and a population. One statement checks a definition on every population. */
 const RUNS = Number(process.env['SEGMENT_RUNS'] ?? 2_000);
 const SEED = Number(process.env['SEGMENT_SEED'] ?? Date.now() % 1_000_000);
 const POPULATIONS = 4;
 const PLAYERS = 40;
-/** Definitions in one statement. */
+/** Number of definitions in one statement. */
 const AT_ONCE = 20;
 const SEGMENTS = [randomUUID(), randomUUID()];
 
@@ -41,7 +41,7 @@ function newPopulation(seed: number): NaivePlayer[] {
 }
 
 it(
-  `random definitions mean for the compiler what they mean word by word (seed ${SEED})`,
+  `the compiled SQL of random definitions agrees with a direct evaluation (seed ${SEED})`,
   async () => {
     const players = Array.from({ length: POPULATIONS }, (_, n) => newPopulation(SEED + n)).flat();
     const project = { tenant_id: randomUUID(), project_id: randomUUID() };

@@ -8,7 +8,7 @@ import { aggregate, and, count, not, or, trait, where } from './example-shapes.t
 import { LIMITS } from './limits.ts';
 import type { WrittenNode } from './naive.ts';
 
-/** The issues of a definition that is refused; none where it is taken. Any other error is thrown on. */
+/** The issues of a refused definition; empty when it is accepted. Any other error is rethrown. */
 function issuesOf(definition: unknown): Issue[] {
   try {
     readDefinition(definition);
@@ -320,7 +320,7 @@ const OTHERS: Refusal[] = [
   ['percent 101', random({ percent: 101 }), `${COND}.percent`, /100/],
 ];
 
-describe('a definition is refused with the path and what would be allowed there', () => {
+describe('an invalid definition is refused with the path of the mistake and what is allowed there', () => {
   it.each([...SHAPES, ...TRAITS, ...EVENTS, ...OTHERS])('%s', (_what, definition, path, allowed) => {
     const issue = issuesOf(definition).find((one) => one.path === path);
     expect(issue, JSON.stringify(issuesOf(definition))).toBeDefined();
@@ -335,14 +335,14 @@ describe('a definition is refused with the path and what would be allowed there'
     expect(issuesOf(definition(least - 1))).toHaveLength(1);
   });
 
-  it('deeper than any engine goes', () => {
+  it('nesting deeper than any engine supports', () => {
     const depth = 30_000;
     const value = raw(`${'['.repeat(depth)}${']'.repeat(depth)}`);
     expect(issuesOf(and(trait('email', 'eq', value)))).not.toEqual([]);
     expect(issuesOf(value)).not.toEqual([]);
   });
 
-  it('a definition too large is not looked at further, whatever else is wrong with it', () => {
+  it('a definition over the size limit gets only that issue, whatever else is wrong with it', () => {
     const large = and(trait('email', 'eq', 7), trait('phone', 'eq', '\u00e9'.repeat(32_768)));
     expect(issuesOf(large)).toEqual([
       {
@@ -354,7 +354,7 @@ describe('a definition is refused with the path and what would be allowed there'
 });
 
 describe('several mistakes at once', () => {
-  it('are all named', () => {
+  it('are all reported', () => {
     const definition = {
       operator: 'NOR',
       name: 'x',
@@ -391,26 +391,26 @@ describe('several mistakes at once', () => {
     ]);
   });
 
-  it('beyond twenty the first twenty are', () => {
+  it('are reported up to the first twenty', () => {
     const wrong = Array.from({ length: 30 }, () => trait('balance', 'gt', 1));
     expect(issuesOf(and(...wrong))).toHaveLength(20);
   });
 });
 
-/** Texts that have to travel as JSON, as requests do. */
+/** The value after a round trip through JSON, as in a request. */
 const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 const nodesOf = (value: unknown): unknown[] =>
   typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(nodesOf)] : [];
 
 describe('any JSON value', () => {
-  it('is taken or refused, and nothing else happens', () => {
+  it('is accepted or refused, without any other error', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => void issuesOf(throughJson(value))),
       { numRuns: 2_000 },
     );
   });
 
-  it('in any place of a sound definition is taken or refused, and nothing else happens', () => {
+  it('at any position of a valid definition is accepted or refused, without any other error', () => {
     const keys = fc.constantFrom(
       'type',
       'op',
@@ -438,7 +438,7 @@ describe('any JSON value', () => {
     fc.assert(property, { numRuns: 3_000 });
   });
 
-  it('that the language is drawn from is taken', () => {
+  it('that is a definition of the language is accepted', () => {
     const property = fc.property(definitionOver([randomUUID()]), (definition) => {
       expect(issuesOf(definition)).toEqual([]);
       expect(readDefinition(definition)).toEqual(readDefinition(throughJson(definition)));

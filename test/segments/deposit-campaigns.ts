@@ -22,7 +22,7 @@ const loginAt = (ago: number) => did('login', ago);
 
 const WELCOME = [where('bonus_code', 'eq', 'welcome')];
 
-/** What CRM teams ask for: money that came, went or did not come. */
+/** Segments of typical campaigns about money: players who deposited, withdrew, or did neither. */
 export const DEPOSIT_CAMPAIGNS: readonly Example[] = [
   {
     title:

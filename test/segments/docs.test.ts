@@ -26,11 +26,11 @@ import { aggregate, and, count, trait, where } from './example-shapes.ts';
 import { CAMPAIGN_EXAMPLES, LANGUAGE_EXAMPLES } from './examples.ts';
 import { LIMITS } from './limits.ts';
 
-// docs/segments.md tells of facts that live in the code; this keeps it true. UPDATE_GOLDEN=1 writes its sections.
+// docs/segments.md repeats facts of the code; this test compares them. UPDATE_GOLDEN=1 writes its generated sections.
 
 const path = join(packageRoot, 'docs/segments.md');
 
-it('the page on segments says what the code says', async () => {
+it('docs/segments.md agrees with the code', async () => {
   const page = await readFile(path, 'utf8');
   const named = [...page.matchAll(/<!-- (\w+):begin -->/g)].map(([, name]) => name);
   expect(new Set(named)).toEqual(new Set(Object.keys(SECTIONS)));
@@ -50,7 +50,7 @@ const code = (text: string) => `\`${text}\``;
 const json = (value: unknown) => `\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
 const sql = (definition: unknown) => `\`\`\`sql\n${compileMembers(readDefinition(definition)).sql}\n\`\`\``;
 
-/** The keys of a condition, and an example of the language with what it compiles to. */
+/** The keys of a condition, and an example with the SQL that it compiles to. */
 function condition(type: ConditionType, example: string): string {
   const { shape } = CONDITION_SCHEMAS[type];
   const meanings: Record<string, string> = MEANINGS[type];
@@ -167,7 +167,7 @@ const TAKES: Record<Aggregate, string> = {
   last_seen: 'When the last was',
 };
 
-/** What an aggregate takes is asked of the language itself. */
+/** The comparisons of each aggregate, determined by the language's own parser. */
 function aggregates(): string {
   const takes = (name: Aggregate, property: string | undefined, op: string, value: unknown) =>
     !refused(

@@ -12,7 +12,7 @@ import {
 } from './example-shapes.ts';
 
 const OTHER_SEGMENT = '01980000-0000-7000-8000-0000000000aa';
-/** Of the draw with the salt "spring": 9.9825 and 10.0021 of 100. */
+/** Players whose draw with the salt "spring" is 9.9825 and 10.0021 of 100. */
 const DRAWN_LOW = '5f0c2f2e-6f0b-4f43-9f0e-000000000140';
 const DRAWN_HIGH = '5f0c2f2e-6f0b-4f43-9f0e-000000001862';
 
@@ -20,7 +20,7 @@ const deposit = (ago: number, amount: number, rest = {}) =>
   did('deposit_confirmed', ago, { amount, ...rest });
 const bet = (ago: number, properties = {}) => did('bet_placed', ago, { amount: 100, ...properties });
 
-/** Conditions on what a player did. */
+/** Conditions on the events of a player. */
 export const EVENT_EXAMPLES: readonly Example[] = [
   {
     title: 'count: at least so many in the last days',

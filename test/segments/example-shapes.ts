@@ -11,9 +11,9 @@ import type {
   WrittenWindow,
 } from './naive.ts';
 
-// The words in which examples are written: definitions, and players as one would describe them.
+// Shorthands for examples: definitions, and players with only the values that matter.
 
-/** When every example is read. */
+/** The time at which every example is evaluated. */
 export const EXAMPLE_NOW = '2026-05-15T12:00:00.000Z';
 const NOW_MS = Date.parse(EXAMPLE_NOW);
 export const HOUR = 3_600_000;
@@ -21,7 +21,7 @@ export const DAY = 24 * HOUR;
 
 export interface ExampleEvent {
   event: string;
-  /** Milliseconds before now; negative: stamped ahead. */
+  /** Milliseconds before now; negative values lie in the future. */
   ago: number;
   properties?: Record<string, Json>;
 }
@@ -31,7 +31,7 @@ type Json = NaiveEvent['properties'][string];
 export interface ExampleMessage {
   channel?: string;
   campaign_id?: string;
-  /** How far it has come; absent: as far as the times say. */
+  /** The stored status; `sent` when absent. */
   status?: string;
   queued: number;
   sent?: number;
@@ -51,7 +51,7 @@ export interface ExamplePlayer {
   player_id?: string;
 }
 
-/** A definition with players, by why they are in or out. */
+/** A definition, and players with a reason why each is in or out. */
 export interface Example {
   title: string;
   definition: WrittenGroup;
@@ -67,7 +67,7 @@ export function trait(field: string, op: string, value?: unknown): WrittenCondit
   return { type: 'trait', field, ...comparing(op, value) };
 }
 
-/** Which events a condition counts. */
+/** Restricts the events that a condition counts. */
 interface Narrowing {
   window?: WrittenWindow;
   where?: WrittenWhere;
@@ -92,7 +92,7 @@ export function aggregate(
   return { type: 'event', event, aggregate: name, ...of_property, ...comparing(op, value), ...narrowing };
 }
 
-/** A condition on messages by email. */
+/** A condition on messages; the channel is email by default. */
 export function message(
   status: string,
   rest: { channel?: string; campaign_id?: string; window?: WrittenWindow } = {},
@@ -123,7 +123,7 @@ const DATE_TRAITS = new Set([
   'tier_promoted_at',
   'deleted_at',
 ]);
-/** What a player has of whom nothing else is said: registered 100 days ago, nothing done. */
+/** Default values of a player: registered 100 days ago, without any activity. */
 const NOBODY = {
   email: null,
   phone: null,
@@ -150,7 +150,7 @@ const NOBODY = {
   deleted_at: null,
 } as const;
 
-/** The player as the engine is given it. */
+/** The player with defaults filled in and times as instants. */
 export function playerOf(example: ExamplePlayer, player_id: string): NaivePlayer {
   const traits = Object.entries({ ...NOBODY, ...example.traits }).map(([name, value]) => [
     name,
@@ -182,7 +182,10 @@ function messageOf({ channel = 'email', campaign_id = null, status = 'sent', ...
 }
 type Sent = Omit<ExampleMessage, 'campaign_id'> & { campaign_id?: string | null };
 
-/** Money is said in the base currency; in the properties stands what was sent, here in a currency worth a tenth. */
+/**
+ * `amount` and `payout` of an example are in the base currency. The properties hold the sent amounts, here in a
+ * currency worth a tenth of it.
+ */
 function eventOf({ event, ago, properties = {} }: ExampleEvent): NaiveEvent {
   const { amount, payout, ...rest } = properties;
   const base_amount = typeof amount === 'number' ? amount : null;

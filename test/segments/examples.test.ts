@@ -38,7 +38,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-describe('the SQL that reviewers see', () => {
+describe('the SQL in the golden files', () => {
   it.each([
     ['language', LANGUAGE_EXAMPLES],
     ['campaigns', CAMPAIGN_EXAMPLES],
@@ -49,7 +49,7 @@ describe('the SQL that reviewers see', () => {
     await expectGolden(`test/golden/segments/${name}.golden.sql`, `${HEADER}\n\n${parts.join('\n\n')}\n`);
   });
 
-  it('of several definitions for some players at once', async () => {
+  it('for several definitions and some players at once', async () => {
     const some = CAMPAIGN_EXAMPLES.slice(0, 3);
     const titles = some.map(({ title }) => title).join('\n-- ');
     const query = compileMatrix(
@@ -108,7 +108,7 @@ function playersOf(example: Example) {
 }
 
 describe('the examples', () => {
-  it('have a title of their own, and players in and out', () => {
+  it('have unique titles, and players both in and out', () => {
     expect(new Set(EXAMPLES.map(({ title }) => title)).size).toBe(EXAMPLES.length);
     expect(CAMPAIGN_EXAMPLES).toHaveLength(30);
     for (const example of EXAMPLES) {
@@ -120,7 +120,7 @@ describe('the examples', () => {
     }
   });
 
-  it('show every type of condition, every operator and every aggregate', () => {
+  it('cover every type of condition, every operator and every aggregate', () => {
     const written = JSON.stringify(LANGUAGE_EXAMPLES.map(({ definition }) => definition));
     const conditions = LANGUAGE_EXAMPLES.flatMap(({ definition }) => [
       ...conditionsOf(readDefinition(definition)),
@@ -136,7 +136,7 @@ describe('the examples', () => {
   });
 });
 
-it('compiles a definition within a millisecond, of a hundred 99 times', () => {
+it('compiles 99 of 100 definitions within a millisecond', () => {
   const definitions = CAMPAIGN_EXAMPLES.map(({ definition }) => readDefinition(definition));
   const times = Array.from({ length: 20 }, () => definitions).flat();
   const round = () =>
@@ -147,7 +147,7 @@ it('compiles a definition within a millisecond, of a hundred 99 times', () => {
     });
   round();
   const rounds = Array.from({ length: 10 }, round);
-  // Each by the best of several rounds: what other processes take of the machine is not the compiler's time.
+  // The best of several rounds for each, because time taken by other processes is not the compiler's.
   const best = times.map((_, i) => Math.min(...rounds.map((one) => one[i] ?? Infinity)));
   const sorted = best.sort((a, b) => a - b);
   expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThanOrEqual(COMPILE_P99_MS);

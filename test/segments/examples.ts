@@ -12,5 +12,5 @@ export const LANGUAGE_EXAMPLES: readonly Example[] = [
   ...MESSAGE_EXAMPLES,
 ];
 
-/** What CRM teams of gambling operators ask for. */
+/** Segments of typical campaigns of gambling operators. */
 export const CAMPAIGN_EXAMPLES: readonly Example[] = [...DEPOSIT_CAMPAIGNS, ...PLAY_CAMPAIGNS];

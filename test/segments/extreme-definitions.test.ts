@@ -57,7 +57,7 @@ async function holds(definition: WrittenGroup): Promise<boolean> {
 
 const BEYOND = [2 ** 53, 1e19, 1e39, 1e70, 1e300, Number.MAX_VALUE];
 
-describe('numbers that no integer of JavaScript holds', () => {
+describe('numbers that no JavaScript integer holds', () => {
   it.each([
     ['money of the player', (op: string, value: unknown) => trait('total_deposited', op, value)],
     ['a fraction of the player', (op: string, value: unknown) => trait('ltv_predicted', op, value)],
@@ -76,7 +76,7 @@ describe('numbers that no integer of JavaScript holds', () => {
       'distinct values',
       (op: string, value: unknown) => aggregate(['distinct', 'bet_placed', 'round'], op, value),
     ],
-  ])('%s is less than them', async (_what, compared) => {
+  ])('%s compares as smaller', async (_what, compared) => {
     for (const value of BEYOND) {
       expect(await holds(and(compared('lt', value), compared('gt', -value))), String(value)).toBe(true);
       expect(
@@ -87,7 +87,7 @@ describe('numbers that no integer of JavaScript holds', () => {
     expect(await holds(and(compared('nin', BEYOND), compared('between', [-1e70, 1e70])))).toBe(true);
   });
 
-  it('are equal to themselves', async () => {
+  it('equal themselves', async () => {
     expect(await holds(and(trait('custom_attributes.huge', 'eq', 1e70)))).toBe(true);
     expect(await holds(and(trait('custom_attributes.huge', 'in', [7, 1e70])))).toBe(true);
     expect(await holds(and(aggregate(['max', 'bet_placed', 'round'], 'in', [7, 1e70, 1e80])))).toBe(true);
@@ -97,7 +97,7 @@ describe('numbers that no integer of JavaScript holds', () => {
   });
 });
 
-it('dates beyond those that the engine holds lie before or after all others', async () => {
+it('dates outside the engine’s range are before or after all others', async () => {
   for (const date of DATES) {
     const field = `custom_attributes.${date}`;
     const is_late = date > '2026';
@@ -106,7 +106,7 @@ it('dates beyond those that the engine holds lie before or after all others', as
     expect(await holds(and(trait(field, 'before', '1950-01-01T00:00:00Z'))), date).toBe(!is_late);
     expect(await holds(and(trait(field, 'within_last', { days: 36_500 }))), date).toBe(false);
   }
-  // What some systems write for no date at all.
+  // Dates that some systems write for "no date".
   for (const date of NO_DATES) {
     for (const op of ['before', 'after']) {
       const condition = trait(`custom_attributes.${date}`, op, '1950-01-01T00:00:00Z');
@@ -115,7 +115,7 @@ it('dates beyond those that the engine holds lie before or after all others', as
   }
 });
 
-describe('as much as fits into a definition', () => {
+describe('definitions near the size limit', () => {
   const numbers = (from: number, n: number) => Array.from({ length: n }, (_, i) => from + i);
   it.each([
     ['of the player', (list: number[]) => trait('bet_count', 'in', list)],
@@ -127,7 +127,7 @@ describe('as much as fits into a definition', () => {
     expect(await holds(or(...lists.map(compared)))).toBe(true);
   });
 
-  it('beyond what the engine reads it is too expensive, and nothing else', async () => {
+  it('a definition beyond the engine’s parser limits is SEGMENT_TOO_EXPENSIVE', async () => {
     const steps = (i: number) =>
       Array.from({ length: 10 }, (_, n) => ({
         event: `custom_${i}_${n}`,

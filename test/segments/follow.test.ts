@@ -9,12 +9,12 @@ import type { Platform } from '../../src/wiring/platform.ts';
 import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
-// Realtime segments, step by step: nobody but these tests drives them, on a clock of their own.
+// Realtime segments, step by step: the tests drive the processors themselves, with a clock that they set.
 
 const HOUR_MS = 3_600_000;
 
 let service: TestService;
-/** Each test has a project of its own. */
+/** Each test uses a project of its own. */
 let client: SegmentClient;
 let project: { tenant_id: string; project_id: string };
 beforeAll(async () => {
@@ -33,7 +33,7 @@ const at = (ahead_ms: number): Platform => ({
   clock: { ...service.platform.clock, now_ms: () => Date.now() + ahead_ms },
 });
 
-/** Everything that has arrived is mirrored and looked at. */
+/** Waits until events and players are in ClickHouse, then sweeps, evaluates and publishes. */
 async function follow(ahead_ms = 0): Promise<void> {
   await sunk(service.platform);
   const { postgres } = service.platform;
@@ -63,7 +63,7 @@ const loginWithin = (hours: number) => ({
   window: { last: { hours } },
 });
 
-it('a player leaves when the window passes, to the millisecond, even if nothing happens', async () => {
+it('a player leaves when the window passes, to the millisecond, without any new event', async () => {
   const [player, other] = [await client.identify(), await client.identify()];
   const segment = await client.make([loginWithin(1)], { refresh_strategy: 'realtime' });
   await refresh(segment);
@@ -82,7 +82,7 @@ it('a player leaves when the window passes, to the millisecond, even if nothing 
   expect(await client.segmentsOf(other)).toEqual([]);
 });
 
-it('an event that is stamped ahead of now counts from its time on', async () => {
+it('an event with a future timestamp counts from that time on', async () => {
   const player = await client.identify();
   const segment = await client.make([loginWithin(1)], { refresh_strategy: 'realtime' });
   await refresh(segment);
@@ -93,7 +93,7 @@ it('an event that is stamped ahead of now counts from its time on', async () => 
   expect(await client.segmentsOf(player)).toContain(segment);
 });
 
-it('a date that a player carries passes too', async () => {
+it('a date in a custom attribute passes too', async () => {
   const condition = {
     type: 'trait',
     field: 'custom_attributes.joined',
@@ -109,7 +109,7 @@ it('a date that a player carries passes too', async () => {
   expect(await client.segmentsOf(player)).not.toContain(segment);
 });
 
-it('what is entered and left is told on the log and to ClickHouse', async () => {
+it('entering and leaving are published on the log and copied to ClickHouse', async () => {
   const { eventLog, clickhouse } = service.platform;
   const ends = async () => new Map(await eventLog.endOffsets(TOPICS.segmentChanges));
   const before = await ends();
@@ -151,7 +151,7 @@ it('what is entered and left is told on the log and to ClickHouse', async () => 
   ).toEqual([]);
 });
 
-it('without realtime segments nothing is queued, and a sweep asks ClickHouse nothing', async () => {
+it('without realtime segments no player is queued, and a sweep sends ClickHouse no query', async () => {
   const player = await client.identify();
   await client.send(player, 'login');
   await follow();
@@ -172,7 +172,7 @@ it('without realtime segments nothing is queued, and a sweep asks ClickHouse not
   expect(asked).toBe(0);
 });
 
-it('a scheduled segment is refreshed when it is due, and says why when it cannot be', async () => {
+it('a scheduled segment is refreshed when it is due, and records why a refresh failed', async () => {
   const player = await client.identify({ colour: 'blue' });
   const segment = await client.make(
     [{ type: 'trait', field: 'custom_attributes.colour', op: 'eq', value: 'blue' }],
@@ -222,7 +222,7 @@ it('a scheduled segment is refreshed when it is due, and says why when it cannot
   expect((await client.api('GET', path)).data).toMatchObject({ last_error: null, refresh_progress: null });
 });
 
-it('a date in the properties of events passes too', async () => {
+it('a date in event properties passes too', async () => {
   const where = [{ property: 'until', op: 'within_last', value: { hours: 2 } }];
   const condition = { type: 'event', event: 'custom_offer', aggregate: 'count', op: 'gte', value: 1, where };
   const segment = await client.make([condition], { refresh_strategy: 'realtime' });

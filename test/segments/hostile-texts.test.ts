@@ -41,10 +41,10 @@ const TEXTS = [
   ' ',
   'x'.repeat(1_024),
 ] as const;
-/** Names may have no more than 200 characters, those of events 128. */
+/** Names have at most 200 characters, names of events 128; this is short enough for both. */
 const nameOf = (text: string) => text.slice(0, 100);
 
-/** A definition for each position where a text of the caller stands. */
+/** A definition for each position at which a caller's text may occur. */
 const POSITIONS: Record<string, (text: string) => WrittenGroup> = {
   'a value': (text) => and(trait('email', 'eq', text)),
   'a list': (text) => and(trait('email', 'in', [text, 'another'])),
@@ -67,7 +67,7 @@ const POSITIONS: Record<string, (text: string) => WrittenGroup> = {
 };
 const SALTED = (text: string) => and({ type: 'random', percent: 50, salt: nameOf(text) });
 
-/** The player in whom the text stands everywhere. */
+/** A player with the text at every position. */
 const playerWith = (text: string): NaivePlayer =>
   playerOf(
     {
@@ -87,13 +87,13 @@ const COMPILERS: ((definition: Group) => CompiledQuery)[] = [
   (definition) => compileExplanation(definition, true),
 ];
 
-describe('a text in a definition', () => {
+describe('caller text in a definition', () => {
   it.each(Object.entries({ ...POSITIONS, 'a salt': SALTED }))(
-    'is bound, never written: %s',
+    'is passed as a parameter, never written into the SQL: %s',
     (_place, written) => {
       for (const compile of COMPILERS) {
         const compiled = (text: string) => compile(readDefinition(written(text)));
-        // What could be JSON of another type is compared with its type: two statements in all.
+        // A text that is JSON of another type is compared as that type too, so there are two statements in all.
         const statements = new Set([compiled('plain').sql, compiled('true').sql]);
         for (const text of TEXTS) {
           const { sql, params } = compiled(text);
@@ -105,7 +105,7 @@ describe('a text in a definition', () => {
   );
 });
 
-describe('on the engine', () => {
+describe('hostile texts on the engine', () => {
   const players = TEXTS.map(playerWith);
   const project: ProjectRef = { tenant_id: randomUUID(), project_id: randomUUID() };
   let clickhouse: ClickHouse;
@@ -130,7 +130,7 @@ describe('on the engine', () => {
   const textsOf = (player_ids: string[]) =>
     TEXTS.filter((_, i) => player_ids.includes(players[i]?.player_id ?? ''));
 
-  it.each(Object.entries(POSITIONS))('it means itself: %s', async (name, written) => {
+  it.each(Object.entries(POSITIONS))('matches only itself: %s', async (name, written) => {
     for (const text of TEXTS) {
       const among = TEXTS.filter((other) => {
         if (name === 'contains') return other.includes(text);
@@ -142,7 +142,7 @@ describe('on the engine', () => {
     }
   });
 
-  it('it draws as itself: a salt', async () => {
+  it('a salt draws the same players as the direct evaluation', async () => {
     for (const text of TEXTS) {
       const drawn = players.filter((player) => matches(SALTED(text), player, 0));
       expect(await found(SALTED(text)), JSON.stringify(text)).toEqual(

@@ -1,6 +1,6 @@
 import { and, count, trait } from './example-shapes.ts';
 
-/** How large something may be: the largest that is taken, and a definition with `n` of it. */
+/** A size limit of the language: the largest (and smallest) accepted size, and a definition of size `n`. */
 export interface Limit {
   what: string;
   most: number;
@@ -12,7 +12,7 @@ const bets = count('bet_placed', 'gte', 1);
 const times = <T>(n: number, one: T): T[] => Array.from({ length: n }, () => one);
 const nested = (depth: number): unknown =>
   depth === 1 ? and(bets) : { operator: 'AND', conditions: [nested(depth - 1)] };
-/** Conditions in groups of ten, so that no list is too long. */
+/** n conditions in groups of ten, so that no group exceeds its own limit. */
 const inTens = (n: number) => {
   const groups = Array.from({ length: Math.ceil(n / 10) }, (_, i) =>
     and(...times(Math.min(10, n - i * 10), bets)),
@@ -24,7 +24,7 @@ const within = (value: unknown) => and(trait('created_at', 'within_last', value)
 const random = (percent: number, salt = 'spring') => and({ type: 'random', percent, salt });
 const withWhere = (where: { property: string; op: string; value: unknown }[]) =>
   and(count('bet_placed', 'gte', 1, { where }));
-/** Spread over lists of long texts, none of which is too long by itself. */
+/** A definition of n bytes, spread over many texts, none of which exceeds its own limit. */
 const ofBytes = (n: number) => {
   const filled = (texts: string[]) => and(trait('email', 'in', ['', ...texts]));
   const thousands = times(60, 'x'.repeat(1_000));

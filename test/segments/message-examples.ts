@@ -3,7 +3,7 @@ import { and, DAY, HOUR, last, message, not, type Example } from './example-shap
 const SPRING = '00000000-0000-4000-8000-00000000005a';
 const AUTUMN = '00000000-0000-4000-8000-00000000005b';
 
-/** What conditions on messages mean. */
+/** Conditions on messages. */
 export const MESSAGE_EXAMPLES: readonly Example[] = [
   {
     title: 'message: sent, at any time',

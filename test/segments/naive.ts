@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
-// What a definition means, word by word, one player at a time, from the definition as it is written. It shares
-// nothing with the compiler.
+// Evaluates a definition for one player directly, as the language describes it. It shares no code with the compiler.
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
@@ -13,7 +12,7 @@ export interface NaiveEvent {
   properties: Record<string, Json>;
 }
 
-/** Times in milliseconds; null where it never came so far. */
+/** Times in milliseconds; null when the message never reached that state. */
 export interface NaiveMessage {
   channel: string;
   campaign_id: string | null;
@@ -278,7 +277,7 @@ function aggregate(
   }
 }
 
-/** Exact for numbers with up to four decimals, as the tests have them. */
+/** Exact for numbers with up to four decimals, which is enough for the tests. */
 function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + Math.round(one * 10_000), 0) / 10_000;
 }

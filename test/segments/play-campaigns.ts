@@ -20,11 +20,11 @@ const sportBet = (ago: number, sport = 'football') => did('sport_bet_placed', ag
 const won = (ago: number, payout: number) => did('bet_won', ago, { payout });
 
 const VIP_SEGMENT = '01980000-0000-7000-8000-0000000000bb';
-/** Of the draw with the salt "may-reload": 19.9985, 19.9994 and 20.0002 of 100. */
+/** Players whose draw with the salt "may-reload" is 19.9985, 19.9994 and 20.0002 of 100. */
 const DRAWN = ['5f0c2f2e-6f0b-4f43-9f0e-000000035169', '5f0c2f2e-6f0b-4f43-9f0e-000000010827'] as const;
 const NOT_DRAWN = '5f0c2f2e-6f0b-4f43-9f0e-000000006559';
 
-/** What CRM teams ask for: who plays what, who is about to leave, and who is to be left alone. */
+/** Segments of typical campaigns about play: favourite games, players likely to leave, players to leave alone. */
 export const PLAY_CAMPAIGNS: readonly Example[] = [
   {
     title: 'Sports only: bets on sport in the last 30 days, never in the casino',

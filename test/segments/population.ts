@@ -3,7 +3,7 @@ import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import type { NaivePlayer } from './naive.ts';
 import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 
-/** Writes players, their events, messages and memberships as ClickHouse has them. */
+/** Inserts players, their events, messages and memberships into ClickHouse. */
 export async function storePopulation(
   clickhouse: ClickHouse,
   project: ProjectRef,

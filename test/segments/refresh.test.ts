@@ -21,7 +21,8 @@ import { storePopulation } from './population.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
-// Refreshes beside each other, beside realtime, and dying half-way. Players stand in Postgres and ClickHouse at once.
+// Concurrent refreshes, refreshes beside realtime evaluation, and crashes half-way. The tests insert players into
+// Postgres and ClickHouse directly.
 
 const SEED = Number(process.env['SEGMENT_SEED'] ?? Date.now() % 1_000_000);
 const PLAYERS = 30;
@@ -35,7 +36,7 @@ beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler', 'player-mirror'];
   service = await startTestService(
     { roles: new Set(ROLES.filter((role) => !driven.includes(role))) },
-    // It looks at advisory locks, and ends whoever holds one.
+    // The tests read advisory locks and end the sessions that hold one, so they need a server of their own.
     (config) => openTestPlatform(config, { own_postgres: true }),
   );
   platform = { ...service.platform, clock: { ...service.platform.clock, now_ms: () => NOW_MS } };
@@ -74,10 +75,10 @@ const expected = (written: WrittenGroup, players: readonly NaivePlayer[]) =>
 const everybody = { type: 'trait', field: 'kyc_level', op: 'gte', value: 0 };
 const ref = (segment_id: string) => ({ ...project, segment_id });
 
-it(`batch, one player and realtime agree for random definitions (seed ${SEED})`, async () => {
+it(`batch refresh and realtime evaluation agree with the direct evaluation for random definitions (seed ${SEED})`, async () => {
   const players = await populate(SEED);
   const definitions = fc.sample(definitionOver([randomUUID()]), { numRuns: DEFINITIONS * 2, seed: SEED });
-  // Segments that do not exist are refused, so those that refer to one are left out.
+  // Definitions with references to segments are left out, because those segments do not exist.
   const usable = definitions
     .filter((one) => !JSON.stringify(one).includes('"segment"'))
     .slice(0, DEFINITIONS);
@@ -107,7 +108,7 @@ it(`batch, one player and realtime agree for random definitions (seed ${SEED})`,
   }
 });
 
-it('refreshes of one segment follow each other: each player is added once', async () => {
+it('concurrent refreshes of one segment run one after the other: each player is added once', async () => {
   await populate(1);
   const segment_id = await client.make([everybody]);
   const results = await Promise.all(
@@ -118,7 +119,7 @@ it('refreshes of one segment follow each other: each player is added once', asyn
   expect(await members(segment_id)).toHaveLength(PLAYERS);
 });
 
-it('what a segment refers to is refreshed first', async () => {
+it('a refresh refreshes the segments that the definition refers to first', async () => {
   await populate(2);
   const inner = await client.make([everybody]);
   const middle = await client.make([{ type: 'segment', segment_id: inner, op: 'in' }]);
@@ -129,7 +130,7 @@ it('what a segment refers to is refreshed first', async () => {
   expect(await refreshSegment(platform, ref(outer))).toMatchObject({ matched: PLAYERS, added: PLAYERS });
 });
 
-it('a refresh that dies leaves the membership of before, and the next one completes', async () => {
+it('a refresh that dies leaves the membership unchanged or complete, and the next one completes it', async () => {
   const players = await populate(3);
   const segment_id = await client.make([everybody]);
   await refreshSegment(platform, ref(segment_id));
@@ -146,7 +147,7 @@ it('a refresh that dies leaves the membership of before, and the next one comple
         return rows as never;
       },
     };
-    // Killed while it writes, it may have been through already.
+    // When it is killed while writing, it may have committed already.
     await refreshSegment({ ...platform, clickhouse }, ref(segment_id)).catch(() => undefined);
     expect([0, players.length]).toContain((await members(segment_id)).length);
     if (dies_at === 'comparing') expect(await members(segment_id)).toHaveLength(players.length);
@@ -155,7 +156,7 @@ it('a refresh that dies leaves the membership of before, and the next one comple
   expect(await members(segment_id)).toEqual([]);
 });
 
-/** Ends every session that holds the lock of a refresh. */
+/** Ends every session that holds a refresh lock. */
 async function killRefreshes(): Promise<void> {
   await platform.postgres.service.begin(async (tx) => {
     await tx`set local role none`;
@@ -166,7 +167,7 @@ async function killRefreshes(): Promise<void> {
   });
 }
 
-/** A refresh that stands still after it has compared, until it is told to go on. */
+/** A refresh that pauses after its query, until `resume` is called. */
 async function pausedRefresh(segment_id: string) {
   let resume: () => void = () => undefined;
   const paused = new Promise<void>((resolve) => (resume = resolve));
@@ -186,7 +187,7 @@ async function pausedRefresh(segment_id: string) {
   return { done, resume };
 }
 
-it('however long the queue of those is, other segments go on', async () => {
+it('a long queue for a segment under refresh does not block other segments', async () => {
   const [one] = await populate(7);
   const busy = await client.make([everybody], { refresh_strategy: 'realtime' });
   const other = await client.make([everybody], { refresh_strategy: 'realtime' });
@@ -209,7 +210,7 @@ it('however long the queue of those is, other segments go on', async () => {
   expect(left).toHaveLength(0);
 });
 
-it('whoever waits for a refresh takes no connection that processors need', async () => {
+it('calls that wait for a refresh occupy no connections that processors need', async () => {
   const [one] = await populate(8);
   const segment_id = await client.make([everybody]);
   const { done, resume } = await pausedRefresh(segment_id);
@@ -225,7 +226,7 @@ it('whoever waits for a refresh takes no connection that processors need', async
       select count(*)::integer as count from pg_locks where locktype = 'advisory' and not granted`;
     return (row?.count ?? 0) >= 3 ? true : undefined;
   });
-  // They have had the time to take what there is.
+  // By now the waiting calls have taken every connection they can get.
   await Promise.all(Array.from({ length: 5 }, () => client.api('GET', `/v1/segments/${segment_id}`)));
   await Promise.all(Array.from({ length: 5 }, () => sql.begin((tx) => tx`select pg_sleep(0.05)`)));
   expect(await members(segment_id)).toEqual([]);
@@ -234,13 +235,13 @@ it('whoever waits for a refresh takes no connection that processors need', async
   expect(await members(segment_id)).toHaveLength(PLAYERS);
 });
 
-it('nobody enters a segment that is deleted while one waits to look at it', async () => {
+it('no player enters a segment that is deleted while an evaluation waits for its lock', async () => {
   const [one] = await populate(9);
   const segment_id = await client.make([everybody]);
   const { service: sql } = platform.postgres;
   let looking: Promise<{ status: number }> | undefined;
   await sql.begin(async (tx) => {
-    // As who removes its members does.
+    // Takes the same lock as the removal of the members.
     await lockMembership(tx, ref(segment_id));
     looking = client.api('POST', `/v1/players/${one?.player_id ?? ''}/refresh-segments`);
     await eventually('it waits', async () => {
@@ -253,7 +254,7 @@ it('nobody enters a segment that is deleted while one waits to look at it', asyn
   expect(await members(segment_id)).toEqual([]);
 });
 
-it('what is copied late brings back no member of a segment that is deleted', async () => {
+it('a late copy to ClickHouse brings back no member of a deleted segment', async () => {
   await populate(10);
   const segment_id = await client.make([everybody]);
   const other_id = await client.make([everybody]);
@@ -267,7 +268,7 @@ it('what is copied late brings back no member of a segment that is deleted', asy
     async insertLines(table, lines, token) {
       copying();
       await paused;
-      // Another batch than the one that was told meanwhile: it is no repetition to the engine.
+      // Under another token than the batch that was copied meanwhile, so the engine does not drop it as a duplicate.
       await platform.clickhouse.insertLines(table, lines, `${token}.late`);
     },
   };
@@ -286,7 +287,7 @@ it('what is copied late brings back no member of a segment that is deleted', asy
   expect(copied).toEqual([{ segment_id: other_id, members: String(PLAYERS) }]);
 });
 
-it('a project whose questions fail stops no other', async () => {
+it('a project whose queries fail blocks no other project', async () => {
   const failing = project;
   const [stuck] = await populate(9);
   await client.make(
@@ -326,11 +327,11 @@ it('a project whose questions fail stops no other', async () => {
   expect(left).toHaveLength(1);
 });
 
-it('players touched while a segment is refreshed are looked at when that is done', async () => {
+it('players marked dirty during a refresh are evaluated after it', async () => {
   const [one] = await populate(4);
   const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
   const { done, resume } = await pausedRefresh(segment_id);
-  // Somebody leaves in the meantime: the refresh has seen it matching, and will write so.
+  // A player leaves meanwhile: the refresh has already seen it matching and will add it.
   const player_id = one?.player_id ?? '';
   await platform.clickhouse.insertLines(
     'players',
@@ -391,7 +392,7 @@ it('a segment over its limits fails alone', async () => {
   });
 });
 
-it('limits of a question reach the engine, and its refusal is understood', async () => {
+it('the limits of a query reach the engine, and its refusal becomes SEGMENT_TOO_EXPENSIVE', async () => {
   await populate(6);
   const segment_id = await client.make([everybody]);
   const clickhouse: Platform['clickhouse'] = {
@@ -405,7 +406,7 @@ it('limits of a question reach the engine, and its refusal is understood', async
   expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({ matched: PLAYERS });
 });
 
-it('a question about one player reads that player’s granules only', async () => {
+it('a query about one player reads only that player’s granules', async () => {
   const { clickhouse } = service.platform;
   const { tenant_id, project_id } = project;
   await clickhouse.command(

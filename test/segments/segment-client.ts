@@ -3,18 +3,18 @@ import { eventually, type TestService } from '../engines/embedded.ts';
 
 type Body = Record<string, unknown>;
 
-/** What a CRM manager and an operator's backend do with segments, over HTTP, in one project of a service. */
+/** The segment operations of a CRM manager and an operator's backend, over HTTP, in one project of a service. */
 export interface SegmentClient {
   api(
     method: string,
     path: string,
     body?: unknown,
   ): Promise<{ status: number; data: Body; error: Body | undefined }>;
-  /** A new player, unless `ids` say who. */
+  /** Identifies a new player, unless `ids` name one; returns its id. */
   identify(traits?: Body, ids?: Body): Promise<string>;
   send(player_id: string, event: string, properties?: Body, at_ms?: number): Promise<void>;
   deposit(player_id: string, amount: number, at_ms?: number): Promise<void>;
-  /** Makes a segment of these conditions, all of which must hold; returns its id. */
+  /** Creates a segment in which all these conditions must hold; returns its id. */
   make(conditions: Body[], rest?: Body): Promise<string>;
   segmentsOf(player_id: string): Promise<string[]>;
   enters(player_id: string, segment_id: string): Promise<unknown>;

@@ -5,7 +5,7 @@ import { call, type Answer } from '../tenants/filled-project.ts';
 
 export type Body = Record<string, unknown>;
 
-/** One answer of the API, as tests of segments look at it. */
+/** One answer of the API, reduced to what segment tests read. */
 export interface Outcome {
   status: number;
   code: string | undefined;
@@ -27,12 +27,12 @@ export const trait = (field: string, op: string, value?: unknown) => ({
 export const within = (segment_id: string, op = 'in') => ({ type: 'segment', segment_id, op });
 export const everybody = group({ type: 'random', percent: 100, salt: 'everybody' });
 
-/** The whole service with what tests of segments do to it; a tenant other than the first is named last. */
+/** The whole service with helpers for segment tests. The last parameter names a tenant other than the first. */
 export interface SegmentFixture {
   service: TestService;
   api: (method: string, path: string, body?: unknown, of?: TestTenant) => Promise<Outcome>;
   make: (definition?: Body, rest?: Body, of?: TestTenant) => Promise<string>;
-  /** A player; everybody is somebody else unless `ids` say who. */
+  /** Identifies a new player unless `ids` name one; returns its id. */
   person: (traits?: Body, ids?: Body, of?: TestTenant) => Promise<string>;
   recompute: (body: unknown) => Promise<Answer>;
   caughtUp: () => Promise<void>;

@@ -11,7 +11,7 @@ import {
   type SegmentFixture,
 } from './segment-fixture.ts';
 
-/** What OpenAPI says of answers, by path and method. */
+/** The response schemas of the OpenAPI document, by path and method. */
 type Documented = Record<
   string,
   Record<string, { responses: Record<string, { content: Record<string, { schema: object }> }> }>
@@ -47,7 +47,7 @@ describe('members', () => {
     expect(new Set(sample).size).toBe(Math.min(Number(data['matched']), 100));
   });
 
-  it('are told of as the document says', async () => {
+  it('are answered in the form that the OpenAPI document describes', async () => {
     const player = await person();
     await caughtUp();
     const path = `/v1/segments/${await make()}`;
@@ -68,7 +68,7 @@ describe('members', () => {
     }
   });
 
-  it('explains a player that is there, and no other', async () => {
+  it('can be explained for an existing player only', async () => {
     const player = await person({ plan: 'gold' });
     await caughtUp();
     const path = `/v1/segments/${await make(group(trait('custom_attributes.plan', 'eq', 'gold')))}/explain`;
@@ -82,7 +82,7 @@ describe('members', () => {
     }
   });
 
-  it('of merged players is the survivor, once', async () => {
+  it('include the survivor once instead of merged players', async () => {
     const [old, survivor] = [
       await person({ merging: 1 }, { anonymous_id: 'merging-device' }),
       await person({ merging: 2 }, { external_id: 'merging-person' }),
@@ -102,7 +102,7 @@ describe('members', () => {
     }
   });
 
-  it('are no more once they are deleted, and every size follows at once', async () => {
+  it('do not include a deleted player, and every size changes at once', async () => {
     const [gone, other] = [await person({ leaving: 1 }), await person({ leaving: 1 })];
     await caughtUp();
     const first = await make(group(trait('custom_attributes.leaving', 'exists')));
@@ -113,7 +113,7 @@ describe('members', () => {
     expect(await segmentsOf(gone)).toEqual([]);
     expect([await sizeOf(first), await sizeOf(second)]).toEqual([1, 1]);
     await api('DELETE', `/v1/players/${gone}`);
-    // Whether ClickHouse knows of it by now or not.
+    // The result must not depend on whether ClickHouse has the deletion yet.
     const again = await api('POST', `/v1/segments/${second}/refresh`);
     expect(again.data).toMatchObject({ matched: 1, added: 0, removed: 0 });
     expect((await api('GET', `/v1/segments/${first}/sample`)).data).toEqual([other]);
@@ -121,11 +121,11 @@ describe('members', () => {
 });
 
 describe('refreshing the segments of one player', () => {
-  it('evaluates all of the project, also those refreshed by hand, after those they refer to', async () => {
+  it('evaluates all segments of the project, including manual ones, after the segments they refer to', async () => {
     const tenant = await service.newTenant();
     const player = await person({ tier: 'gold' }, { external_id: 'one' }, tenant);
     await caughtUp();
-    // Made in an order that is not the one they have to be looked at in.
+    // Created in another order than the one in which they must be evaluated.
     const silver = await make(group(trait('custom_attributes.tier', 'eq', 'silver')), {}, tenant);
     const later = await make(group(within(silver, 'not_in')), {}, tenant);
     const last = await make(group(within(later)), {}, tenant);
@@ -156,21 +156,21 @@ describe('refreshing the segments of one player', () => {
     expect(shown.data['segment_ids']).toEqual([silver]);
   });
 
-  it('is refused for a player that is not there', async () => {
+  it('is refused for an unknown player', async () => {
     for (const id of [UNKNOWN, 'nonsense']) {
       expectRefused(await api('POST', `/v1/players/${id}/refresh-segments`), 'PLAYER_NOT_FOUND');
     }
   });
 });
 
-describe('definitions beyond what one question can be', () => {
+describe('definitions that exceed one query', () => {
   const steps = (n: number) =>
     Array.from({ length: 10 }, (_, i) => ({
       event: `custom_step_${n}_${i}`,
       where: Array.from({ length: 10 }, (_, k) => ({ property: `p${n}.${i}.${k}`, op: 'gt', value: k })),
     }));
 
-  it('are too expensive', async () => {
+  it('are SEGMENT_TOO_EXPENSIVE', async () => {
     const definition = group(
       ...Array.from({ length: 12 }, (_, n) => ({ type: 'sequence', steps: steps(n) })),
     );
@@ -182,14 +182,14 @@ describe('definitions beyond what one question can be', () => {
     expectRefused(await api('POST', `${path}/refresh`), 'SEGMENT_TOO_EXPENSIVE');
     expect((await api('GET', path)).data['last_error']).toContain('too long');
     expectRefused(await api('GET', `${path}/explain?player_id=${player}`), 'SEGMENT_TOO_EXPENSIVE');
-    // It does not stand in the way of the others.
+    // The segment must not block the others.
     const fine = await make();
     const refreshed = await api('POST', `/v1/players/${player}/refresh-segments`);
     expect(refreshed.data['matched_segment_ids']).toContain(fine);
     await api('DELETE', path);
   });
 
-  it('are no hindrance where it is only that there are many', async () => {
+  it('are evaluated in several queries when only their total is too large', async () => {
     const tenant = await service.newTenant();
     const player = await person({ a: 1 }, { external_id: 'one' }, tenant);
     await caughtUp();
@@ -207,7 +207,7 @@ describe('definitions beyond what one question can be', () => {
 });
 
 describe('recomputing players', () => {
-  it('refuses what it cannot take', async () => {
+  it('refuses invalid requests', async () => {
     const { tenant_id, project_id } = service;
     const sound = { tenant_id, project_id, player_ids: [UNKNOWN] };
     for (const wrong of [
@@ -226,7 +226,7 @@ describe('recomputing players', () => {
     }
   });
 
-  it('has the segments that read the events, or all, look at the players', async () => {
+  it('evaluates the players in the segments that read these events, or in all', async () => {
     const { tenant_id, project_id, platform } = service;
     const player = await person();
     const never = { type: 'event', event: 'bonus_claimed', aggregate: 'count', op: 'eq', value: 0 };
@@ -239,7 +239,7 @@ describe('recomputing players', () => {
     await caughtUp();
     const project = { tenant_id, project_id, player_ids: [player, UNKNOWN] };
     for (const events of [undefined, ['login', 'bonus_claimed']]) {
-      // As if it had been lost.
+      // As if the membership had been lost.
       await platform.postgres
         .service`delete from segment_members where segment_id = ${id} and player_id = ${player}`;
       const { status, body } = await recompute({ ...project, ...(events === undefined ? {} : { events }) });

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 describe('the list', () => {
-  it('goes through all that were there when it began, whatever is made and deleted meanwhile', async () => {
+  it('pages through all segments that existed at the start, while others are created and deleted', async () => {
     const tenant = await service.newTenant();
     const ids: string[] = [];
     for (let n = 0; n < 7; n++) ids.unshift(await make(everybody, { name: `segment ${n}` }, tenant));
@@ -47,7 +47,7 @@ describe('the list', () => {
     expect(whole.next_cursor).toBeNull();
   });
 
-  it('takes a limit of 1 to 200 and cursors of its own', async () => {
+  it('accepts limits of 1 to 200 and only its own cursors', async () => {
     const tenant = await service.newTenant();
     await person({}, { external_id: 'a' }, tenant);
     await person({}, { external_id: 'b' }, tenant);
@@ -99,7 +99,7 @@ describe('fields', () => {
     ['refresh_interval_minutes', { refresh_strategy: 'realtime', refresh_interval_minutes: 5 }],
     ['refresh_interval_minutes', { refresh_interval_minutes: 5 }],
     ['colour', { colour: 'red' }],
-  ])('an unusable %s is refused: %j', async (path, fields) => {
+  ])('an invalid %s is refused: %j', async (path, fields) => {
     const segment = await make();
     const created = await api('POST', '/v1/segments', { name: 'n', definition: everybody, ...fields });
     expectRefused(created, 'VALIDATION_ERROR');
@@ -108,7 +108,7 @@ describe('fields', () => {
     for (const { text } of [created, changed]) expect(text).toContain(path);
   });
 
-  it('an interval comes and goes with the strategy scheduled', async () => {
+  it('the interval is set and removed with the strategy scheduled', async () => {
     const path = `/v1/segments/${await make()}`;
     const patch = async (fields: Body) => {
       const { status, data, code } = await api('PATCH', path, fields);
@@ -131,7 +131,7 @@ describe('fields', () => {
     expect(await patch({ refresh_strategy: 'scheduled' })).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  it('a PATCH changes what it names; an empty one nothing', async () => {
+  it('a PATCH changes the fields that it names; an empty one changes nothing', async () => {
     const path = `/v1/segments/${await make(everybody, { description: 'before' })}`;
     const before = (await api('GET', path)).data;
     const named = await api('PATCH', path, { name: '  after  ' });
@@ -149,10 +149,10 @@ describe('fields', () => {
   });
 });
 
-describe('segments that refer to segments', () => {
+describe('references between segments', () => {
   const at = 'definition.conditions.0.segment_id';
 
-  it('are refused where that closes a circle', async () => {
+  it('are refused when they close a cycle', async () => {
     const a = await make();
     const b = await make(group(within(a)));
     const c = await make(group(trait('email', 'exists'), { operator: 'NOT', conditions: [within(b)] }));
@@ -168,12 +168,12 @@ describe('segments that refer to segments', () => {
       const shouted = { definition: group(within(to.toUpperCase())) };
       expectRefused(await api('PATCH', `/v1/segments/${from}`, shouted), 'SEGMENT_DEFINITION_INVALID', at);
     }
-    // Two ways to the same one are no circle.
+    // Two paths to the same segment are no cycle.
     const diamond = { definition: group(within(a), within(b, 'not_in')) };
     expect((await api('PATCH', `/v1/segments/${c}`, diamond)).status).toBe(200);
   });
 
-  it('close no circle together, either', async () => {
+  it('close no cycle when two are changed concurrently', async () => {
     for (let n = 0; n < 5; n++) {
       const [a, b] = [await make(), await make()];
       const both = await Promise.all([
@@ -184,7 +184,7 @@ describe('segments that refer to segments', () => {
     }
   });
 
-  it('name segments that are there', async () => {
+  it('are refused for unknown and deleted segments', async () => {
     const mine = await make();
     const gone = await make();
     await api('DELETE', `/v1/segments/${gone}`);
@@ -203,7 +203,7 @@ describe('segments that refer to segments', () => {
 });
 
 describe('deleting', () => {
-  it('is refused while another refers to it', async () => {
+  it('is refused while another segment refers to it', async () => {
     const a = await make();
     const b = await make(group(within(a, 'not_in')));
     const refused = await api('DELETE', `/v1/segments/${a}`);
@@ -215,7 +215,7 @@ describe('deleting', () => {
     expect((await api('DELETE', `/v1/segments/${a}`)).status).toBe(200);
   });
 
-  it('can be repeated, and leaves a segment that is shown and nothing else', async () => {
+  it('can be repeated; the segment can still be read, but nothing else', async () => {
     const player = await person();
     await caughtUp();
     const id = await make();
@@ -242,7 +242,7 @@ describe('deleting', () => {
     });
   });
 
-  it.each(['nonsense', UNKNOWN, '%00'])('a segment that is not there is 404 everywhere: %s', async (id) => {
+  it.each(['nonsense', UNKNOWN, '%00'])('an unknown segment is 404 at every endpoint: %s', async (id) => {
     const path = `/v1/segments/${id}`;
     for (const [method, url, body] of [
       ['GET', path],

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/embedded.ts';
 import { call, digestOf, fillProject, referring, type FilledProject } from '../tenants/filled-project.ts';
 
-// What tenancy-matrix.test.ts, which goes through paths, headers and cursors, does not reach: ids inside definitions, and
+// Covers what tenancy-matrix.test.ts does not reach with paths, headers and cursors: ids inside definitions, and
 // players inside answers.
 
 let service: TestService;
 let own: FilledProject;
-/** Another tenant, and another project of the same. */
+/** Another tenant, and another project of the same tenant. */
 let victims: { kind: 'tenant' | 'project'; project: FilledProject; before: Record<string, string> }[];
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function expectUnchanged(): Promise<void> {
   }
 }
 
-test('definitions refer to no segment of others', async () => {
+test('a definition cannot refer to a segment of another tenant or project', async () => {
   const segments = `${service.base_url}/v1/segments`;
   for (const { project } of victims) {
     for (const op of ['in', 'not_in']) {
@@ -55,7 +55,7 @@ test('definitions refer to no segment of others', async () => {
   await expectUnchanged();
 });
 
-test('of all players those of others are in no segment, whatever it says', async () => {
+test('a segment of all players contains none of another tenant or project', async () => {
   const segments = `${service.base_url}/v1/segments`;
   const everybody = { operator: 'AND', conditions: [{ type: 'random', percent: 100, salt: 'all' }] };
   const body = { name: 'everybody', definition: everybody };

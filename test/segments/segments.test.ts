@@ -79,8 +79,8 @@ const leaves = (player_id: string, segment_id: string) =>
     (await segmentsOf(player_id)).includes(segment_id) ? undefined : true,
   );
 
-describe('a segment refreshed by hand', () => {
-  it('is made, previewed, refreshed, sampled, explained, changed and deleted', async () => {
+describe('a manual segment', () => {
+  it('is created, previewed, refreshed, sampled, explained, changed and deleted', async () => {
     const [rich, poor] = [await identify(), await identify()];
     await deposit(rich, 400);
     await deposit(rich, 200);
@@ -115,7 +115,7 @@ describe('a segment refreshed by hand', () => {
         { path: 'definition.conditions.0', holds: false, value: 500 },
       ],
     });
-    // The other way round, and everybody changes places.
+    // The negated definition exchanges members and non-members.
     const definition = { operator: 'NOT', conditions: [bigSpenders] };
     const patched = await api('PATCH', path, { definition, description: 'the others' });
     expect(patched).toMatchObject({ status: 200, data: { description: 'the others', definition } });
@@ -134,7 +134,7 @@ describe('a segment refreshed by hand', () => {
 });
 
 describe('a realtime segment', () => {
-  it('is entered by the event that makes it true', async () => {
+  it('gains a player with the event that makes the condition true', async () => {
     const segment = await makeSegment(bigSpenders, { refresh_strategy: 'realtime' });
     const player = await identify();
     await deposit(player, 400);
@@ -144,7 +144,7 @@ describe('a realtime segment', () => {
     await enters(player, segment);
   });
 
-  it('holds at once who matched before, and new players who match by doing nothing', async () => {
+  it('contains players who matched before it existed, and new players who match without any event', async () => {
     const before = await identify();
     await send(before, 'login');
     await sunk(service.platform);
@@ -155,7 +155,7 @@ describe('a realtime segment', () => {
     await enters(later, segment);
   });
 
-  it('follows traits, and other segments', async () => {
+  it('follows traits and other segments', async () => {
     const gold = await makeSegment(
       group({ type: 'trait', field: 'custom_attributes.plan', op: 'eq', value: 'gold' }),
       { refresh_strategy: 'realtime' },

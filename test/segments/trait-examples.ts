@@ -1,6 +1,6 @@
 import { and, DAY, HOUR, not, or, trait, type Example } from './example-shapes.ts';
 
-/** Conditions on the player itself, and how conditions are put together. */
+/** Conditions on fields of the player, and combinations of conditions. */
 export const TRAIT_EXAMPLES: readonly Example[] = [
   {
     title: 'text: equal',
