@@ -41,7 +41,7 @@ test('creation shows the key once, in the documented form', async () => {
   });
 });
 
-test('bad bodies are 422 and say why', async () => {
+test('an invalid body is 422 with the issues', async () => {
   const bad = [
     {},
     { name: '' },
@@ -60,7 +60,7 @@ test('bad bodies are 422 and say why', async () => {
   expect((await create({ name: 'x', extra: 1 })).body.error.message).toContain('extra');
 });
 
-test('a project of another tenant, or none, is 404', async () => {
+test('a project of another tenant and an unknown one are 404', async () => {
   const other = await fixture.makeTenant();
   for (const id of [other.project_id, '00000000-0000-4000-8000-000000000000', 'x', '%00']) {
     const answer = await create({ name: 'x' }, id);
@@ -76,7 +76,7 @@ describe('the list', () => {
   };
   const idsOf = ({ body }: Answer) => (body.data as unknown as { id: string }[]).map(({ id }) => id);
 
-  test('shows what a key is known by and never its secret, the newest first, page by page', async () => {
+  test('shows the name and prefix of each key, never its secret, newest first, in pages', async () => {
     const own = await fixture.makeTenant();
     const make = async (body: unknown) => {
       const request = { method: 'POST', body };
@@ -117,7 +117,7 @@ describe('the list', () => {
     expect((await fixture.as(tenant.session, foreign)).status).toBe(422);
   });
 
-  test('leaves revoked keys out unless they are asked for', async () => {
+  test('leaves out revoked keys, unless the status filter asks for them', async () => {
     const { id } = await newKey();
     const { id: kept } = await newKey();
     await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
@@ -135,7 +135,7 @@ describe('the list', () => {
 });
 
 describe('revocation', () => {
-  test('holds at once, also for a key that was cached', async () => {
+  test('applies at once, also to a cached key', async () => {
     const { id, key } = await newKey();
     expect((await me(key)).status).toBe(200);
     const revoked = await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });

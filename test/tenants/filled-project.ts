@@ -3,9 +3,9 @@ import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { eventually, sunk, type TestService } from '../engines/embedded.ts';
 
-/** A project of a tenant, full of things that nobody else may see or change. */
+/** A project of a tenant, with data that no other tenant or project may see or change. */
 export interface FilledProject {
-  /** Of the tenant's owner. */
+  /** A session of the tenant's owner. */
   session: string;
   api_key: string;
   tenant_id: string;
@@ -17,13 +17,13 @@ export interface FilledProject {
   email: string;
   phone: string;
   telegram_id: string;
-  /** Of a segment that all players of the project are in, and that others refer to. */
+  /** A segment that contains all players of the project, and to which other segments refer. */
   segment_id: string;
-  /** Of email. */
+  /** An email template. */
   template_id: string;
-  /** Of a sandbox for email: the tenant's, whatever project it was made from. */
+  /** A sandbox for email. It belongs to the tenant, whichever project created it. */
   provider_id: string;
-  /** Sent to all players of the project; it has one variant, and is a draft that may be changed. */
+  /** A draft campaign for all players of the project, with one variant; it can still be changed. */
   campaign_id: string;
   variant_id: string;
   /** Texts that occur in the project's data and nowhere else. */
@@ -59,7 +59,7 @@ export async function call(url: string, token: string | undefined, sending: Send
   return { status: response.status, text, body: (isJson ? JSON.parse(text) : {}) as Answer['body'] };
 }
 
-/** A definition that names a segment, not at its top. */
+/** A definition that refers to a segment below its top level. */
 export function referring(segment_id: string, op = 'in') {
   return {
     operator: 'OR',
@@ -76,7 +76,7 @@ async function made(answer: Promise<Answer>): Promise<Record<string, string>> {
   return body.data as Record<string, string>;
 }
 
-/** Fills a project with an API key, players, their events, totals and segments; `label` is in all of it. */
+/** Fills a project with an API key, players, events, totals and segments; `label` is part of every text. */
 export async function fillProject(
   service: TestService,
   owner: { session_token: string; tenant_id: string; project_id: string },
@@ -132,7 +132,9 @@ export async function fillProject(
   return { session, api_key, ...ids, ...player, markers };
 }
 
-/** Makes two templates and two providers. Those are the tenant's, so that nothing in them tells the project. */
+/**
+ * Creates two templates and two providers. The providers belong to the tenant, so they contain no text of the project.
+ */
 async function fillMessaging(
   { base_url }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
@@ -153,7 +155,7 @@ async function fillMessaging(
   return { template_ids, provider_id };
 }
 
-/** Makes two campaigns, one of which all players of the project got a message of. */
+/** Creates two campaigns, and a message of the first to every player of the project. */
 async function fillCampaigns(
   { base_url, platform }: TestService,
   { session_token, tenant_id, project_id }: { session_token: string; tenant_id: string; project_id: string },
@@ -195,15 +197,15 @@ async function fillCampaigns(
 }
 
 /**
- * Makes segments that hold the three players of a project: one that the others refer to, refreshed by hand, and one that
- * follows them. Resolves when nothing about them is under way any more.
+ * Creates segments that contain the three players of a project: a manual one that the others refer to, another manual
+ * one, and a realtime one. Resolves when no evaluation or publication of them is pending.
  */
 async function fillSegments(
   { base_url, platform }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
   label: string,
 ): Promise<string[]> {
-  // Before there is a segment, so that players are not introduced to it later.
+  // Waits before the first segment exists, so that the players are not marked dirty for it later.
   await waitUntilCaughtUp(platform, 30_000);
   const segments = `${base_url}/v1/segments`;
   const headers = { 'x-project-id': project_id };
@@ -234,14 +236,14 @@ async function fillSegments(
 }
 
 interface Tables {
-  /** Of Postgres and of ClickHouse. */
+  /** `tables` are those of Postgres, `stores` those of ClickHouse. */
   tables: { name: string }[];
   stores: { name: string }[];
 }
 
 const tables_with = new Map<string, Promise<Tables>>();
 
-/** The tables that have the column, by the catalogues; they are asked once, because no endpoint makes a table. */
+/** The tables with this column, from the catalogues. Read once, because no endpoint creates a table. */
 function tablesWith({ platform }: TestService, column: 'tenant_id' | 'project_id'): Promise<Tables> {
   const { clickhouse, postgres } = platform;
   const read = async () => ({
@@ -262,8 +264,8 @@ function tablesWith({ platform }: TestService, column: 'tenant_id' | 'project_id
 }
 
 /**
- * One text per table: everything that Postgres and ClickHouse hold of the tenant, or of the project alone. Which
- * tables there are is asked of the catalogues.
+ * One text per table with the number and a hash of all rows that Postgres and ClickHouse have of the tenant or of the
+ * project. The tables come from the catalogues, so new ones are included.
  */
 export async function digestOf(
   service: TestService,

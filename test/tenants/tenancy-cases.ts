@@ -1,21 +1,21 @@
 import { referring, type FilledProject } from './filled-project.ts';
 
-/** What an attack can name of a project. */
+/** The ids of a project that an attack may use. */
 export type IdField = Exclude<keyof FilledProject, 'markers' | 'session' | 'api_key'>;
 
-/** What there is to attack at an endpoint. A new endpoint needs one line here, or the first test fails. */
+/** The attack surface of an endpoint. A new endpoint needs one line here, or the first test fails. */
 export interface Case {
-  /** Which id of a project each parameter of the path is. */
+  /** The kind of id of each path parameter. */
   path?: Readonly<Record<string, IdField>>;
-  /** A body that would be good where the ids belong together; `at` is the project under attack. */
+  /** A body that would be valid if all ids belonged together; `at` is the project under attack. */
   body?: (at: FilledProject) => object;
-  /** A query that would be good. */
+  /** A query that would be valid. */
   query?: string | ((at: FilledProject) => string);
-  /** It changes nothing, though it is no GET: viewers may. */
+  /** It changes nothing although it is no GET, so viewers may call it. */
   reads?: true;
-  /** It shows what belongs to any project of the tenant: another project of it is no stranger. */
+  /** It shows data of every project of the tenant, so another project of the tenant is not foreign. */
   of_tenant?: true;
-  /** What strangers get, where there is no credential but a signature or a link; forms are not sent here. */
+  /** The statuses for callers without a valid signature or link; form bodies are not sent here. */
   strangers?: number[];
 }
 
@@ -26,7 +26,7 @@ const variant = { path: { id: 'campaign_id', variantId: 'variant_id' } } as cons
 const template = { path: { id: 'template_id' } } as const;
 const provider = { path: { id: 'provider_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
-/** By method and path. */
+/** The cases by method and path. */
 export const CASES: Record<string, Case> = {
   'GET /healthz': {},
   'GET /readyz': {},

@@ -3,7 +3,7 @@ import { eventually, startTestService, type TestService } from '../engines/embed
 import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
 import { CASES, type IdField } from './tenancy-cases.ts';
 
-/** An endpoint as the service's own document, made from `apiEndpoints()`, tells of it. */
+/** An endpoint as the OpenAPI document describes it, which is made from `apiEndpoints()`. */
 interface Declared {
   name: string;
   method: string;
@@ -24,13 +24,13 @@ interface Operation {
 
 let service: TestService;
 let declared: Declared[];
-/** Whose owner attacks: everything of it is the attacker's own. */
+/** The project whose owner attacks: its data belongs to the attacker. */
 let own: FilledProject;
-/** More of the attacker's own, which may come to harm. */
+/** Another project of the attacker, whose data attacks may change. */
 let spare: FilledProject;
 /** Another tenant, and another project of the attacker's tenant. */
 let victims: { kind: 'tenant' | 'project'; project: FilledProject; before: Record<string, string> }[];
-/** An owner here who is a viewer of the other tenant. */
+/** Session of a user who is an owner of the attacker's tenant and a viewer of the other tenant. */
 let guest: string;
 const ran = new Map<string, number>();
 
@@ -92,17 +92,20 @@ async function readDeclared(): Promise<Declared[]> {
 
 interface Attempt {
   token: string | undefined;
-  /** From which project each parameter of the path is, in order. */
+  /** The project of each path parameter, in order. */
   from: FilledProject[];
-  /** Whose ids the body has. */
+  /** The project whose ids the body has. */
   body_of: FilledProject;
   headers?: Record<string, string>;
   query?: string;
-  /** The statuses that are right; absent: any but a fault, and nothing of the victims in it. */
+  /** The expected statuses. When absent, every status below 500 is allowed. */
   statuses?: number[];
 }
 
-/** Makes the attempt and expects what must come of it; nothing of a victim may be told that was not asked with. */
+/**
+ * Makes the attempt and checks its status. The answer must contain no marker of a victim that the request did not
+ * contain.
+ */
 async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
   const { name, method, path, host } = endpoint;
   const { path: ids = {}, body, query = '', of_tenant } = CASES[name] ?? {};
@@ -133,7 +136,7 @@ async function attempt(endpoint: Declared, tried: Attempt): Promise<Answer> {
   return answer;
 }
 
-/** Every way to take each of `count` ids from one project or the other. */
+/** All combinations of `count` ids of which each comes from one project or the other. */
 function mixtures(count: number, one: FilledProject, other: FilledProject): FilledProject[][] {
   if (count === 0) return [[]];
   return mixtures(count - 1, one, other).flatMap((rest) => [
@@ -144,10 +147,10 @@ function mixtures(count: number, one: FilledProject, other: FilledProject): Fill
 
 const parametersOf = ({ path }: Declared) => path.match(/:\w+/g)?.length ?? 0;
 const NOT_THERE = [403, 404];
-/** 404: of the attacker's own there may be none, such as a rate. */
+/** 404 is included, because the attacker's own project may lack the object, for example a rate. */
 const OWN = [200, 201, 404];
 
-/** What an owner tries whose own session is sound. */
+/** The attempts of an owner with a valid session of their own. */
 function sessionAttempts(endpoint: Declared): Attempt[] {
   const count = parametersOf(endpoint);
   const attempts: Attempt[] = [];
@@ -155,7 +158,7 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
   for (const { kind, project } of victims) {
     const foreign = mixtures(count, own, project).filter((projects) => {
       if (!projects.includes(project)) return false;
-      // All projects of a tenant belong to those who work on the tenant.
+      // Members of a tenant may access all of its projects.
       return kind === 'tenant' || endpoint.of_project || projects.includes(own);
     });
     for (const from of foreign) {
@@ -167,7 +170,8 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
         { ...tried, token: guest, headers: { 'x-tenant-id': own.tenant_id } },
       );
     }
-    // The right ids under the wrong names: X-Project-Id has to be of the tenant, and then it decides.
+    // The attacker's own ids with a foreign X-Project-Id: the header must name a project of the tenant, and it selects
+    // the project.
     const named = { 'x-project-id': project.project_id };
     const decides = kind === 'tenant' || count > 0;
     if (endpoint.of_project && decides)
@@ -187,7 +191,7 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
       if (endpoint.of_project || from === theirs) attempts.push({ ...tried, headers: named });
     }
     if (!endpoint.of_project) {
-      // There the header counts for nothing, and what is done is done to what is the attacker's.
+      // These endpoints ignore the header, and act on the attacker's own objects.
       const from = ours.map(() => spare);
       attempts.push({ token: own.session, from, body_of: spare, headers: named, statuses: OWN });
     }
@@ -197,7 +201,7 @@ function sessionAttempts(endpoint: Declared): Attempt[] {
   return attempts;
 }
 
-/** What those try who may not call the endpoint at all: with the victims' ids in the body. */
+/** The attempts of callers without the right credential, with the victims' ids in the body. */
 function strangerAttempts(): Attempt[] {
   return victims.flatMap(({ project }) =>
     [own.session, own.api_key, undefined].map((token) => ({
@@ -210,7 +214,10 @@ function strangerAttempts(): Attempt[] {
   );
 }
 
-/** What names others besides a credential that says where it belongs: it counts for nothing. */
+/**
+ * Attempts whose headers name a victim, although the credential determines the project: the headers must have no
+ * effect.
+ */
 function namingAttempts(token: string | undefined, statuses = [200, 202]): Attempt[] {
   return victims.flatMap(({ project }) =>
     [{ 'x-tenant-id': project.tenant_id }, { 'x-project-id': project.project_id }].map((headers) => ({
@@ -238,7 +245,7 @@ async function expectUnchanged(what: string): Promise<void> {
 
 test('every endpoint of both hosts has a case', () => {
   expect(declared.map(({ name }) => name).sort()).toEqual(Object.keys(CASES).sort());
-  // What is compared: many tables, and rows in those that matter.
+  // The digests cover many tables, and the important ones have rows.
   for (const { before } of victims) {
     expect(Object.keys(before).length).toBeGreaterThan(8);
     const segments = ['segments', 'segment_members', 'clickhouse segment_members'];
@@ -258,7 +265,7 @@ test('every endpoint of both hosts has a case', () => {
 });
 
 describe.each(Object.keys(CASES))('%s', (name) => {
-  test('gives nothing of others and does nothing to them', async () => {
+  test('reveals no data of others and changes none', async () => {
     const endpoint = declared.find((each) => each.name === name);
     if (endpoint === undefined) throw new Error('there is no such endpoint any more: remove its case');
     for (const tried of attemptsOn(endpoint)) await attempt(endpoint, tried);
@@ -266,12 +273,12 @@ describe.each(Object.keys(CASES))('%s', (name) => {
   });
 });
 
-test('no cursor of others is of use', async () => {
+test('cursors of other tenants and projects are refused', async () => {
   const lists = declared.filter(({ query, mode }) => mode === 'session' && query.includes('cursor'));
   const used: string[] = [];
   for (const endpoint of lists) {
     for (const { kind, project } of victims) {
-      // All projects of a tenant share what is the tenant's.
+      // The projects of a tenant share its providers and its other tenant-wide objects.
       if (kind === 'project' && !endpoint.of_project) continue;
       const { path: ids = {} } = CASES[endpoint.name] ?? {};
       const theirs = endpoint.path.replace(
@@ -301,7 +308,7 @@ test('no cursor of others is of use', async () => {
   expect(used.filter((name) => name === 'GET /v1/campaigns/:id/recipients')).toHaveLength(2);
 });
 
-test('no filter finds what others have', async () => {
+test('filters with values of others find nothing', async () => {
   const used: string[] = [];
   for (const endpoint of declared.filter(({ mode, method }) => mode === 'session' && method === 'GET')) {
     for (const { kind, project } of victims) {
@@ -334,7 +341,7 @@ test.each([
   ['segments', 'segment_id'],
   ['campaigns', 'campaign_id'],
   ['templates', 'template_id'],
-] as const)('the list of %s has the rows of one project, and all', async (list, id) => {
+] as const)('the list of %s has all rows of one project, and no others', async (list, id) => {
   const projects = [own, ...victims.map(({ project }) => project)];
   for (const project of projects) {
     const headers = { 'x-project-id': project.project_id };
@@ -351,11 +358,11 @@ test.each([
   }
 });
 
-describe('bodies that name others', () => {
+describe('bodies that contain ids of others', () => {
   const identify = (body: object) =>
     call(`${service.base_url}/v1/players/identify`, own.api_key, { method: 'POST', body });
 
-  test('identify knows no player of others, by no id', async () => {
+  test('identify finds no player of others by any id', async () => {
     for (const { project } of victims) {
       const { player_id, external_id, anonymous_id } = project;
       for (const beside of [
@@ -376,7 +383,7 @@ describe('bodies that name others', () => {
     await expectUnchanged('identify');
   });
 
-  test('events for players of others end as dead letters', async () => {
+  test('events for players of others become dead letters', async () => {
     const { ingest_url, platform } = service;
     for (const { project } of victims) {
       const transaction_id = `theft-${project.project_id}`;
@@ -401,7 +408,7 @@ describe('bodies that name others', () => {
         return ours.length === events.length ? ours : undefined;
       });
       expect(letters.map(({ reason }) => reason)).toEqual(events.map(() => 'UNKNOWN_PLAYER'));
-      // The same transaction and bet ids are other ones elsewhere: nothing of ours stands in their way.
+      // Transaction and bet ids are scoped to a project, so the attacker's events do not claim the victim's ids.
       const again = { ...properties, transaction_id: 'victim-deposit-0', amount: 77 };
       const deposit = { event: 'deposit_confirmed', anonymous_id: project.anonymous_id, properties: again };
       const url = `${ingest_url}/v1/events`;
@@ -415,12 +422,12 @@ describe('bodies that name others', () => {
   });
 });
 
-test('as many attempts were made as the endpoints give reason to', () => {
+test('every endpoint got as many attempts as its parameters require', () => {
   const least: Record<Declared['mode'], (endpoint: Declared) => number> = {
     public: () => 4,
     internal: () => 6,
     api_key: () => 4,
-    // Another tenant's ids: 4 attempts for each mixture; its names: 2 for each set of ids, and more.
+    // For another tenant's ids, 4 attempts for each combination; for its tenant and project headers, at least 3 more.
     session: (endpoint) => 4 * (2 ** parametersOf(endpoint) - 1) + 3,
   };
   const missing = declared.filter(

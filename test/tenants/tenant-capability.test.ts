@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/embedded.ts';
 import { send } from '../ingest/intake-client.ts';
 
-// What intake knows of a tenant it knows through the capability cache. Changed behind the service's back, nothing
-// forgets it; saving the configuration does, at once.
+// Intake reads tenants through the capability cache. A change straight in the database does not invalidate the cache;
+// saving the configuration does, at once.
 
 let service: TestService;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('saving the configuration makes the next event meet what holds now', async () => {
+test('the first event after a saved configuration is checked against the current state', async () => {
   const other = await service.newTenant();
   const deposit = async (api_key: string) => {
     const properties = {
@@ -38,7 +38,7 @@ test('saving the configuration makes the next event meet what holds now', async 
   expect(await deposit(service.api_key)).toBe(202);
   await save();
   expect(await deposit(service.api_key)).toBe(422);
-  // Another tenant's save is none of its business.
+  // A save of another tenant does not invalidate this one.
   expect(await deposit(other.api_key)).toBe(202);
   await setJpy(true);
   await save();

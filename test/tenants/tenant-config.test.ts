@@ -24,7 +24,7 @@ const patch = (body: unknown, session = tenant.session) =>
   fixture.as(session, PATH, { method: 'PATCH', body });
 const brief = ({ status, body }: Answer) => [status, body.error?.code];
 
-/** Patches, and returns `config` after it: the answer's, which a later GET repeats to the letter. */
+/** Patches the config in turn; returns the final config. A GET must then return the same text as the last PATCH. */
 async function configAfter(...configs: unknown[]): Promise<unknown> {
   let answer = await get();
   for (const config of configs) {
@@ -35,7 +35,7 @@ async function configAfter(...configs: unknown[]): Promise<unknown> {
   return answer.body.data['config'];
 }
 
-/** Expects 422 VALIDATION_ERROR naming these paths, and that nothing was changed. */
+/** Expects 422 VALIDATION_ERROR with issues at these paths, and an unchanged configuration. */
 async function expectRefused(body: unknown, ...paths: string[]): Promise<void> {
   const before = (await get()).text;
   const answer = await patch(body);
@@ -46,8 +46,8 @@ async function expectRefused(body: unknown, ...paths: string[]): Promise<void> {
   expect((await get()).text).toBe(before);
 }
 
-describe('who may', () => {
-  test('admins and owners, not viewers, editors or API keys', async () => {
+describe('access', () => {
+  test('admins and owners may read and change it, viewers, editors and API keys may not', async () => {
     const verticals = { verticals: ['poker'] };
     for (const role of ['viewer', 'editor']) {
       const session = await fixture.member(tenant.tenant_id, role);
@@ -66,7 +66,7 @@ describe('who may', () => {
     }
   });
 
-  test('each tenant has its own', async () => {
+  test('each tenant has its own configuration', async () => {
     const other = await fixture.makeTenant();
     await patch({ license_jurisdiction: 'mga', config: { messaging: { consent_required: true } } });
     expect((await get(other.session)).body.data).toMatchObject(UNCONFIGURED);
@@ -76,7 +76,7 @@ describe('who may', () => {
 });
 
 describe('reading', () => {
-  test('a tenant that configured nothing has the defaults, its currency and the catalogue', async () => {
+  test('an unconfigured tenant has the defaults, its currency and the catalogue', async () => {
     const { status, body } = await get();
     expect(status).toBe(200);
     expect(Object.keys(body)).toEqual(['data']);
@@ -87,7 +87,7 @@ describe('reading', () => {
     );
   });
 
-  test('a configured one shows every value as it was set', async () => {
+  test('a configured tenant shows every value as it was set', async () => {
     const values = {
       license_jurisdiction: 'ukgc',
       verticals: ['sportsbook', 'casino'],
@@ -105,7 +105,7 @@ describe('reading', () => {
 });
 
 describe('changing', () => {
-  test('what is not sent stays; an empty change changes nothing', async () => {
+  test('fields that are not sent stay, and an empty change changes nothing', async () => {
     await patch({ license_jurisdiction: 'mga', verticals: ['casino'], kyc_model: 'dual' });
     const before = await get();
     expect((await patch({})).text).toBe(before.text);
@@ -115,7 +115,7 @@ describe('changing', () => {
     expect((await get()).body.data).toMatchObject({ ...UNCONFIGURED, kyc_model: 'dual' });
   });
 
-  test('quiet hours alone leave the frequency caps as they are, and the other way round', async () => {
+  test('quiet hours and frequency caps can be changed independently', async () => {
     const messaging = { quiet_hours: QUIET_HOURS, frequency_caps: CAPS };
     expect(
       await configAfter(
@@ -145,7 +145,7 @@ describe('changing', () => {
     expect(await configAfter({ rg_features: [] })).toEqual({ rg_features: [] });
   });
 
-  test('null removes, at any depth', async () => {
+  test('null removes a field, at any depth', async () => {
     const messaging = { quiet_hours: QUIET_HOURS, frequency_caps: CAPS, consent_required: true };
     const left = await configAfter(
       { rg_features: ['gamstop'], messaging },
@@ -181,7 +181,7 @@ describe('changing', () => {
     expect((await patch(everything)).body.data).toMatchObject(everything);
   });
 
-  test('of changes at the same moment none is lost', async () => {
+  test('concurrent changes are all kept', async () => {
     const channels = ['email', 'sms', 'push'];
     const caps = channels.flatMap((channel) =>
       ['per_day', 'per_week'].map((window, index) => ({ channel, window, count: index + 1 })),
@@ -197,7 +197,7 @@ describe('changing', () => {
         config: { messaging: { frequency_caps: { [channel]: { [window]: count } } } },
       })),
     ];
-    // From nothing, where there is no row to lock yet, and again over what is there.
+    // First without a row to lock, then again with an existing row.
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all(bodies.map((body) => patch(body)));
       expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 200));
@@ -260,7 +260,7 @@ describe('refusing', () => {
     await expectRefused(body, ...paths);
   });
 
-  test('times that are none', async () => {
+  test('invalid times', async () => {
     for (const start of [
       '24:00',
       '8:00',
@@ -281,7 +281,7 @@ describe('refusing', () => {
     }
   });
 
-  test('time zones that are none', async () => {
+  test('invalid time zones', async () => {
     const path = 'config.messaging.quiet_hours.default_timezone';
     for (const zone of ['Mars/Olympus', '+02:00', 'UTC+2', '', 'Europe/Malta ', 1, 'Z'.repeat(10_000)]) {
       await expectRefused(quiet({ ...QUIET_HOURS, default_timezone: zone }), path);
@@ -291,7 +291,7 @@ describe('refusing', () => {
     }
   });
 
-  test('caps that are no count', async () => {
+  test('invalid caps', async () => {
     for (const per_day of [-1, 1.5, '3', true, 1_000_001, [], {}]) {
       await expectRefused(caps({ email: { per_day } }), 'config.messaging.frequency_caps.email.per_day');
     }
@@ -301,7 +301,7 @@ describe('refusing', () => {
     ).toBe(200);
   });
 
-  test('quiet hours of which a part would be missing after the merge', async () => {
+  test('quiet hours that would be incomplete after the merge', async () => {
     const path = (field: string) => `config.messaging.quiet_hours.${field}`;
     await expectRefused(quiet({ start: '22:00' }), path('end'), path('default_timezone'));
     expect((await patch(quiet({ start: '22:00' }))).body.error.message).toBe(
@@ -313,7 +313,7 @@ describe('refusing', () => {
     await expectRefused(quiet({ default_timezone: null }), path('default_timezone'));
   });
 
-  test('what callers cannot write', async () => {
+  test('fields that callers cannot write', async () => {
     const { data } = (await get()).body;
     for (const field of ['base_currency', 'catalogue']) {
       const answer = await patch({ kyc_model: 'dual', [field]: data[field] });
@@ -323,7 +323,7 @@ describe('refusing', () => {
     expect((await get()).body.data).toMatchObject({ ...UNCONFIGURED, base_currency: 'EUR' });
   });
 
-  test('prototypes, depth and size', async () => {
+  test('prototype keys, excessive depth and size', async () => {
     const raw = async (text: string) =>
       brief(await fixture.as(tenant.session, PATH, { method: 'PATCH', raw: text }));
     const malformed = [400, 'BODY_MALFORMED'];
@@ -338,7 +338,7 @@ describe('refusing', () => {
     expect((await get()).body.data).toMatchObject(UNCONFIGURED);
   });
 
-  test('whatever is sent: accepted or explained, and what holds then is valid', async () => {
+  test('any config is accepted or refused with a reason, and the stored one is always valid', async () => {
     const anything = fc.oneof(
       fc.constantFrom<unknown>(null, 0, 7, -1, '', '23:15', 'UTC', true, [], ['rua'], {}, { per_day: 1 }),
       fc.jsonValue({ maxDepth: 2 }),
@@ -364,7 +364,7 @@ describe('refusing', () => {
         if (answer.status === 200) {
           accepted++;
           expect(now.text).toBe(answer.text);
-          // Valid on its own, sent to a tenant that has nothing.
+          // The stored config is valid by itself: an unconfigured tenant accepts it as a whole.
           await patch({ config: { rg_features: null, messaging: null } });
           const again = await patch({ config: now.body.data['config'] });
           expect([again.status, again.text]).toEqual([200, now.text]);
@@ -394,7 +394,7 @@ interface Catalogue {
 }
 
 describe('the catalogue', () => {
-  test('agrees with itself', async () => {
+  test('is consistent', async () => {
     const { catalogue } = (await get()).body.data as unknown as { catalogue: Catalogue };
     const { licenses, verticals, kyc_models, rg_features, license_defaults } = catalogue;
     const values = (of: { value: string }[]) => of.map(({ value }) => value);
@@ -426,7 +426,7 @@ describe('the catalogue', () => {
     }
   });
 
-  test('every national register belongs to a licence', async () => {
+  test('every responsible-gambling feature belongs to the defaults of a licence', async () => {
     const { catalogue } = (await get()).body.data as unknown as { catalogue: Catalogue };
     const named = Object.values(catalogue.license_defaults).flatMap(({ rg_features }) => rg_features);
     expect(catalogue.rg_features.filter((feature) => !named.includes(feature))).toEqual([]);

@@ -20,7 +20,7 @@ const brief = ({ status, body }: Answer) => [status, body.error?.code];
 const tenantBody = { name: 'Op', base_currency: 'GBP', project_name: 'Casino', admin_user_id: 'boss' };
 
 describe('provisioning', () => {
-  test('a tenant comes with a project, an owner and the currency catalogue', async () => {
+  test('a new tenant has a project, an owner and the currency catalogue', async () => {
     const made = await fixture.internal('/v1/internal/tenants', tenantBody);
     expect(made.status).toBe(201);
     const { tenant_id, project_id } = made.body.data as { tenant_id: string; project_id: string };
@@ -53,7 +53,7 @@ describe('provisioning', () => {
     expect(key.status).toBe(201);
   });
 
-  test('a base currency is one of the catalogue with at most 8 decimal places', async () => {
+  test('the base currency must be in the catalogue and have at most 8 decimal places', async () => {
     for (const base_currency of ['ETH', 'XXX', 'eur', '']) {
       const answer = await fixture.internal('/v1/internal/tenants', { ...tenantBody, base_currency });
       expect(brief(answer), base_currency).toEqual([422, 'VALIDATION_ERROR']);
@@ -82,13 +82,13 @@ describe('provisioning', () => {
     expect(brief(badRole)).toEqual([422, 'VALIDATION_ERROR']);
   });
 
-  test('the development key can be read by its owner only', async () => {
+  test('only the file’s owner can read the development key', async () => {
     const { mode } = await stat(join(fixture.config.data_dir, 'dev-issuer-key.json'));
     expect(mode & 0o777).toBe(0o600);
   });
 });
 
-describe('the end of a membership', () => {
+describe('removing a membership', () => {
   const remove = (tenant_id: string, user_id: string) => {
     const query = new URLSearchParams({ tenant_id, user_id }).toString();
     const headers = { 'x-internal-secret': INTERNAL_SECRET };
@@ -106,7 +106,7 @@ describe('the end of a membership', () => {
     return rows.map(({ user_id }) => user_id);
   };
 
-  test('holds at once in every process, for this tenant alone, and can be repeated', async () => {
+  test('applies at once in every process, to this tenant only, and can be repeated', async () => {
     const [here, there] = [await fixture.makeTenant(), await fixture.makeTenant()];
     const user_id = 'idp|a/b ü&?';
     await join(there.tenant_id, user_id, 'viewer');
@@ -138,14 +138,14 @@ describe('the end of a membership', () => {
     ]);
     expect((await fixture.as(session, '/v1/players', of(here.tenant_id))).status).toBe(403);
     expect((await fixture.as(session, '/v1/players', of(there.tenant_id))).status).toBe(200);
-    // Well before what is cached there expires by itself.
+    // Long before the cache entry of that process would expire.
     await expect.poll(() => elsewhere(here.tenant_id), { timeout: 2_500, interval: 10 }).toBe('FORBIDDEN');
     expect(await elsewhere(there.tenant_id)).toBe('viewer');
     const again = await remove(here.tenant_id, user_id);
     expect([again.status, again.body.data['removed']]).toEqual([200, false]);
   });
 
-  test('is refused to the last owner, also where two owners are removed at once', async () => {
+  test('is refused for the last owner, even when two owners are removed at once', async () => {
     const { tenant_id } = await fixture.makeTenant();
     const [first = ''] = await owners(tenant_id);
     const refused = await remove(tenant_id, first);
@@ -163,7 +163,7 @@ describe('the end of a membership', () => {
     expect((await remove(tenant_id, 'helper')).status).toBe(200);
   });
 
-  test('names a tenant that exists and a user', async () => {
+  test('needs an existing tenant and a user', async () => {
     expect(brief(await remove(UNKNOWN, 'u'))).toEqual([404, 'TENANT_NOT_FOUND']);
     expect(brief(await remove('x', 'u'))).toEqual([422, 'VALIDATION_ERROR']);
     expect(brief(await remove(UNKNOWN, ''))).toEqual([422, 'VALIDATION_ERROR']);
@@ -183,7 +183,7 @@ describe('npm run provision', () => {
     return JSON.parse(stdout) as Record<string, string>;
   };
 
-  test('makes everything, from flags or from the kept credentials', async () => {
+  test('creates everything, with flags or with the stored credentials', async () => {
     const flags = ['--base-url', base_url, '--internal-secret', INTERNAL_SECRET];
     const tenant = ['--name', 'N', '--base-currency', 'EUR', '--project-name', 'P', '--admin-user-id', 'cli'];
     const { tenant_id = '', project_id = '' } = await provision('tenant', ...tenant, ...flags);
@@ -205,7 +205,7 @@ describe('npm run provision', () => {
     expect((await fixture.as(again['session_token'] ?? '', '/v1/players')).status).toBe(200);
   });
 
-  test('says what is wrong', async () => {
+  test('reports errors', async () => {
     await expect(provision('castle')).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/unknown: castle/) as string,

@@ -6,7 +6,7 @@ import {
   type TenantCapability,
 } from '../../../src/tenants/config/capability-cache.ts';
 
-/** One load that Postgres has been asked for and has not answered. */
+/** One load that waits for the answer of Postgres. */
 interface Load {
   tenant_id: string;
   answer(base_currency: string): void;
@@ -47,22 +47,22 @@ function capability(base_currency: string): TenantCapability {
   };
 }
 
-/** What the cache answers, and whether it was there at once. */
+/** The answer of the cache, and whether it was cached. */
 async function known(tenant_id = 'a'): Promise<string> {
   const answer = cache.get(tenant_id);
   const { base_currency } = await answer;
   return answer instanceof Promise ? `asked for ${base_currency}` : `knew ${base_currency}`;
 }
 
-/** Asks, lets Postgres answer, and returns what came of it. */
+/** Gets the capability, lets Postgres answer, and returns the result. */
 async function ask(currency: string, tenant_id = 'a'): Promise<string> {
   const answer = known(tenant_id);
   loads.at(-1)?.answer(currency);
   return answer;
 }
 
-describe('what is known', () => {
-  it('is asked for once, however many wait for it, and known from then on', async () => {
+describe('a cached capability', () => {
+  it('is loaded once for all concurrent callers, and cached from then on', async () => {
     const waiting = [known(), known(), known()];
     loads[0]?.answer('EUR');
     expect(await Promise.all(waiting)).toEqual(Array(3).fill('asked for EUR'));
@@ -76,7 +76,7 @@ describe('what is known', () => {
     expect([await known('a'), await known('b')]).toEqual(['knew EUR', 'knew SEK']);
   });
 
-  it('ends 30 s after it was asked for', async () => {
+  it('expires 30 s after its load began', async () => {
     const slow = known();
     now_ms += 10_000;
     loads[0]?.answer('EUR');
@@ -87,7 +87,7 @@ describe('what is known', () => {
     expect(await ask('SEK')).toBe('asked for SEK');
   });
 
-  it('is nothing after a failure', async () => {
+  it('is not stored after a failed load', async () => {
     const failing = known();
     loads[0]?.fail(new Error('away'));
     await expect(failing).rejects.toThrow('away');
@@ -100,14 +100,14 @@ describe.each([
   ['a notification', () => heard.onPayload('a')],
   ['listening again', () => heard.onReset()],
 ])('%s', (_what, forget) => {
-  it('makes the next one ask', async () => {
+  it('makes the next call load', async () => {
     await ask('EUR');
     forget();
     expect(await ask('SEK')).toBe('asked for SEK');
     expect(await known()).toBe('knew SEK');
   });
 
-  it('keeps a load that began before it from filling the cache', async () => {
+  it('keeps a load that began before it out of the cache', async () => {
     const before = known();
     forget();
     loads[0]?.answer('OLD');
@@ -116,7 +116,7 @@ describe.each([
     expect(await known()).toBe('knew NEW');
   });
 
-  it('keeps who asks after it from waiting for a load that began before', async () => {
+  it('starts a new load for later calls, even if an earlier load is still running', async () => {
     const before = known();
     forget();
     const after = known();
@@ -128,7 +128,7 @@ describe.each([
     expect(await known()).toBe('knew NEW');
   });
 
-  it('is not undone by a load from before that fails', async () => {
+  it('is not undone by the failure of an earlier load', async () => {
     const before = known();
     forget();
     const after = known();
@@ -141,7 +141,7 @@ describe.each([
   });
 });
 
-it('a change of one tenant leaves the others known', async () => {
+it('a change of one tenant leaves the others cached', async () => {
   await ask('EUR', 'a');
   await ask('SEK', 'b');
   heard.onPayload('a');

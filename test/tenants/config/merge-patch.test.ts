@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { mergeDeep, type JsonObject } from '../../../src/tenants/config/merge.ts';
 import { propertyParameters } from '../../oracle/settings.ts';
 
-// The oracle knows no recursion over two trees: it keeps a document as a flat list of paths to what is no object, or
-// to an empty one, and carries out a patch path by path.
+// The oracle uses no recursion over two trees: it keeps a document as a flat list of paths to values that are no object
+// or an empty one, and applies a patch path by path.
 
 type Path = readonly string[];
 const EMPTY = Symbol('an object without fields');
@@ -55,7 +55,7 @@ class FlatDocument {
     return this.#leaves.get(JSON.stringify(path)) === EMPTY;
   }
 
-  /** The keys of the leaf at this path, or of all below it. */
+  /** The keys of the leaf at this path and of all leaves below it. */
   #at(path: Path): string[] {
     return [...this.#leaves.keys()].filter((key) => {
       const other = JSON.parse(key) as string[];
@@ -78,7 +78,7 @@ const { object } = fc.letrec<{ object: JsonObject; value: unknown }>((tie) => ({
 const parameters = propertyParameters('MERGE_RUNS', 2_000);
 
 describe('mergeDeep', () => {
-  it('does what the oracle does', () => {
+  it('agrees with the oracle', () => {
     fc.assert(
       fc.property(object, object, (target, patch) => {
         const expected = new FlatDocument(leavesOf(target));
@@ -89,7 +89,7 @@ describe('mergeDeep', () => {
     );
   });
 
-  it('changes neither argument, and a second time changes nothing more', () => {
+  it('changes neither argument, and is idempotent', () => {
     fc.assert(
       fc.property(object, object, (target, patch) => {
         const before = [flat(target), flat(patch)];
@@ -113,7 +113,7 @@ describe('mergeDeep', () => {
     expect(mergeDeep(target, patch)).toEqual(expected);
   });
 
-  it('reaches no prototype', () => {
+  it('does not touch prototypes', () => {
     const hostile = JSON.parse(
       '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}',
     ) as JsonObject;
