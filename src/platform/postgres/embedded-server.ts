@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { arch, platform } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
@@ -16,6 +16,8 @@ const run = promisify(execFile);
 const START_ATTEMPTS = 3;
 const USER = 'engagement';
 const DATABASE = 'engagement';
+/** What the name of a cluster goes on with until it is complete. */
+const UNFINISHED = '.new';
 const ORPHAN_SESSIONS_MS = 3_000;
 const ORPHAN_POLL_MS = 50;
 
@@ -77,6 +79,7 @@ export async function startEmbeddedPostgres(options: {
     const pid = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     const url = urlOf(port, password);
     await ensureDatabase(url);
+    await removeUnfinished(options.dir, cluster);
     return { url, port, pid, stop: () => stopServer(binaries, owner, cluster) };
   }
 }
@@ -147,7 +150,10 @@ async function passwordOf(dir: string): Promise<string> {
   return (await readFile(file, 'utf8')).trim();
 }
 
-/** Creates the cluster under a temporary name, so that a killed initdb does not leave a folder that looks complete. */
+/**
+ * Creates the cluster under a name of its own, so that a killed initdb does not leave a folder that looks complete, and
+ * so that an initdb that outlives a killed process cannot write into, or remove, what its successor creates.
+ */
 async function initialise(
   b: Binaries,
   owner: ServerUser,
@@ -156,8 +162,7 @@ async function initialise(
   password: string,
 ): Promise<void> {
   const passwordFile = join(dir, 'initdb-password');
-  const unfinished = `${cluster}.new`;
-  await rm(unfinished, { recursive: true, force: true });
+  const unfinished = `${cluster}${UNFINISHED}${randomBytes(6).toString('hex')}`;
   await writeFile(passwordFile, password, { mode: 0o600 });
   await changeOwner(passwordFile, owner);
   const flags = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', `--username=${USER}`];
@@ -168,6 +173,13 @@ async function initialise(
   await writeFile(join(unfinished, 'postgresql.auto.conf'), SETTINGS, { flag: 'a' });
   await rm(passwordFile);
   await rename(unfinished, cluster);
+}
+
+/** Removes what killed starts left unfinished; an initdb that still runs may hold its folder until the next start. */
+async function removeUnfinished(dir: string, cluster: string): Promise<void> {
+  const names = (await readdir(dir)).filter((name) => name.startsWith(`${basename(cluster)}${UNFINISHED}`));
+  const removed = names.map((name) => rm(join(dir, name), { recursive: true, force: true }));
+  await Promise.allSettled(removed);
 }
 
 /** Creates the service's own database if it does not exist. */

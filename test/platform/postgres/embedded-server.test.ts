@@ -1,0 +1,31 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
+
+let dir: string;
+afterEach(async () => rm(dir, { recursive: true, force: true }));
+
+it('starts beside an initdb that outlived its killed process, and removes what that one left', async () => {
+  dir = await mkdtemp(join(tmpdir(), 'engagement-orphan-'));
+  const orphan = join(dir, 'cluster.new');
+  // The orphan goes on writing into its folder for as long as the start lasts.
+  const stop = new AbortController();
+  const writing = (async () => {
+    for (let file = 0; !stop.signal.aborted; file++) {
+      await mkdir(orphan, { recursive: true });
+      await writeFile(join(orphan, `file-${file % 100}`), '');
+      await sleep(1);
+    }
+  })();
+  const server = await startEmbeddedPostgres({ dir });
+  stop.abort();
+  await writing;
+  await server.stop();
+
+  const again = await startEmbeddedPostgres({ dir });
+  await again.stop();
+  expect((await readdir(dir)).filter((name) => name.startsWith('cluster'))).toEqual(['cluster']);
+});
