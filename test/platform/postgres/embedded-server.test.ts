@@ -15,8 +15,9 @@ it('starts beside an initdb that outlived its killed process, and removes what t
   const stop = new AbortController();
   const writing = (async () => {
     for (let file = 0; !stop.signal.aborted; file++) {
-      await mkdir(orphan, { recursive: true });
-      await writeFile(join(orphan, `file-${file % 100}`), '');
+      // The folder may go at any moment, as it would for an initdb.
+      const write = async () => writeFile(join(orphan, `file-${file % 100}`), '');
+      await mkdir(orphan, { recursive: true }).then(write, () => undefined).catch(() => undefined);
       await sleep(1);
     }
   })();
