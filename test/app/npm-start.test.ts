@@ -1,8 +1,8 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -154,13 +154,12 @@ describe('npm start', () => {
 
 describe('a signal during the start', () => {
   /** Waits for the file, which the service creates while it starts. */
+  /** Resolves when something in the data folder has a name that begins with this path. */
   const appears = (path: string) =>
-    eventually(`${path} appears`, async () =>
-      stat(join(data_dir, path)).then(
-        () => true,
-        () => undefined,
-      ),
-    );
+    eventually(`${path} appears`, async () => {
+      const names = await readdir(join(data_dir, dirname(path))).catch((): string[] => []);
+      return names.some((name) => name.startsWith(basename(path))) ? true : undefined;
+    });
 
   it.each([
     ['SIGTERM', 'postgres/cluster.new'],

@@ -39,8 +39,8 @@ async function follow(ahead_ms = 0): Promise<void> {
   const { postgres } = service.platform;
   await eventually('players are mirrored', async () => {
     const [row] = await postgres.service<{ behind: boolean }[]>`
-      select exists (select from player_totals t, mirror_positions m
-        where m.name = 'players' and (t.changed_xid, t.player_id) > (m.changed_xid, m.row_id)) as behind`;
+      select exists (select from player_totals t left join mirror_positions m on m.name = 'players'
+        where m.name is null or (t.changed_xid, t.player_id) > (m.changed_xid, m.row_id)) as behind`;
     return row?.behind === false ? true : undefined;
   });
   await sweepWindows(at(ahead_ms), 0);
