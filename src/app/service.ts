@@ -5,7 +5,6 @@ import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config, Role } from '../config.ts';
 import { closeServer } from '../http/close-server.ts';
 import type { Clock } from '../platform/clock.ts';
-import { TOPICS } from '../platform/event-log/topics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
@@ -82,7 +81,7 @@ export async function startService(
     }
     let ingest_url: string | undefined;
     if (front !== undefined && has('intake')) {
-      ingest_url = await listen(await openIntake(config, platform, front, shutdown), config.ingest_port);
+      ingest_url = await listen(await openIntake(config, platform, front), config.ingest_port);
     }
     // Last, because orchestrators ask this listener whether the service is ready.
     const health_url = await listen(
@@ -126,18 +125,13 @@ async function openIntake(
   config: Config,
   platform: Platform,
   { api_keys, capabilities }: Front,
-  shutdown: ShutdownStack,
 ): Promise<FastifyInstance> {
-  const { AppendBatcher } = await import('../ingest/intake/append-batcher.ts');
   const { buildIntakeApp } = await import('./intake-app.ts');
-  const batcher = new AppendBatcher(platform.eventLog, TOPICS.events, platform.metrics);
-  shutdown.add('intake appends', () => batcher.drain());
   const deps = {
     ...platform,
     apiKeys: api_keys,
     capabilities,
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
-    batcher,
   };
   return buildIntakeApp(deps, platform.logger);
 }

@@ -21,15 +21,9 @@ export function createMetrics() {
       labelNames: ['code'],
       registers,
     }),
-    appendSize: new Histogram({
-      name: 'intake_append_events',
-      help: 'Events per append to the log',
-      buckets: [1, 10, 100, 1000, 5000],
-      registers,
-    }),
     appendSeconds: new Histogram({
       name: 'intake_append_seconds',
-      help: 'Time until an append is durable',
+      help: 'Time until the events of a request are durable',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2],
       registers,
     }),

@@ -1,13 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { encodeAccepted, encodePlayerEvent, type DeadLetter } from '../../src/ingest/events/envelope.ts';
-import { AppendBatcher } from '../../src/ingest/intake/append-batcher.ts';
-import {
-  MAX_RECORD_BYTES,
-  RecordTooLarge,
-  type EventLog,
-  type NewRecord,
-} from '../../src/platform/event-log/port.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
+import { MAX_RECORD_BYTES } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 
 const BODY_BYTES = 1024 * 1024;
@@ -62,50 +55,4 @@ test.each(growing)('the record of an accepted body fits the size limit: %.50s', 
   for (const value of [single, of_batch, emitted, ...letters]) {
     expect(Buffer.byteLength(value) + 512).toBeLessThan(MAX_RECORD_BYTES);
   }
-});
-
-let appended: NewRecord[][];
-let batcher: AppendBatcher;
-let confirm: () => void;
-beforeAll(() => {
-  appended = [];
-  const log = {
-    append: (_topic: string, records: NewRecord[]) => {
-      appended.push(records);
-      return new Promise<void>((resolve) => (confirm = resolve));
-    },
-  };
-  batcher = new AppendBatcher(log as unknown as EventLog, 'events', createMetrics());
-});
-afterAll(async () => batcher.drain());
-
-test('a record that is too large fails only its own request, and joined appends are limited in bytes', async () => {
-  const large = { key: 'k', value: 'x'.repeat(5 * 1024 * 1024) };
-  const small = { key: 'k', value: '1' };
-  const too_large = { key: 'k', value: 'ü'.repeat(MAX_RECORD_BYTES / 2) };
-  const requests = [[small], [small, too_large], [large, large], [large], [large], [small]];
-  const outcomes = Promise.allSettled(requests.map((records) => batcher.append(records)));
-  for (let seen = 0; seen < 2;) {
-    await new Promise((resolve) => setImmediate(resolve));
-    if (appended.length > seen) {
-      seen = appended.length;
-      confirm();
-    }
-  }
-  const settled = await outcomes;
-  expect(settled.map(({ status }) => status)).toEqual([
-    'fulfilled',
-    'rejected',
-    'fulfilled',
-    'fulfilled',
-    'fulfilled',
-    'fulfilled',
-  ]);
-  const [, refused] = settled;
-  expect(refused?.status === 'rejected' ? refused.reason : undefined).toBeInstanceOf(RecordTooLarge);
-  expect(refused?.status === 'rejected' ? refused.reason : undefined).toBeInstanceOf(RangeError);
-  expect(appended).toEqual([
-    [small, large, large, large],
-    [large, small],
-  ]);
 });

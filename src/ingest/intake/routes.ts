@@ -4,13 +4,17 @@ import { andThen, type Maybe } from '../../auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { NewRecord } from '../../platform/event-log/port.ts';
-import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
+import {
+  LogUnavailable,
+  RecordTooLarge,
+  type EventLog,
+  type NewRecord,
+} from '../../platform/event-log/port.ts';
+import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { acceptBatch, acceptEvent, stampFor } from './accept.ts';
-import type { AppendBatcher } from './append-batcher.ts';
 import type { JsonBody } from './body.ts';
 
 export interface IntakeDeps {
@@ -19,7 +23,7 @@ export interface IntakeDeps {
   rateLimiter: RateLimiter;
   /** The rate policy of API keys that have none. */
   defaultPolicy: RatePolicy;
-  batcher: AppendBatcher;
+  eventLog: EventLog;
   clock: Clock;
   metrics: Metrics;
 }
@@ -32,7 +36,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * creates no promise before its append, which saves time per request.
  */
 export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
-  const { clock, metrics, batcher } = deps;
+  const { clock, metrics } = deps;
 
   function authenticate(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     let admitted: Maybe<void>;
@@ -54,7 +58,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
       const answer =
         `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
-      append(batcher, [record], reply, answer, metrics);
+      append(deps, [record], reply, answer);
     });
   });
 
@@ -64,7 +68,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     withContext(deps, key, now_ms, reply, (context) => {
       const { records, result } = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
       for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
-      append(batcher, records, reply, JSON.stringify({ data: result }), metrics);
+      append(deps, records, reply, JSON.stringify({ data: result }));
     });
   });
 }
@@ -129,20 +133,20 @@ function withContext(
   accept({ now_ms, hasCurrency: (code) => tenant.currencies.has(code) });
 }
 
-/** Answers 202 once the records are durable. */
+/** Answers 202 once the records are durable. The log joins the appends of concurrent requests. */
 function append(
-  batcher: AppendBatcher,
+  { eventLog, metrics }: IntakeDeps,
   records: NewRecord[],
   reply: FastifyReply,
   answer: string,
-  metrics: Metrics,
 ): void {
+  const started_ms = performance.now();
   const accepted = () => {
+    metrics.appendSeconds.observe((performance.now() - started_ms) / 1000);
     metrics.eventsAccepted.inc(records.length);
     void reply.code(202).header('content-type', JSON_TYPE).send(answer);
   };
-  if (records.length === 0) return accepted();
-  batcher.append(records).then(accepted, (cause: unknown) => {
+  eventLog.append(TOPICS.events, records).then(accepted, (cause: unknown) => {
     void reply.send(refusalOf(cause));
   });
 }

@@ -17,7 +17,9 @@ it('starts beside an initdb that outlived its killed process, and removes what t
     for (let file = 0; !stop.signal.aborted; file++) {
       // The folder may go at any moment, as it would for an initdb.
       const write = async () => writeFile(join(orphan, `file-${file % 100}`), '');
-      await mkdir(orphan, { recursive: true }).then(write, () => undefined).catch(() => undefined);
+      await mkdir(orphan, { recursive: true })
+        .then(write, () => undefined)
+        .catch(() => undefined);
       await sleep(1);
     }
   })();
