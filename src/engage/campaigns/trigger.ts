@@ -16,16 +16,17 @@ import {
 
 type TriggerDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
 
-/** The longest time between an event and its receipt with which it still fires: a device may have been offline. */
+/** An event that happened longer ago fires nothing. It is long enough for a device that was offline. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 
 /**
  * Fires triggered campaigns by resolved events: one send row per event, if its player is in the segment at this time. A
  * repeated event fires once. Without triggered campaigns in the projects it costs one query.
  *
- * An event fires the campaigns that were started before it was received, if it was received within 24 hours after it
- * happened. So an event that a device kept for an hour fires, even if it happened just before the campaign was started;
- * an imported history fires nothing, however long the campaign has been running.
+ * An event fires the campaigns that were started before it was received, if it happened within the last 24 hours. So an
+ * event that a device kept for an hour fires, even if it happened just before the campaign was started. An imported
+ * history fires nothing, and neither does an old event that is on the log again, however long the campaign has been
+ * running.
  *
  * When the data of one campaign are refused, that is logged, and the batch's events do not fire it; the other campaigns
  * go on. Rejects with every other error, so that the batch is repeated.
@@ -34,13 +35,14 @@ export async function fireCampaigns(deps: TriggerDeps, records: readonly LogReco
   const { byTrigger, projects } = grouped(records);
   if (projects.length === 0) return;
   const read = new Map<string, PlayerEvent[]>();
+  const oldest_ms = deps.clock.now_ms() - LONGEST_DELAY_MS;
   for (const campaign of await selectArmedCampaigns(deps.postgres.service, projects)) {
     const trigger = triggerOf({ ...campaign, event: campaign.trigger_event });
     const values = byTrigger.get(trigger);
     if (values === undefined) continue;
     const events = read.get(trigger) ?? values.map((value) => JSON.parse(value) as PlayerEvent);
     read.set(trigger, events);
-    const firing = events.filter((event) => mayFire(event, campaign));
+    const firing = events.filter((event) => mayFire(event, campaign, oldest_ms));
     if (firing.length > 0) await fireOrSkip(deps, campaign, firing);
   }
 }
@@ -71,8 +73,12 @@ function triggerOf({ tenant_id, project_id, event }: ProjectRef & { event: strin
   return `${tenant_id} ${project_id} ${event}`;
 }
 
-function mayFire({ occurred_at, received_at }: PlayerEvent, { started_at }: ArmedCampaign): boolean {
-  return received_at >= started_at.getTime() && occurred_at >= received_at - LONGEST_DELAY_MS;
+function mayFire(
+  { occurred_at, received_at }: PlayerEvent,
+  { started_at }: ArmedCampaign,
+  oldest_ms: number,
+): boolean {
+  return received_at >= started_at.getTime() && occurred_at >= oldest_ms;
 }
 
 async function fireOrSkip(

@@ -134,6 +134,37 @@ it('is fired by an event that happened shortly before its start and arrives afte
   expect(await messagesOf(campaign, 1)).toHaveLength(1);
 });
 
+it('is not fired by a click of long ago that is on the log again, but by one of the last 24 hours', async () => {
+  const [member = ''] = await client.players(1);
+  const segment_id = await client.segment([member]);
+  const [provider_id, template_id] = await Promise.all([client.provider(), client.template()]);
+  const plan = { segment_id, template_id, provider_id, type: 'triggered', trigger_event: 'sms_clicked' };
+  const campaign_id = await client.campaign(plan);
+  expect((await client.send(campaign_id)).status).toBe(200);
+  await service.platform.postgres.service`
+    update campaigns set started_at = ${new Date(Date.now() - 1_000 * 24 * 3_600_000)} where campaign_id = ${campaign_id}`;
+  const clicked = (hours: number) =>
+    encodePlayerEvent({
+      tenant_id: service.tenant_id,
+      project_id: service.project_id,
+      event: 'sms_clicked',
+      player_id: member,
+      occurred_at: Date.now() - hours * 3_600_000,
+      received_at: Date.now() - hours * 3_600_000,
+      ingestion_id: randomUUID(),
+      event_index: 2,
+      base_amount: null,
+      base_payout: null,
+      properties: { hours },
+    });
+  const values = [100 * 24, 25, 23].map(clicked);
+  await fireCampaigns(
+    service.platform,
+    values.map((value, i) => ({ offset: BigInt(i), key: '', value })),
+  );
+  expect(await client.recipients(campaign_id)).toHaveLength(1);
+});
+
 it('parses an event once for all campaigns that it fires, and fires none with a similar name or of another project', async () => {
   const [member = ''] = await client.players(1);
   const [first, second, longer] = [
