@@ -1,5 +1,15 @@
-import { moveMirrorPosition, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
-import { readChangedSends, SENDS_MIRROR, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
+import {
+  isAfter,
+  moveMirrorPosition,
+  readMirrorPosition,
+  type MirrorPosition,
+} from '../../src/analytics/mirror-queries.ts';
+import {
+  readChangedSends,
+  SENDS_FEEDBACK,
+  SENDS_MIRROR,
+  type ChangedSend,
+} from '../../src/analytics/send-mirror-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
 import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -13,7 +23,8 @@ const MAX_BLOCK = 10_000;
 /**
  * send-mirror: Postgres `message_sends` → ClickHouse `message_sends`, and an event per stage → `player-events`; then
  * the players are marked dirty for segments. Rows are absolute and events have ids that are the same each time, so a
- * crash at any point only repeats rows and events that replace themselves.
+ * crash at any point only repeats rows and events that replace themselves. Changes up to the position SENDS_FEEDBACK are
+ * copied without events: after a rebuild of ClickHouse the log has their events already.
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
@@ -31,18 +42,27 @@ export async function mirrorSends(platform: Platform): Promise<number> {
   const changed = await readChangedSends(service, position, MAX_BLOCK, now_ms);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const next = { changed_xid: last.changed_xid, row_id: last.send_id };
+  const next = positionOf(last);
   const token = [SENDS_MIRROR, ...Object.values(position), ...Object.values(next), changed.length].join(':');
   const settled = changed.filter(({ is_pending }) => !is_pending);
   const lines = settled.map(({ line }) => line);
   if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, token);
-  await appendFeedbackEvents(platform, settled);
+  const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
+  await appendFeedbackEvents(
+    platform,
+    settled.filter((send) => isAfter(positionOf(send), reported)),
+  );
   await service.begin(async (tx) => {
     const dirty = settled.map((send) => ({ ...send, reads: MESSAGES }));
     if (dirty.length > 0) await markDirty(tx, dirty, new Date(now_ms));
     await moveMirrorPosition(tx, SENDS_MIRROR, position, next);
+    if (isAfter(next, reported)) await moveMirrorPosition(tx, SENDS_FEEDBACK, reported, next);
   });
   return changed.length;
+}
+
+function positionOf({ changed_xid, send_id }: ChangedSend): MirrorPosition {
+  return { changed_xid, row_id: send_id };
 }
 
 async function appendFeedbackEvents({ eventLog }: Platform, settled: readonly ChangedSend[]): Promise<void> {

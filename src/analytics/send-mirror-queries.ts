@@ -2,8 +2,14 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 
-/** The name of send-mirror's position. */
+/** The name of send-mirror's position: all changes up to it are in ClickHouse. */
 export const SENDS_MIRROR = 'message_sends';
+
+/**
+ * The name of send-mirror's second position: all changes up to it are reported by events. A rebuild of ClickHouse sets
+ * back only the first position, so that no event is on the log again.
+ */
+export const SENDS_FEEDBACK = 'message_feedback';
 
 /** The fields of a send row that feedback events report, with the times of its stages in milliseconds. */
 export interface SendFeedback {

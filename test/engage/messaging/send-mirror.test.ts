@@ -139,7 +139,7 @@ describe('the events of messages', () => {
     ]);
     // As after a crash: every row is mirrored again.
     await service.platform.postgres
-      .service`update mirror_positions set changed_xid = '0' where name = 'message_sends'`;
+      .service`update mirror_positions set changed_xid = '0' where name in ('message_sends', 'message_feedback')`;
     await caughtUp();
     expect(await eventsOf(player_id)).toEqual(events);
     const counted = await service.platform.clickhouse.query(
@@ -147,6 +147,30 @@ describe('the events of messages', () => {
       project,
     );
     expect(counted).toEqual([{ n: '3', same: '3' }]);
+  });
+
+  it('are not on the log again when rows are copied again', async () => {
+    const { eventLog, postgres } = service.platform;
+    const player_id = await client.identify();
+    const sent = (dedup_key: string) => ({
+      player_id,
+      campaign_id: randomUUID(),
+      sent_at: new Date(),
+      dedup_key,
+    });
+    await store(sent('a'), sent('b'));
+    await caughtUp();
+    const ends = await eventLog.endOffsets('player-events');
+    // As in a rebuild of ClickHouse.
+    await postgres.service`update mirror_positions set changed_xid = '0' where name = 'message_sends'`;
+    await service.platform.clickhouse.command('truncate table message_sends');
+    await caughtUp();
+    expect(await eventLog.endOffsets('player-events')).toEqual(ends);
+    expect(await rowsOf('message_sends')).toHaveLength(2);
+    // Later changes are reported as before.
+    await store(sent('c'));
+    await caughtUp();
+    expect(await namesOf(player_id)).toEqual(['email_sent', 'email_sent', 'email_sent']);
   });
 
   it('have the names of the catalogue, without the events that the client SDK reports itself', async () => {
