@@ -10,6 +10,7 @@ import {
   type LogBatch,
 } from '../../src/platform/event-log/port.ts';
 import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
+import { savedRecordsCases } from './saved-records.contract.ts';
 import { until } from './until.ts';
 
 /** The engine behind the log, which the suite may stop and start again. */
@@ -69,6 +70,9 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
       await log?.close();
       await fixture?.stop();
     });
+
+    // The first cases, so that they read from a broker that has just started, as after a restore.
+    savedRecordsCases(() => log);
 
     describe('order and delivery', () => {
       test('records of one key keep their order under concurrent appends', async () => {

@@ -6,7 +6,13 @@ import {
   type KafkaMessage,
   type PartitionAssigner,
 } from 'kafkajs';
-import { createKafka, REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
+import {
+  createKafka,
+  REQUEST_TIMEOUT_MS,
+  RETRY,
+  withDeadline,
+  type KafkaConnection,
+} from './kafka-client.ts';
 import { messageBytes, toRecord } from './kafka-feed.ts';
 import { LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
 import { countWithin } from './record-size.ts';
@@ -44,7 +50,8 @@ export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> 
     heartbeatInterval: HEARTBEAT_MS,
     maxWaitTimeInMs: 100,
     partitionAssigners: [onlyPartition(options.kafka_topic, partition)],
-    retry: { restartOnFailure: () => Promise.resolve(false) },
+    // More attempts than other calls: a broker that has just started loads its groups for some seconds.
+    retry: { ...RETRY, retries: 10, restartOnFailure: () => Promise.resolve(false) },
   });
   try {
     await withDeadline(start(consumer, options, fetched), SILENCE_MS, 'start a read');
