@@ -13,7 +13,7 @@ import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import type { RedisRateLimiterOptions } from '../platform/rate-limit/redis.ts';
-import { readKafkaTls } from './kafka-tls.ts';
+import { kafkaLogOptions } from './kafka-options.ts';
 import type { Platform } from './platform.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 
@@ -37,19 +37,7 @@ export async function openDistributedPlatform(
     await migrate(servers, clickhouse, logger);
     const postgres = openPostgres(servers.postgres_url);
     shutdown.add('postgres', () => postgres.close());
-    const eventLog = openKafkaLog({
-      brokers: servers.kafka_brokers,
-      tls: await readKafkaTls(servers.kafka_tls),
-      sasl: servers.kafka_sasl,
-      topic_prefix: servers.kafka_topic_prefix,
-      topics: {
-        partitions: servers.kafka_partitions,
-        replication_factor: servers.kafka_replication_factor,
-        min_insync_replicas: servers.kafka_min_insync_replicas,
-      },
-      clock,
-      logger,
-    });
+    const eventLog = openKafkaLog(await kafkaLogOptions(servers, logger));
     shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
     const limiting = { redis_url: servers.redis_url, clock, logger, metrics };

@@ -164,6 +164,7 @@ it('an event reaches the totals of its player, and the operator commands answer'
   });
   expect(player).toMatchObject({ total_deposited: 2500 });
   expect(await execIn(api, 'node', 'dist/scripts/dlq.js', 'list')).toBe('0 dead letters\n');
+  expect(await execIn(api, 'node', 'dist/scripts/events.js', 'ends')).toMatch(/^\d+:\d+(,\d+:\d+)*\n$/);
   expect(await execIn(api, 'node', 'dist/scripts/reconcile.js')).toMatch(
     /compared 1 players .*\n0 differences\n$/,
   );
