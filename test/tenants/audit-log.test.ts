@@ -385,6 +385,7 @@ describe('GET /v1/audit-log', () => {
       ['&action=update', (row: Entry) => row['action'] === 'update'],
       ['&resource_type=template', (row: Entry) => row['resource_type'] === 'template'],
       [`&resource_id=${first}`, (row: Entry) => row['resource_id'] === first],
+      [`&resource_id=${first.toUpperCase()}`, (row: Entry) => row['resource_id'] === first],
       [`&project_id=${own.project_id}`, (row: Entry) => row['project_id'] === own.project_id],
       [`&from=${at}`, (row: Entry) => time(row) >= since],
       [`&to=${at}`, (row: Entry) => time(row) < since],
@@ -396,6 +397,13 @@ describe('GET /v1/audit-log', () => {
     }
   });
 
+  test('finds a member whose user id looks like a UUID in upper case', async () => {
+    const user_id = '018F0000-0000-7000-8000-00000000ABCD';
+    const member = { tenant_id: tenant.tenant_id, user_id, role: 'viewer' };
+    await internal('POST', '/v1/internal/memberships', member);
+    expect(await log(`&resource_id=${user_id}`)).toMatchObject([{ resource_id: user_id }]);
+  });
+
   test('refuses bad filters, and everybody below admin', async () => {
     for (const query of [
       'action=steal',
@@ -404,6 +412,9 @@ describe('GET /v1/audit-log', () => {
       'user_id=%00',
       'project_id=1',
       'from=yesterday',
+      'from=0000-06-01T00:00:00Z',
+      'from=0001-01-01T00:00:00%2B01:00',
+      'to=9999-12-31T23:59:59-01:00',
       'from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z',
       'limit=201',
       'cursor=x',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
+import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
@@ -28,7 +29,7 @@ const fields = {
   template_id: uuid.nullable().optional(),
   provider_id: uuid.nullable().optional(),
   channel: z.enum(CHANNELS),
-  schedule_at: z.iso.datetime({ offset: true }).nullable().optional(),
+  schedule_at: timestampWithOffset.nullable().optional(),
   trigger_event: eventName
     .refine(
       (name) => !/^(email|sms|push)_sent$/.test(name),

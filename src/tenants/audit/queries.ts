@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
 import type { Role } from '../../auth/roles.ts';
+import { isUuid } from '../../platform/ids.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
@@ -48,7 +49,7 @@ export async function insertAuditRow(tx: Tx, row: AuditRow): Promise<void> {
 export function listAuditRows(
   tx: Tx,
   tenant_id: string,
-  { from, to, ...equal }: AuditFilters,
+  { from, to, resource_id, ...equal }: AuditFilters,
   after: TimePosition | undefined,
   limit: number,
 ): PendingQuery<ListedAuditRow[]> {
@@ -62,11 +63,16 @@ export function listAuditRows(
       before::text as before, after::text as after, request_id, ${microseconds(tx, 'occurred_at')} as occurred_us
     from audit_log
     where tenant_id = ${tenant_id}
-      ${equals('user_id')} ${equals('action')} ${equals('resource_type')} ${equals('resource_id')}
-      ${equals('project_id')}
+      ${equals('user_id')} ${equals('action')} ${equals('resource_type')} ${equals('project_id')}
+      ${resource_id === undefined ? nothing : tx`and resource_id in (${resource_id}, ${canonical(resource_id)})`}
       ${from === undefined ? nothing : tx`and occurred_at >= ${from}`}
       ${to === undefined ? nothing : tx`and occurred_at < ${to}`}
       ${beyond(tx, 'occurred_at', 'audit_id', after)}
     order by occurred_at desc, audit_id desc
     limit ${limit}`;
+}
+
+/** A UUID in lower case, as the service writes ids. A user's id is text of the identity provider: it may be neither. */
+function canonical(resource_id: string): string {
+  return isUuid(resource_id) ? resource_id.toLowerCase() : resource_id;
 }

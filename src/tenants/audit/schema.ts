@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { ROLES_ASCENDING } from '../../auth/roles.ts';
 import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
+import { timestampWithOffset } from '../../http/timestamp.ts';
 
 const text = z
   .string()
   .min(1)
   .max(255)
   .refine((value) => !value.includes('\0'), 'must not contain NUL');
-const time = z.iso.datetime({ offset: true });
 
 /** `GET /v1/audit-log`. */
 export const auditLogQuery = z
@@ -19,8 +19,8 @@ export const auditLogQuery = z
     resource_type: z.enum(AUDITED_RESOURCES).optional(),
     resource_id: text.optional(),
     project_id: z.guid().optional(),
-    from: time.describe('Changes at this time or later').optional(),
-    to: time.describe('Changes before this time').optional(),
+    from: timestampWithOffset.describe('Changes at this time or later').optional(),
+    to: timestampWithOffset.describe('Changes before this time').optional(),
   })
   .refine(({ from, to }) => from === undefined || to === undefined || Date.parse(from) <= Date.parse(to), {
     path: ['from'],

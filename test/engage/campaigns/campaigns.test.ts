@@ -81,6 +81,7 @@ describe('a campaign', () => {
     ['a trigger that is no event', { type: 'triggered', trigger_event: 'won' }, ['trigger_event']],
     ['a trigger of a broadcast', { trigger_event: 'login' }, ['trigger_event']],
     ['a time that is past', { schedule_at: '2020-01-01T00:00:00Z' }, ['schedule_at']],
+    ['a time of the year 10000 in UTC', { schedule_at: '9999-12-31T23:59:59-01:00' }, ['schedule_at']],
     ['a time without an offset', { schedule_at: '2090-01-01T00:00:00' }, ['schedule_at']],
     ['an unknown segment', { segment_id: UNKNOWN }, ['segment_id']],
     ['an unknown template', { template_id: UNKNOWN }, ['template_id']],
