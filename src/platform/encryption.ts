@@ -34,6 +34,11 @@ export function encryptedHead(key_hex: string): Buffer {
   return Buffer.concat([MAGIC, Buffer.from(encryptionKeyId(key_hex), 'hex')]);
 }
 
+/** None of the given keys decrypts a value, or it belongs to another owner or was changed. */
+export class DecryptionFailed extends Error {
+  override readonly name = 'DecryptionFailed';
+}
+
 /**
  * Encrypts a text with the current key (AES-256-GCM). The result holds the key's id, nonce, tag and ciphertext.
  * Decryption needs the same `owner`.
@@ -47,8 +52,8 @@ export function encryptText({ current }: EncryptionKeys, owner: string, text: st
 }
 
 /**
- * Decrypts a text. Throws when it was encrypted with another key or for another owner, or was changed since. The error
- * message contains the ids of the keys but no secret.
+ * Decrypts a text. Throws {@link DecryptionFailed} when it was encrypted with another key or for another owner, or was
+ * changed since. The message contains the ids of the keys but no secret.
  */
 export function decryptText(keys: EncryptionKeys, owner: string, encrypted: Uint8Array): string {
   const bytes = Buffer.from(encrypted);
@@ -60,7 +65,7 @@ export function decryptText(keys: EncryptionKeys, owner: string, encrypted: Uint
     const text = decrypt(candidate, owner, body);
     if (text !== undefined) return text;
   }
-  throw new Error(
+  throw new DecryptionFailed(
     `${whyRefused(key, bytes)}; the keys given here are ${known.map(encryptionKeyId).join(' and ')}`,
   );
 }

@@ -6,8 +6,15 @@ import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import { encryptSecrets, decryptSecrets, type SecretsOwner } from './credentials.ts';
-import { CHANNELS_OF, CONFIG_OF, mergeConfig, splitConfig, type ProviderKind } from './kinds.ts';
+import { encryptSecrets, readableSecrets, type SecretsOwner } from './credentials.ts';
+import {
+  CHANNELS_OF,
+  CONFIG_OF,
+  mergeConfig,
+  secretFieldsOf,
+  splitConfig,
+  type ProviderKind,
+} from './kinds.ts';
 import {
   insertProvider,
   lockProvider,
@@ -103,10 +110,19 @@ async function recordProvider(
   });
 }
 
-/** The stored config with changes, split and encrypted again. */
+/**
+ * The stored config with changes, split and encrypted again. When no key decrypts the stored secrets, the changes must
+ * name all of them, optional ones too, so that none is lost without the caller's knowledge. Throws VALIDATION_ERROR.
+ */
 function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<string, unknown>) {
-  const secrets = row.credentials === null ? {} : decryptSecrets(keys, row, row.credentials);
-  return storedConfig(keys, row, row.kind, mergeConfig(row.config, secrets, changes));
+  const secrets = row.credentials === null ? {} : readableSecrets(keys, row, row.credentials);
+  if (secrets === undefined) {
+    const missing = secretFieldsOf(row.kind).filter((name) => !(name in changes));
+    const message = 'must be given again: the stored value cannot be decrypted';
+    if (missing.length > 0)
+      throw validationError(missing.map((name) => ({ path: `config.${name}`, message })));
+  }
+  return storedConfig(keys, row, row.kind, mergeConfig(row.config, secrets ?? {}, changes));
 }
 
 /** Checks a config and splits it into what may be shown and the encrypted secrets. Throws VALIDATION_ERROR. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { readOrCreateSecret } from '../../auth/secret-file.ts';
 import type { Config } from '../../config.ts';
 import {
+  DecryptionFailed,
   newEncryptionKey,
   reencryptText,
   encryptText,
@@ -38,7 +39,7 @@ export function encryptSecrets(
   return encryptText(keys, nameOf(owner), JSON.stringify(secrets));
 }
 
-/** Decrypts a provider's secrets. Throws when they were encrypted with a key not in `keys`, or for another provider. */
+/** Decrypts a provider's secrets. Throws {@link DecryptionFailed} when they were encrypted with a key not in `keys`, or for another provider. */
 export function decryptSecrets(
   keys: EncryptionKeys,
   owner: SecretsOwner,
@@ -48,14 +49,28 @@ export function decryptSecrets(
   try {
     text = decryptText(keys, nameOf(owner), encrypted);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : '';
-    throw new Error(
-      `the credentials of messaging provider ${owner.provider_id} cannot be decrypted: ${why} ` +
+    if (!(cause instanceof DecryptionFailed)) throw cause;
+    throw new DecryptionFailed(
+      `the credentials of messaging provider ${owner.provider_id} cannot be decrypted: ${cause.message} ` +
         '(CREDENTIALS_KEY, CREDENTIALS_KEY_PREVIOUS)',
       { cause },
     );
   }
   return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** Like {@link decryptSecrets}; undefined when no key in `keys` decrypts them. */
+export function readableSecrets(
+  keys: EncryptionKeys,
+  owner: SecretsOwner,
+  encrypted: Uint8Array,
+): Record<string, unknown> | undefined {
+  try {
+    return decryptSecrets(keys, owner, encrypted);
+  } catch (error) {
+    if (error instanceof DecryptionFailed) return undefined;
+    throw error;
+  }
 }
 
 /** The same secrets encrypted with the current key; undefined when no key in `keys` decrypts them. */

@@ -88,6 +88,11 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set(['password', 'api_key', 'auth
 
 type Fields = Record<string, unknown>;
 
+/** The encrypted fields that a config of the kind can have. */
+export function secretFieldsOf(kind: ProviderKind): string[] {
+  return Object.keys(CONFIG_OF[kind].shape).filter((name) => SECRET_FIELDS.has(name));
+}
+
 /** Splits a checked config into the fields that may be shown and those to encrypt. */
 export function splitConfig(config: Fields): { shown: Fields; secrets: Fields } {
   const entries = Object.entries(config);

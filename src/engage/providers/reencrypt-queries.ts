@@ -6,6 +6,16 @@ export interface EncryptedRow extends ProviderRef {
   credentials: Buffer;
 }
 
+/** The credentials of at most `limit` providers of all tenants, the oldest providers first. */
+export async function selectOldestCredentials(sql: Tx, limit: number): Promise<EncryptedRow[]> {
+  return sql<EncryptedRow[]>`
+    select tenant_id, provider_id, credentials
+    from messaging_providers
+    where credentials is not null
+    order by created_at, tenant_id, provider_id
+    limit ${limit}`;
+}
+
 /** Rows after `after` whose secrets do not begin with `head`, locked against change until the transaction ends. */
 export async function lockOtherKeys(
   tx: Tx,

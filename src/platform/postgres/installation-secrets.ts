@@ -10,21 +10,24 @@ import type { Db, Tx } from './port.ts';
 /**
  * Returns a secret of the whole installation. Postgres keeps it encrypted, so that it survives a rotation of the
  * encryption key. On first use `make` creates it, as hexadecimal text; processes that start at the same time all get
- * the same secret. Rejects when none of the keys decrypts it.
+ * the same secret. Rejects with {@link DecryptionFailed} when none of the keys decrypts it.
  */
 export async function keepInstallationSecret(
-  sql: Db,
+  sql: Tx,
   keys: EncryptionKeys,
   name: string,
-  make: () => string,
+  make: () => Promise<string>,
 ): Promise<string> {
-  await sql`
-    insert into installation_secrets (name, encrypted)
-    values (${name}, ${encryptText(keys, name, make())})
-    on conflict (name) do nothing`;
-  const [row] = await sql<
-    { encrypted: Buffer }[]
-  >`select encrypted from installation_secrets where name = ${name}`;
+  const select = () => sql<{ encrypted: Buffer }[]>`
+    select encrypted from installation_secrets where name = ${name}`;
+  let [row] = await select();
+  if (row === undefined) {
+    await sql`
+      insert into installation_secrets (name, encrypted)
+      values (${name}, ${encryptText(keys, name, await make())})
+      on conflict (name) do nothing`;
+    [row] = await select();
+  }
   if (row === undefined) throw new Error(`the installation secret ${name} was removed`);
   return decryptText(keys, name, row.encrypted);
 }

@@ -2,7 +2,8 @@ import { createCipheriv, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApiApp } from '../../../src/app/api-app.ts';
 import { openAuthenticators } from '../../../src/auth/authenticators.ts';
 import { readConfig } from '../../../src/config.ts';
@@ -102,6 +103,12 @@ async function store(provider_id: string, credentials: Buffer): Promise<void> {
     update messaging_providers set credentials = ${credentials} where provider_id = ${provider_id}`;
 }
 
+async function storedCredentials(provider_id: string): Promise<Buffer> {
+  const [row] = await fixture.platform.postgres.service<{ credentials: Buffer }[]>`
+    select credentials from messaging_providers where provider_id = ${provider_id}`;
+  return row?.credentials ?? Buffer.of();
+}
+
 it('credentials and links stay valid through a rotation of the encryption key', async () => {
   const named = await newProvider('SG.named');
   const unnamed = await newProvider('SG.unnamed');
@@ -148,6 +155,78 @@ it('credentials and links stay valid through a rotation of the encryption key', 
     ...unreadable,
   });
   await works(await restart({ CREDENTIALS_KEY: NEW }));
+});
+
+it('a provider whose credentials no key decrypts takes new ones, and asks for them', async () => {
+  const id = await newProvider('SG.before');
+  const path = `/v1/messaging-providers/${id}`;
+  await store(id, encryptSecrets(alone(LOST), { ...tenant, provider_id: id }, { api_key: 'SG.gone' }));
+  const patch = (body: object) => fixture.as(tenant.session, path, { method: 'PATCH', body });
+  const incomplete = await patch({ config: { from: 'new@casino.example' } });
+  expect([incomplete.status, incomplete.body.error?.code], incomplete.text).toEqual([
+    422,
+    'VALIDATION_ERROR',
+  ]);
+  expect(incomplete.body.error.details['issues']).toMatchObject([{ path: 'config.api_key' }]);
+  expect((await patch({ name: 'renamed' })).status).toBe(200);
+  expect((await patch({ config: { api_key: 'SG.again' } })).status).toBe(200);
+  const credentials = await storedCredentials(id);
+  expect(decryptSecrets(alone(OLD), { ...tenant, provider_id: id }, credentials)).toEqual({
+    api_key: 'SG.again',
+  });
+});
+
+it('an optional password that no key decrypts is not dropped silently', async () => {
+  const config = { host: 'mail.example', port: 25, username: 'u', password: 'p', from: 'a@b.example' };
+  const body = { name: 'mail', kind: 'smtp', channel: 'email', config };
+  const id = ((await post(fixture.app, '/v1/messaging-providers', body)).data as { id: string }).id;
+  const path = `/v1/messaging-providers/${id}`;
+  await store(id, encryptSecrets(alone(LOST), { ...tenant, provider_id: id }, { password: 'gone' }));
+  const patch = (changes: object) =>
+    fixture.as(tenant.session, path, { method: 'PATCH', body: { config: changes } });
+  const moved = await patch({ host: 'other.example' });
+  expect(moved.status, moved.text).toBe(422);
+  expect(moved.body.error.details['issues']).toMatchObject([{ path: 'config.password' }]);
+  expect((await patch({ host: 'other.example', password: null })).status).toBe(200);
+  expect((await patch({ host: 'third.example' })).status).toBe(200);
+});
+
+describe('the key of unsubscribe links', () => {
+  const logger = pino({ level: 'silent' });
+  const forget = () => fixture.platform.postgres.service`delete from installation_secrets`;
+  const load = (current: string, previous?: string) =>
+    loadLinkKey(fixture.platform.postgres.service, { current, previous }, logger);
+
+  it('is derived from the key that encrypted the credentials, whichever variable has it', async () => {
+    await fixture.platform.postgres.service`update messaging_providers set credentials = null`;
+    await newProvider('SG.any');
+    await forget();
+    const before = await load(OLD);
+    for (const [current, previous] of [
+      [OLD, NEW],
+      [NEW, OLD],
+    ] as const) {
+      await forget();
+      expect(await load(current, previous)).toEqual(before);
+    }
+    expect(await load(NEW, OLD)).toEqual(before);
+  });
+
+  it('is derived again only when no key decrypts it: a failed statement fails the start', async () => {
+    await forget();
+    const kept = await load(LOST);
+    expect(await load(OLD)).not.toEqual(kept);
+    expect(await load(LOST)).toEqual(kept);
+    // The role of the API may not read the secrets of the installation.
+    const outcome = fixture.platform.postgres
+      .asTenant(tenant.tenant_id, async (tx) => {
+        const error = await loadLinkKey(tx, alone(LOST), logger).then(() => undefined, String);
+        throw new Error(`refused: ${error}`);
+      })
+      .catch(String);
+    expect(await outcome).toContain('refused: PostgresError: permission denied');
+    await forget();
+  });
 });
 
 it('credentials whose key is not configured are reported with the id of that key', async () => {
