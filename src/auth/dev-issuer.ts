@@ -30,11 +30,12 @@ export async function openDevIssuer(data_dir: string, clock: Clock): Promise<Dev
   const key = await importJWK(jwk, ALGORITHM);
   const { d: _private, ...public_jwk } = jwk;
   const kid = jwk.kid ?? 'dev';
+  const local = createLocalJWKSet({ keys: [{ ...public_jwk, kid, alg: ALGORITHM }] });
   return {
     trusted: {
       issuer: ISSUER,
       audience: AUDIENCE,
-      keys: createLocalJWKSet({ keys: [{ ...public_jwk, kid, alg: ALGORITHM }] }),
+      keys: async (...wanted) => ({ key: await local(...wanted) }),
     },
     issueSession(user_id) {
       const now_s = Math.floor(clock.now_ms() / 1000);

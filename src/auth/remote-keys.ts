@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet, errors, type CryptoKey, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../platform/clock.ts';
 
 const FETCH_TIMEOUT_MS = 5_000;
@@ -10,8 +10,18 @@ const REFRESH_AGE_MS = 30_000;
 const MAX_KEY_AGE_MS = 60_000;
 /** While the provider does not answer, the last keys are used for this long: an outage must not sign all users out. */
 const MAX_OUTAGE_MS = 15 * 60_000;
-/** After a failed fetch, while the last keys may be used, the next fetch begins this much later in the background. */
+/** The next fetch after a failed one begins this much later; until then requests do not wait for the provider. */
 const RETRY_AFTER_FAILURE_MS = 5_000;
+
+/** A public key, and the time at which tokens checked with it must be checked again, in ms since the epoch. */
+export interface FoundKey {
+  key: CryptoKey;
+  /** Absent: the key is never withdrawn. */
+  recheck_at_ms?: number;
+}
+
+/** Finds the key that a token names by its header. */
+export type GetKey = (...token: Parameters<JWTVerifyGetKey>) => Promise<FoundKey>;
 
 /** The public keys of an identity provider. They are fetched from its JWKS address when needed and too old. */
 export class RemoteKeys {
@@ -34,25 +44,29 @@ export class RemoteKeys {
   }
 
   /**
-   * Returns the key that a token names, for `jwtVerify`. Rejects with JWKSNoMatchingKey when the provider does not
-   * publish that key, and with another error when the provider does not answer and the last keys are too old or do not
-   * contain it.
+   * Returns the key that a token names. Rejects with JWKSNoMatchingKey when the provider does not publish that key, and
+   * with another error when the provider does not answer and the last keys are too old or do not contain it.
    */
-  get: JWTVerifyGetKey = async (header, token) => {
+  get: GetKey = async (header, token) => {
     await this.#keepFresh();
     try {
-      return await this.#set(header, token);
+      return await this.#find(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       if (this.#isWithin(this.#fetched_at_ms, UNKNOWN_KEY_COOLDOWN_MS)) throw error;
       if (this.#isWithin(this.#failed_at_ms, UNKNOWN_KEY_COOLDOWN_MS)) throw this.#failure;
       await this.#fetch();
-      return this.#set(header, token);
+      return this.#find(header, token);
     }
   };
 
-  /** The time at which a token that was just checked must be checked again, in milliseconds since the epoch. */
-  recheck_at_ms(): number {
+  async #find(...wanted: Parameters<GetKey>): Promise<FoundKey> {
+    // Computed before the look-up: a fetch that ends during it must not extend the trust in a key of the older set.
+    const recheck_at_ms = this.#recheckAt();
+    return { key: await this.#set(...wanted), recheck_at_ms };
+  }
+
+  #recheckAt(): number {
     const fresh_until_ms = this.#fetched_at_ms + MAX_KEY_AGE_MS;
     const now_ms = this.#clock.now_ms();
     return fresh_until_ms > now_ms ? fresh_until_ms : now_ms + RETRY_AFTER_FAILURE_MS;
@@ -60,16 +74,19 @@ export class RemoteKeys {
 
   async #keepFresh(): Promise<void> {
     if (this.#isWithin(this.#fetched_at_ms, REFRESH_AGE_MS)) return;
-    const isFresh = this.#isWithin(this.#fetched_at_ms, MAX_KEY_AGE_MS);
     const isUsable = this.#isWithin(this.#fetched_at_ms, MAX_OUTAGE_MS);
-    const isOutage = this.#isWithin(this.#failed_at_ms, MAX_KEY_AGE_MS);
-    if (isFresh || (isUsable && isOutage)) {
-      // Not awaited. `#reload` has stored the error as the last failure.
-      if (!this.#isWithin(this.#failed_at_ms, RETRY_AFTER_FAILURE_MS)) this.#fetch().catch(() => undefined);
+    if (this.#isWithin(this.#failed_at_ms, RETRY_AFTER_FAILURE_MS)) {
+      if (isUsable) return;
+      throw this.#failure;
+    }
+    const fetched = this.#fetch();
+    if (this.#isWithin(this.#fetched_at_ms, MAX_KEY_AGE_MS)) {
+      // Not awaited. `#reload` stores the error as the last failure.
+      fetched.catch(() => undefined);
       return;
     }
     try {
-      await this.#fetch();
+      await fetched;
     } catch (error) {
       if (!isUsable) throw error;
     }

@@ -1,8 +1,8 @@
-import { errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { errors, jwtVerify } from 'jose';
 import type { Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
-import { RemoteKeys } from './remote-keys.ts';
+import { RemoteKeys, type GetKey } from './remote-keys.ts';
 
 /** Only asymmetric algorithms: if a shared-secret algorithm were allowed, a token could be signed with a public key. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
@@ -14,9 +14,7 @@ const MAX_SUBJECT_LENGTH = 255;
 export interface TrustedIssuer {
   issuer: string;
   audience: string;
-  keys: JWTVerifyGetKey;
-  /** The time at which a token checked with these keys must be checked again, in ms; absent: the keys never change. */
-  recheck_at_ms?: () => number;
+  keys: GetKey;
 }
 
 /** The content of a valid token; times are in milliseconds since the epoch. */
@@ -36,12 +34,7 @@ export function remoteIssuer(
   clock: Clock,
 ): TrustedIssuer {
   const keys = new RemoteKeys(new URL(provider.jwks_url), clock);
-  return {
-    issuer: provider.issuer,
-    audience: provider.audience,
-    keys: keys.get,
-    recheck_at_ms: () => keys.recheck_at_ms(),
-  };
+  return { issuer: provider.issuer, audience: provider.audience, keys: keys.get };
 }
 
 /**
@@ -54,12 +47,18 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
     if (token.length > MAX_TOKEN_LENGTH) throw refused('the session token is too long');
     const currentDate = new Date(clock.now_ms());
     const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', 'sub'] };
+    const getKey = keysOrUnavailable(trusted.keys);
+    let recheck_at_ms: number | undefined;
     try {
-      const { payload } = await jwtVerify(token, keysOrUnavailable(trusted.keys), {
-        ...options,
-        currentDate,
-        clockTolerance: CLOCK_TOLERANCE_S,
-      });
+      const { payload } = await jwtVerify(
+        token,
+        async (...wanted) => {
+          const found = await getKey(...wanted);
+          recheck_at_ms = found.recheck_at_ms;
+          return found.key;
+        },
+        { ...options, currentDate, clockTolerance: CLOCK_TOLERANCE_S },
+      );
       const expires_at_ms = (payload.exp ?? 0) * 1000;
       // The tolerance is for `nbf` from a provider whose clock is ahead; it must not extend a session.
       if (expires_at_ms <= currentDate.getTime()) throw refused('the session has expired');
@@ -67,7 +66,6 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
       if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0')) {
         throw refused('the session token names no user');
       }
-      const recheck_at_ms = trusted.recheck_at_ms?.();
       return { user_id: sub, expires_at_ms, ...(recheck_at_ms === undefined ? {} : { recheck_at_ms }) };
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
@@ -81,7 +79,7 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
  * Distinguishes "the key does not exist" (the token is invalid) from "the keys cannot be fetched" (the service cannot
  * decide): the latter rejects with SERVICE_UNAVAILABLE.
  */
-function keysOrUnavailable(keys: JWTVerifyGetKey): JWTVerifyGetKey {
+function keysOrUnavailable(keys: GetKey): GetKey {
   return async (header, token) => {
     try {
       return await keys(header, token);
