@@ -1,4 +1,4 @@
-import { recordNothing } from '../src/http/audit.ts';
+import { auditNothing } from '../src/http/audit.ts';
 import { randomUUID } from 'node:crypto';
 import { readDefinition } from '../src/segments/language/definition.ts';
 import { matchPlayers } from '../src/segments/evaluation-queries.ts';
@@ -170,7 +170,7 @@ async function writesOfOnePercent({ tenant_id, project_id, platform }: TestServi
     conditions: [{ type: 'trait', field: 'kyc_level', op: 'gte', value: 0 }],
   };
   const body = { name: 'everybody', description: '', definition, refresh_strategy: 'manual' } as const;
-  const { segment_id } = await createSegment({ ...platform, record: recordNothing }, project, body);
+  const { segment_id } = await createSegment({ ...platform, audit: auditNothing }, project, body);
   const { service } = platform.postgres;
   const written = async () => {
     const before = await walPosition(service);

@@ -1,5 +1,6 @@
 import type { Role } from '../auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { RecordKind, Scope } from './record.ts';
 
 /** The kinds of resources whose changes are recorded in the audit log. */
 export const AUDITED_RESOURCES = [
@@ -14,10 +15,15 @@ export const AUDITED_RESOURCES = [
   'messaging_provider',
   'campaign',
   'campaign_variant',
+  'dead_letters',
+  'fx_rates',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
 
-/** The recorded actions. `revoke` ends an API key; `send_test` sends a message and changes no resource. */
+/**
+ * The recorded actions. `revoke` ends an API key. `send_test` sends a message; `replay` sends dead letters through the
+ * fold again; `refresh` computes members or fetches rates: `after` of their rows describes the call, with counts only.
+ */
 export const AUDITED_ACTIONS = [
   'create',
   'update',
@@ -26,6 +32,8 @@ export const AUDITED_ACTIONS = [
   'send',
   'cancel',
   'send_test',
+  'replay',
+  'refresh',
 ] as const;
 export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
 
@@ -39,28 +47,64 @@ export type AuditDeclaration = { resource: AuditedResource; action: AuditedActio
  * One change. `before` and `after` are the resource as the API returns it, without secrets; `before` is null when the
  * resource did not exist, `after` is null when it exists no more.
  */
-export interface RecordedChange {
+export interface AuditedChange {
   tenant_id: string;
   /** Null: the resource belongs to the tenant, not to a project. */
   project_id: string | null;
   resource_id: string;
   before: object | null;
   after: object | null;
+  /** What happened, when it is not what the endpoint declares: the change of a resource that follows from the call. */
+  as?: { resource: AuditedResource; action: AuditedAction };
 }
 
 /**
  * Writes a change to the audit log, in the transaction that makes the change. Writes nothing when `before` and `after`
  * are equal.
  */
-export type RecordChange = (tx: Tx, change: RecordedChange) => Promise<void>;
+export type AuditChange = (tx: Tx, change: AuditedChange) => Promise<void>;
 
 /** What a change function needs to record its change. */
-export interface Recording {
-  record: RecordChange;
+export interface Auditing {
+  audit: AuditChange;
+}
+
+/**
+ * Creates the function that writes the change of a resource of one kind; it resolves with `after`. `toJson` returns a
+ * row as the audit log shows it; `before` is null for a new record, `after` for one that exists no more.
+ */
+export function auditOf<
+  Id extends string,
+  Ref extends { tenant_id: string; project_id?: string },
+  Row extends Readonly<Record<Id, string>>,
+>(
+  { id }: Pick<RecordKind<Scope, Id>, 'id'>,
+  toJson: (row: Row, ref: Ref) => object,
+): <After extends Row | null>(
+  audit: AuditChange,
+  tx: Tx,
+  ref: Ref,
+  before: Row | null,
+  after: After,
+  as?: AuditedChange['as'],
+) => Promise<After> {
+  return async (audit, tx, ref, before, after, as) => {
+    const row = after ?? before;
+    if (row === null) return after;
+    await audit(tx, {
+      tenant_id: ref.tenant_id,
+      project_id: ref.project_id ?? null,
+      resource_id: row[id],
+      before: before && toJson(before, ref),
+      after: after && toJson(after, ref),
+      ...(as === undefined ? {} : { as }),
+    });
+    return after;
+  };
 }
 
 /** For changes that no session and no internal secret requested: the service's own changes, tests and benchmarks. */
-export const recordNothing: RecordChange = () => Promise.resolve();
+export const auditNothing: AuditChange = () => Promise.resolve();
 
 /** The caller and the declaration of one call: the part of an audit row that does not depend on the change. */
 export interface AuditedCall {
@@ -72,18 +116,18 @@ export interface AuditedCall {
 }
 
 /** Writes a row of the audit log. */
-export type WriteAuditRow = (tx: Tx, call: AuditedCall, change: RecordedChange) => Promise<void>;
+export type WriteAuditRow = (tx: Tx, call: AuditedCall, change: AuditedChange) => Promise<void>;
 
-/** Creates the {@link RecordChange} of one request. It rejects with TypeError if the endpoint declares no resource. */
-export function createRecorder(
+/** Creates the {@link AuditChange} of one request. It rejects with TypeError if the endpoint declares no resource. */
+export function createAuditChange(
   write: WriteAuditRow,
   audit: AuditDeclaration | undefined,
   caller: Omit<AuditedCall, 'resource' | 'action'>,
-): RecordChange {
+): AuditChange {
   return async (tx, change) => {
     if (audit === undefined || 'none' in audit) {
-      throw new TypeError('an endpoint that records changes must declare their resource');
+      throw new TypeError('an endpoint that writes audit rows must declare their resource');
     }
-    await write(tx, { ...audit, ...caller }, change);
+    await write(tx, { ...(change.as ?? audit), ...caller }, change);
   };
 }

@@ -6,7 +6,7 @@ import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { AuditDeclaration, RecordChange } from './audit.ts';
+import type { AuditDeclaration, AuditChange } from './audit.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
@@ -50,7 +50,7 @@ export interface Call<Caller, Query, Body> {
   query: Query;
   body: Body;
   /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 declare const stored: unique symbol;

@@ -8,7 +8,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
-import { createRecorder, type RecordChange, type WriteAuditRow } from './audit.ts';
+import { createAuditChange, type AuditChange, type WriteAuditRow } from './audit.ts';
 import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
@@ -75,10 +75,16 @@ export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonl
   }
 }
 
-/** Throws TypeError when an endpoint that may change something does not declare how its changes are recorded. */
+/**
+ * Throws TypeError when an endpoint that may change something does not declare how its changes are recorded, or when
+ * one declares it whose callers have no session and no internal secret: an audit row could not name them.
+ */
 function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): void {
-  const changes = method !== 'GET' && (access.mode === 'session' || access.mode === 'internal');
+  const hasActor = access.mode === 'session' || access.mode === 'internal';
+  const changes = method !== 'GET' && hasActor;
   if (changes && audit === undefined) throw new TypeError(`${method} ${path} must declare its audit rows`);
+  if (!hasActor && audit !== undefined)
+    throw new TypeError(`${method} ${path} cannot declare audit rows: its access is ${access.mode}`);
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
@@ -139,21 +145,21 @@ function readCall(
     params: request.params as Record<string, string>,
     query: query === undefined ? undefined : checked(query, request.query),
     body: body === undefined ? undefined : checked(body, requireBody(request.body)),
-    record: recorderOf(endpoint, request, guards),
+    audit: auditChangeOf(endpoint, request, guards),
   };
 }
 
-function recorderOf(
+function auditChangeOf(
   { access, audit }: AnyEndpoint,
   { caller, id }: FastifyRequest,
   guards: HandlerGuards | undefined,
-): RecordChange {
+): AuditChange {
   if (guards === undefined)
     return () =>
       Promise.reject(new TypeError('this host has no authentication, so it cannot record changes'));
   const { user_id, role } = (access.mode === 'session' ? caller : {}) as Partial<SessionPrincipal>;
   const session = user_id === undefined || role === undefined ? null : { user_id, role };
-  return createRecorder(guards.writeAuditRow, audit, { session, request_id: id });
+  return createAuditChange(guards.writeAuditRow, audit, { session, request_id: id });
 }
 
 function signedRequest({ url, headers, rawBody = Buffer.alloc(0) }: FastifyRequest): SignedRequest {

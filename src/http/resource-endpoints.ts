@@ -3,7 +3,7 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
-import type { Recording } from './audit.ts';
+import type { Auditing } from './audit.ts';
 import type { CursorScope } from './cursor.ts';
 import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
 import { envelope } from './envelope.ts';
@@ -34,10 +34,10 @@ export function resourceEndpoints<
   const write = { access: { mode: 'session', role: resource.writer, scope } } as const;
   const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
   const byId =
-    <Body>(run: (deps: D & Recording, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
-    async ({ caller, params, body, record }: Call<SessionPrincipal, undefined, Body>) => {
+    <Body>(run: (deps: D & Auditing, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
+    async ({ caller, params, body, audit }: Call<SessionPrincipal, undefined, Body>) => {
       const ref = refOf(kind, caller, params['id']);
-      return envelope(show(await run({ ...deps, record }, ref, body), ref));
+      return envelope(show(await run({ ...deps, audit }, ref, body), ref));
     };
   return [
     listEndpoint(deps, resource),
@@ -60,9 +60,9 @@ export function resourceEndpoints<
       status: 201,
       response,
       errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body, record }) => {
+      handle: async ({ caller, body, audit }) => {
         const owner = ownerOf(kind.scope, caller);
-        return envelope(show(await create.run({ ...deps, record }, owner, body), owner));
+        return envelope(show(await create.run({ ...deps, audit }, owner, body), owner));
       },
     }),
     endpoint({

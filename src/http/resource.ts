@@ -3,7 +3,7 @@ import type { Role } from '../auth/roles.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { PageOf, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { AuditedResource, Recording } from './audit.ts';
+import type { AuditedResource, Auditing } from './audit.ts';
 import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 
 interface Operation<Run> {
@@ -59,13 +59,10 @@ export interface Resource<
   writer: Role;
   /** Returns the record, whether deleted or not. */
   find: (deps: Deps, ref: RecordRef<S, Id>) => Promise<Row>;
-  create: OperationWithBody<
-    Create,
-    (deps: Deps & Recording, owner: OwnerOf<S>, body: Create) => Promise<Row>
-  >;
+  create: OperationWithBody<Create, (deps: Deps & Auditing, owner: OwnerOf<S>, body: Create) => Promise<Row>>;
   change: OperationWithBody<
     Change,
-    (deps: Deps & Recording, ref: RecordRef<S, Id>, body: Change) => Promise<Row>
+    (deps: Deps & Auditing, ref: RecordRef<S, Id>, body: Change) => Promise<Row>
   >;
-  remove: Operation<(deps: Deps & Recording, ref: RecordRef<S, Id>) => Promise<Row>>;
+  remove: Operation<(deps: Deps & Auditing, ref: RecordRef<S, Id>) => Promise<Row>>;
 }

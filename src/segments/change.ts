@@ -1,6 +1,6 @@
 import { ApiError, validationError, type Issue } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { RecordChange } from '../http/audit.ts';
+import { auditOf, type AuditChange } from '../http/audit.ts';
 import { requireRow } from '../http/record.ts';
 import { newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
@@ -31,7 +31,7 @@ interface Deps {
   postgres: Postgres;
   jobs: Jobs;
   clock: Clock;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /**
@@ -39,7 +39,7 @@ interface Deps {
  * soon. Rejects with SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
  */
 export async function createSegment(
-  { postgres, jobs, clock, record }: Deps,
+  { postgres, jobs, clock, audit }: Deps,
   project: ProjectRef,
   { name, description, ...body }: CreateSegmentBody,
 ): Promise<SegmentRow> {
@@ -53,7 +53,7 @@ export async function createSegment(
     await checkReferences(tx, ref, definition);
     await insertSegment(tx, ref, { name, description, ...stored }, now);
     if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
-    return recorded(record, tx, ref, null);
+    return auditSegment(audit, tx, ref, null, await reread(tx, ref));
   });
 }
 
@@ -77,7 +77,7 @@ export async function requireReferences(
  * strategy is `manual`. Rejects with SEGMENT_NOT_FOUND, SEGMENT_DEFINITION_INVALID or VALIDATION_ERROR.
  */
 export async function changeSegment(
-  { postgres, jobs, clock, record }: Deps,
+  { postgres, jobs, clock, audit }: Deps,
   ref: SegmentRef,
   patch: PatchSegmentBody,
 ): Promise<SegmentRow> {
@@ -100,7 +100,7 @@ export async function changeSegment(
       await redefineSegment(tx, ref, stored, now);
       if (stored.refresh_strategy !== 'manual') await jobs.add(tx, refreshJob(ref));
     }
-    return recorded(record, tx, ref, row);
+    return auditSegment(audit, tx, ref, row, await reread(tx, ref));
   });
 }
 
@@ -109,7 +109,7 @@ export async function changeSegment(
  * SEGMENT_NOT_FOUND, or with CONFLICT while another segment refers to it.
  */
 export async function deleteSegment(
-  { postgres, jobs, clock, record }: Deps,
+  { postgres, jobs, clock, audit }: Deps,
   ref: SegmentRef,
 ): Promise<SegmentRow> {
   const now = new Date(clock.now_ms());
@@ -125,29 +125,13 @@ export async function deleteSegment(
     }
     await softDeleteSegment(tx, ref, now);
     await jobs.add(tx, purgeJob(ref));
-    return recorded(record, tx, ref, row);
+    return auditSegment(audit, tx, ref, row, await reread(tx, ref));
   });
 }
 
-/** The segment as it is now, with its change written to the audit log. */
-async function recorded(
-  record: RecordChange,
-  tx: Tx,
-  ref: SegmentRef,
-  before: SegmentRow | null,
-): Promise<SegmentRow> {
-  const { tenant_id, project_id, segment_id: resource_id } = ref;
-  const row = await reread(tx, ref);
-  await record(tx, {
-    tenant_id,
-    project_id,
-    resource_id,
-    before: before && segmentAuditOf(ref, before),
-    after: segmentAuditOf(ref, row),
-  });
-  return row;
-}
+const auditSegment = auditOf(SEGMENT, segmentAuditOf);
 
+/** The segment as it is now. */
 async function reread(tx: Tx, ref: SegmentRef): Promise<SegmentRow> {
   const [row] = await selectSegment(tx, ref);
   return requireRow(SEGMENT, ref, row);

@@ -1,3 +1,4 @@
+import type { AuditChange } from '../http/audit.ts';
 import { requirePlayer } from '../players/profile/read.ts';
 import type { PlayerRef } from '../players/player-ref.ts';
 import { readOfSegment } from './dependencies.ts';
@@ -19,9 +20,14 @@ export interface PlayerRefresh {
 
 /**
  * Evaluates every segment of the project for one player, manual and scheduled ones too, each after the segments that it
- * refers to, and writes what changed. It waits for refreshes that are running. Rejects with PLAYER_NOT_FOUND.
+ * refers to, and writes what changed. It waits for refreshes that are running. `audit` gets the counts of each transaction
+ * that evaluated any. Rejects with PLAYER_NOT_FOUND.
  */
-export async function refreshPlayerSegments(deps: EvaluationDeps, ref: PlayerRef): Promise<PlayerRefresh> {
+export async function refreshPlayerSegments(
+  deps: EvaluationDeps,
+  ref: PlayerRef,
+  audit: AuditChange,
+): Promise<PlayerRefresh> {
   const started_ms = performance.now();
   const { player_id, event_player_ids } = await requirePlayer(deps.postgres, ref);
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
@@ -29,7 +35,7 @@ export async function refreshPlayerSegments(deps: EvaluationDeps, ref: PlayerRef
   const found = { matching: [] as string[], entered: [] as string[], left: [] as string[] };
   const done = new Set<string>();
   for (let next = 1; next > 0;) {
-    const verdict = await evaluateNext(deps, project, players, done);
+    const verdict = await evaluateNext(deps, project, players, done, audit);
     for (const what of ['matching', 'entered', 'left'] as const) {
       found[what].push(...verdict[what].map(({ segment_id }) => segment_id));
     }
@@ -54,6 +60,7 @@ async function evaluateNext(
   project: ProjectRef,
   players: Players,
   done: Set<string>,
+  audit: AuditChange,
 ): Promise<Verdict & { evaluated: number }> {
   const { postgres, clock } = deps;
   return postgres.patient.begin(async (tx) => {
@@ -73,6 +80,10 @@ async function evaluateNext(
     );
     const candidates = next.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
     const verdict = await evaluate(deps, tx, project, players, candidates, now);
+    if (next.length > 0) {
+      const after = { evaluated: next.length, added: verdict.entered.length, removed: verdict.left.length };
+      await audit(tx, { ...project, resource_id: players.player_ids[0] ?? '', before: null, after });
+    }
     for (const { segment_id } of next) done.add(segment_id);
     return { ...verdict, evaluated: next.length };
   });

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../errors.ts';
+import { auditNothing, type AuditChange } from '../http/audit.ts';
 import { notFound, requireRow } from '../http/record.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { readDefinition } from './language/definition.ts';
@@ -43,15 +44,20 @@ export interface RefreshResult extends MembershipCounts {
  * Materialises the members of a segment, after those of the segments that its definition refers to. ClickHouse compares
  * the definition with the stored members, and one transaction writes only the difference: after a crash the members are
  * those of before. A lock lets one refresh of a segment run at a time. Rejects with SEGMENT_NOT_FOUND or
- * SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the reason of any failure.
+ * SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the reason of any failure. `audit` gets the counts of every
+ * segment that is refreshed, in the transaction that changes its members.
  */
-export async function refreshSegment(deps: RefreshDeps, ref: SegmentRef): Promise<RefreshResult> {
+export async function refreshSegment(
+  deps: RefreshDeps,
+  ref: SegmentRef,
+  audit: AuditChange = auditNothing,
+): Promise<RefreshResult> {
   const started_ms = performance.now();
   const { segmentRefreshes } = deps.metrics;
   for (const segment_id of await inOrder(deps, ref)) {
     const one = { ...ref, segment_id };
     const done = segmentRefreshes.startTimer();
-    const result = await refreshAlone(deps, one).catch((error: unknown) => {
+    const result = await refreshAlone(deps, one, audit).catch((error: unknown) => {
       done({ outcome: 'failed' });
       throw error;
     });
@@ -79,6 +85,7 @@ async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<stri
 async function refreshAlone(
   deps: RefreshDeps,
   ref: SegmentRef,
+  audit: AuditChange,
 ): Promise<MembershipCounts & { matched: number }> {
   const { postgres, clock } = deps;
   try {
@@ -109,7 +116,10 @@ async function refreshAlone(
         new Date(now_ms),
       );
       const [after] = await selectSegment(tx, ref);
-      return { matched: Number(after?.estimated_size ?? 0n), ...change };
+      const counts = { matched: Number(after?.estimated_size ?? 0n), ...change };
+      const { tenant_id, project_id, segment_id: resource_id } = ref;
+      await audit(tx, { tenant_id, project_id, resource_id, before: null, after: counts });
+      return counts;
     });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'SEGMENT_NOT_FOUND'))

@@ -114,15 +114,16 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/segments/:id/refresh',
       summary: 'Computes the members of the segment now, after those of the segments it refers to',
-      audit: { none: 'members follow from the definition, which stays' },
+      audit: { resource: 'segment', action: 'refresh' },
       access: write,
       status: 200,
       response: refreshResult,
       errors: ['SEGMENT_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, audit }) => {
         const { matched, added, removed, duration_ms } = await refreshSegment(
           deps,
           refOf(SEGMENT, caller, params['id']),
+          audit,
         );
         return envelope({ matched, added, removed, duration_ms });
       },
@@ -161,15 +162,15 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/players/:id/refresh-segments',
       summary: 'Evaluates every segment of the project for one player',
-      audit: { none: 'members follow from the definitions, which stay' },
+      audit: { resource: 'player', action: 'refresh' },
       access: write,
       status: 200,
       response: playerRefreshResult,
       errors: ['PLAYER_NOT_FOUND'],
-      handle: async ({ caller, params }) =>
-        envelope(
-          await refreshPlayerSegments(deps, { ...projectRefOf(caller), player_id: params['id'] ?? '' }),
-        ),
+      handle: async ({ caller, params, audit }) => {
+        const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
+        return envelope(await refreshPlayerSegments(deps, ref, audit));
+      },
     }),
   ];
 }

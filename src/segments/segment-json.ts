@@ -4,7 +4,7 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 import { compileMembers } from './sql/compile.ts';
 
 /** A segment in the audit log: without the fields that are derived from its definition or change with its members. */
-export function segmentAuditOf(ref: ProjectRef, { definition, ...row }: SegmentRow): object {
+export function segmentAuditOf({ definition, ...row }: SegmentRow, ref: ProjectRef): object {
   return {
     id: row.segment_id,
     tenant_id: ref.tenant_id,

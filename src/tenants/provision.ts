@@ -1,6 +1,6 @@
 import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
 import { ApiError } from '../errors.ts';
-import type { RecordChange } from '../http/audit.ts';
+import type { AuditChange } from '../http/audit.ts';
 import { newId } from '../platform/ids.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
@@ -24,13 +24,13 @@ interface CreateTenantDeps {
   notifications: Notifications;
   onTenantCreated: OnTenantCreated;
   /** Absent when the service creates its demo. */
-  record?: RecordChange;
+  audit?: AuditChange;
 }
 
 /** Creates a tenant with its first project, its currencies and its owner, in one transaction. */
 export async function createTenant(
   sql: Db,
-  { notifications, onTenantCreated, record }: CreateTenantDeps,
+  { notifications, onTenantCreated, audit }: CreateTenantDeps,
   body: CreateTenantBody,
 ): Promise<{ tenant_id: string; project_id: string }> {
   const { name, base_currency, project_name, admin_user_id: user_id } = body;
@@ -44,7 +44,7 @@ export async function createTenant(
       upsertMembership(tx, { tenant_id, user_id, role: 'owner' }),
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
       onTenantCreated(tx, tenant_id),
-      record?.(tx, {
+      audit?.(tx, {
         tenant_id,
         project_id: null,
         resource_id: tenant_id,
@@ -59,21 +59,21 @@ export async function createTenant(
 /** Creates another project of a tenant. Rejects with TENANT_NOT_FOUND. */
 export async function createProject(
   sql: Db,
-  record: RecordChange,
+  audit: AuditChange,
   { tenant_id, name }: CreateProjectBody,
 ): Promise<{ project_id: string }> {
   const project_id = newId();
   await sql.begin(async (tx) => {
     if (!(await insertProject(tx, { tenant_id, name, project_id }))) throw unknownTenant(tenant_id);
     const after = { id: project_id, tenant_id, name };
-    await record(tx, { tenant_id, project_id, resource_id: project_id, before: null, after });
+    await audit(tx, { tenant_id, project_id, resource_id: project_id, before: null, after });
   });
   return { project_id };
 }
 
 interface MembershipDeps {
   notifications: Notifications;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /**
@@ -82,7 +82,7 @@ interface MembershipDeps {
  */
 export async function setMembership(
   sql: Db,
-  { notifications, record }: MembershipDeps,
+  { notifications, audit }: MembershipDeps,
   membership: MembershipBody,
 ): Promise<MembershipBody> {
   const { tenant_id, user_id, role } = membership;
@@ -97,7 +97,7 @@ export async function setMembership(
       before: before === undefined ? null : { user_id, role: before },
       after: { user_id, role },
     };
-    await record(tx, { tenant_id, project_id: null, resource_id: user_id, ...sides });
+    await audit(tx, { tenant_id, project_id: null, resource_id: user_id, ...sides });
   });
   return membership;
 }
@@ -108,7 +108,7 @@ export async function setMembership(
  */
 export async function removeMembership(
   sql: Db,
-  { notifications, record }: MembershipDeps,
+  { notifications, audit }: MembershipDeps,
   { tenant_id, user_id }: RemoveMembershipQuery,
 ): Promise<{ removed: boolean }> {
   return sql.begin(async (tx) => {
@@ -124,7 +124,7 @@ export async function removeMembership(
     ]);
     if (role === undefined) return { removed: false };
     const before = { user_id, role };
-    await record(tx, { tenant_id, project_id: null, resource_id: user_id, before, after: null });
+    await audit(tx, { tenant_id, project_id: null, resource_id: user_id, before, after: null });
     return { removed: true };
   });
 }

@@ -40,12 +40,8 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
       body: createTenantBody,
       response: z.object({ tenant_id: z.uuid(), project_id: z.uuid() }),
       errors: [],
-      handle: async ({ body, record }) => {
-        const created = await createTenant(
-          postgres.service,
-          { notifications, onTenantCreated, record },
-          body,
-        );
+      handle: async ({ body, audit }) => {
+        const created = await createTenant(postgres.service, { notifications, onTenantCreated, audit }, body);
         auth.sessions.evict(body.admin_user_id);
         return envelope(created);
       },
@@ -58,7 +54,7 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
       body: createProjectBody,
       response: z.object({ project_id: z.uuid() }),
       errors: ['TENANT_NOT_FOUND'],
-      handle: async ({ body, record }) => envelope(await createProject(postgres.service, record, body)),
+      handle: async ({ body, audit }) => envelope(await createProject(postgres.service, audit, body)),
     }),
     endpoint({
       ...shared,
@@ -68,8 +64,8 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
       body: membershipBody,
       response: membershipBody,
       errors: ['TENANT_NOT_FOUND'],
-      handle: async ({ body, record }) => {
-        const membership = await setMembership(postgres.service, { notifications, record }, body);
+      handle: async ({ body, audit }) => {
+        const membership = await setMembership(postgres.service, { notifications, audit }, body);
         auth.sessions.evict(membership.user_id);
         return envelope(membership);
       },
@@ -103,8 +99,8 @@ function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyE
     status: 200,
     response: removedMembership,
     errors: ['TENANT_NOT_FOUND', 'CONFLICT'],
-    handle: async ({ query, record }) => {
-      const { removed } = await removeMembership(postgres.service, { notifications, record }, query);
+    handle: async ({ query, audit }) => {
+      const { removed } = await removeMembership(postgres.service, { notifications, audit }, query);
       auth.sessions.evict(query.user_id);
       return envelope({ ...query, removed });
     },

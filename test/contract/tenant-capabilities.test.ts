@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { recordNothing } from '../../src/http/audit.ts';
+import { auditNothing } from '../../src/http/audit.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
@@ -58,7 +58,7 @@ async function newTenant(): Promise<string> {
 }
 
 const change = (tenant_id: string, body: PatchTenantConfigBody) =>
-  changeTenantConfig({ ...here, record: recordNothing }, tenant_id, body);
+  changeTenantConfig({ ...here, audit: auditNothing }, tenant_id, body);
 
 const QUIET_HOURS = { start: '22:00', end: '08:00', default_timezone: 'UTC' };
 

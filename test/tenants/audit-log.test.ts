@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fastify } from 'fastify';
+import { z } from 'zod';
 import { apiEndpoints } from '../../src/app/api-app.ts';
+import type { AuditedChange } from '../../src/http/audit.ts';
+import { endpoint } from '../../src/http/endpoint.ts';
+import { registerEndpoints, type Guards } from '../../src/http/register.ts';
+import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
+import { deletePlayer } from '../../src/players/profile/change.ts';
+import { changedFields } from '../../src/tenants/audit/changed-fields.ts';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -78,6 +87,8 @@ interface Expected {
   after?: object;
   /** Absent: this test's. */
   tenant_id?: string;
+  /** Resource and action of rows about what follows from the change. */
+  also?: [string, string][];
 }
 
 const object = () => expect.any(Object) as object;
@@ -196,7 +207,8 @@ const CASES: Record<string, () => Promise<Expected>> = {
   },
   'POST /v1/campaigns': async () => {
     const answer = await send('POST', '/v1/campaigns', { name: 'made', channel: 'email' });
-    return { answer, resource_id: idOf(answer), after: answer.body.data };
+    const also: Expected['also'] = [['campaign_variant', 'create']];
+    return { answer, resource_id: idOf(answer), after: answer.body.data, also };
   },
   'PATCH /v1/campaigns/:id': async () => {
     const id = await newCampaign();
@@ -222,7 +234,8 @@ const CASES: Record<string, () => Promise<Expected>> = {
   'POST /v1/campaigns/:id/variants': async () => {
     const body = { name: 'A', template_id: await newTemplate(), weight: 1 };
     const answer = await send('POST', `/v1/campaigns/${await newCampaign()}/variants`, body);
-    return { answer, resource_id: idOf(answer), after: answer.body.data };
+    const also: Expected['also'] = [['campaign_variant', 'delete']];
+    return { answer, resource_id: idOf(answer), after: answer.body.data, also };
   },
   'PATCH /v1/campaigns/:id/variants/:variantId': async () => {
     const campaign_id = await newCampaign();
@@ -234,7 +247,44 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const campaign_id = await newCampaign();
     const id = await newVariant(campaign_id);
     const answer = await send('DELETE', `/v1/campaigns/${campaign_id}/variants/${id}`);
-    return { answer, resource_id: id, before: answer.body.data };
+    const also: Expected['also'] = [['campaign_variant', 'create']];
+    return { answer, resource_id: id, before: answer.body.data, also };
+  },
+  'POST /v1/segments/:id/refresh': async () => {
+    const id = await newSegment();
+    const answer = await send('POST', `/v1/segments/${id}/refresh`);
+    return { answer, resource_id: id, after: { matched: 0, added: 0, removed: 0 } };
+  },
+  'POST /v1/players/:id/refresh-segments': async () => {
+    const [id] = [await newPlayer(), await newSegment()];
+    const answer = await send('POST', `/v1/players/${id}/refresh-segments`);
+    const evaluated = answer.body.data['total_segments_evaluated'];
+    return { answer, resource_id: id, after: { evaluated, added: 0, removed: 0 } };
+  },
+  'POST /v1/internal/dead-letters/replay': async () => {
+    const offsets = ['71', '72', '73', '74'];
+    const values = [
+      JSON.stringify({ tenant_id: tenant.tenant_id }),
+      JSON.stringify({ tenant_id: tenant.tenant_id.toUpperCase() }),
+      JSON.stringify({ tenant_id: '018f0000-0000-7000-8000-00000000000b' }),
+      'not JSON',
+    ];
+    const letters = values.map((value, i) => {
+      const position = { partition: 0, offset: offsets[i], key: 'k' };
+      const letter = { ...position, value, reason: 'MALFORMED_RECORD', message: 'm', at_ms: Date.now() };
+      return { key: 'k', value: JSON.stringify(letter) };
+    });
+    // No fold runs here: after the replay, a test that waits for it would fail.
+    await fixture.platform.eventLog.append(TOPICS.deadLetters, letters);
+    const body = { partition: 0, offsets };
+    const answer = await internal('POST', '/v1/internal/dead-letters/replay', body);
+    expect(answer.body.data).toMatchObject({ replayed: 4 });
+    return { answer, resource_id: tenant.tenant_id, project_id: null, after: { replayed: 2 } };
+  },
+  'POST /v1/internal/fx-fetch': async () => {
+    const body = { tenant_id: tenant.tenant_id };
+    const answer = await internal('POST', '/v1/internal/fx-fetch', body);
+    return { answer, resource_id: tenant.tenant_id, project_id: null, after: { upserted: 0 } };
   },
 };
 
@@ -254,14 +304,18 @@ test('every endpoint that a session or the internal secret changes something wit
 
 describe.each(Object.entries(CASES))('%s', (name, run) => {
   test('leaves one row that says who, what, before and after', async () => {
-    const { answer, resource_id, project_id, before, after, tenant_id = tenant.tenant_id } = await run();
+    const { answer, resource_id, project_id, before, after, also = [], ...of } = await run();
+    const { tenant_id = tenant.tenant_id } = of;
     const request_id = String(answer.headers['x-request-id']);
     const rows = await fixture.platform.postgres.service<Fields[]>`
       select tenant_id, user_id, role, project_id, action, resource_type, resource_id, before::text as before,
         after::text as after
       from audit_log where request_id = ${request_id}`;
-    expect(rows).toHaveLength(1);
-    const { before: old, after: anew, ...row } = rows[0] ?? {};
+    const own = rows.filter((row) => row['resource_id'] === resource_id);
+    expect(own).toHaveLength(1);
+    const others = rows.filter((row) => row['resource_id'] !== resource_id);
+    expect(others.map((other) => [other['resource_type'], other['action']])).toEqual(also);
+    const { before: old, after: anew, ...row } = own[0] ?? {};
     const endpoint = declared().find(({ method, path }) => `${method} ${path}` === name);
     if (endpoint?.audit === undefined || !('resource' in endpoint.audit)) throw new Error('not declared');
     const { resource, action } = endpoint.audit;
@@ -317,6 +371,21 @@ describe('no row', () => {
     expect(await count()).toBe(before);
   });
 
+  test('is left by a change of nothing but updated_at', async () => {
+    const body = { name: 'Mail', kind: 'smtp', channel: 'email', config: SMTP };
+    const [template, provider] = [await newTemplate(), await make('/v1/messaging-providers', body)];
+    const before = await count();
+    await send('PATCH', `/v1/templates/${template}`, { name: 't' });
+    await send('PATCH', `/v1/messaging-providers/${provider}`, { config: { password: SMTP.password } });
+    expect(await count()).toBe(before);
+  });
+
+  test('is left by a fetch of rates for every tenant', async () => {
+    const before = await count();
+    await internal('POST', '/v1/internal/fx-fetch', {});
+    expect(await count()).toBe(before);
+  });
+
   test('is left by the replay of an Idempotency-Key', async () => {
     const path = `/v1/campaigns/${await newCampaign()}/send`;
     const headers = { 'idempotency-key': '018f0000-0000-7000-8000-00000000000a' };
@@ -338,6 +407,63 @@ test('no secret is in the log', async () => {
   for (const secret of [key.slice(20), 'hunter2', 'hunter3', 'secretly@']) expect(text).not.toContain(secret);
   const [changed] = await log(`&resource_id=${id}`);
   expect(changed).toMatchObject({ action: 'update', before: object(), after: object() });
+  expect(changed?.after).toHaveProperty('credentials_changed', true);
+  await send('PATCH', `/v1/messaging-providers/${id}`, { config: { host: 'other.example' } });
+  expect((await log(`&resource_id=${id}`))[0]?.after).not.toHaveProperty('credentials_changed');
+});
+
+test('of the custom attributes of a player only the changed one is kept', async () => {
+  const id = await newPlayer();
+  await send('PATCH', `/v1/players/${id}`, { custom_attributes: { vip: true, shoe_size: 43 } });
+  await send('PATCH', `/v1/players/${id}`, { custom_attributes: { vip: false } });
+  const [row] = await log(`&resource_id=${id}`);
+  const updated_at = expect.any(String) as string;
+  expect(row?.before).toEqual({ 'custom_attributes.vip': true, updated_at });
+  expect(row?.after).toEqual({ 'custom_attributes.vip': false, updated_at });
+});
+
+test('what events change while a session deletes a player is not recorded as done by the session', async () => {
+  const { postgres, clock } = fixture.platform;
+  const player = { ...tenant, player_id: await newPlayer() };
+  const changes: AuditedChange[] = [];
+  const audit = (_tx: unknown, change: AuditedChange) => Promise.resolve(void changes.push(change));
+  // In the place of the fold, which changes totals between the two reads of the player.
+  const fold = {
+    onMerge: () => Promise.resolve(),
+    onDelete: async (tx: Tx) => {
+      await tx`
+        update player_totals set total_deposited = 500, bet_count = 3, last_seen_at = now()
+        where tenant_id = ${tenant.tenant_id} and player_id = ${player.player_id}`;
+    },
+  };
+  await deletePlayer({ postgres, clock, audit, dependents: [fold] }, player);
+  const [change] = changes;
+  const { after = null } = (change && changedFields(change)) ?? {};
+  expect(Object.keys(JSON.parse(after ?? '{}') as object).sort()).toEqual([
+    'deleted_at',
+    'status',
+    'updated_at',
+  ]);
+});
+
+test('an endpoint whose callers have no session and no internal secret cannot declare audit rows', () => {
+  const declaredWith = (access: { mode: 'api_key'; rate: 'none' } | { mode: 'public' }) =>
+    endpoint({
+      method: 'POST',
+      path: '/v1/x',
+      summary: 'x',
+      access,
+      audit: { resource: 'player', action: 'update' },
+      status: 200,
+      response: z.object({}),
+      errors: [],
+      handle: () => '',
+    });
+  const guards = { rates: fixture.config.rates } as Guards;
+  for (const access of [{ mode: 'api_key', rate: 'none' }, { mode: 'public' }] as const) {
+    const start = () => registerEndpoints(fastify(), [declaredWith(access)], guards);
+    expect(start).toThrow(/cannot declare audit rows/);
+  }
 });
 
 test('a side of more than 16 KiB is replaced by the names of its fields', async () => {

@@ -1,23 +1,25 @@
 import { ApiError, validationError, type Issue } from '../../errors.ts';
-import type { RecordChange } from '../../http/audit.ts';
+import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
-import { campaignResourceOf } from './campaign-json.ts';
+import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
 import {
   insertCampaign,
   lockCampaign,
   selectCampaign,
+  selectLiveVariants,
   selectNamed,
   softDeleteCampaign,
   updateCampaign,
   type CampaignPlan,
   type CampaignRef,
   type CampaignRow,
+  type VariantRow,
 } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { CAMPAIGN } from './read.ts';
+import { CAMPAIGN, VARIANT } from './read.ts';
 import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
 import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
 
@@ -29,7 +31,7 @@ const CHANGEABLE: readonly CampaignStatus[] = ['draft', 'scheduled'];
 export interface ChangeDeps {
   postgres: Postgres;
   clock: Clock;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /**
@@ -37,7 +39,7 @@ export interface ChangeDeps {
  * Rejects with VALIDATION_ERROR.
  */
 export async function createCampaign(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   project: ProjectRef,
   body: CreateCampaignBody,
 ): Promise<CampaignRow> {
@@ -50,7 +52,10 @@ export async function createCampaign(
     const variant = { name: 'default', label: 'default', template_id: null, weight: DEFAULT_WEIGHT };
     const variant_ref = { ...ref, variant_id: newId() };
     await insertVariant(tx, variant_ref, { ...variant, sort_order: 0, is_default: true }, now);
-    return recordCampaign(record, tx, ref, null);
+    const campaign = await auditCampaign(audit, tx, ref, null);
+    const [made = null] = await selectLiveVariants(tx, ref);
+    await auditVariant(audit, tx, ref, null, made, { resource: 'campaign_variant', action: 'create' });
+    return campaign;
   });
 }
 
@@ -59,7 +64,7 @@ export async function createCampaign(
  * VALIDATION_ERROR.
  */
 export async function changeCampaign(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   ref: CampaignRef,
   patch: PatchCampaignBody,
 ): Promise<CampaignRow> {
@@ -71,7 +76,7 @@ export async function changeCampaign(
     await checkNamed(tx, ref, plan, patch);
     if (plan.channel !== row.channel) await checkVariants(tx, ref, plan);
     await updateCampaign(tx, ref, plan, now);
-    return recordCampaign(record, tx, ref, row);
+    return auditCampaign(audit, tx, ref, row);
   });
 }
 
@@ -80,7 +85,7 @@ export async function changeCampaign(
  * or cancelled.
  */
 export async function deleteCampaign(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   ref: CampaignRef,
 ): Promise<CampaignRow> {
   const now = new Date(clock.now_ms());
@@ -89,7 +94,7 @@ export async function deleteCampaign(
     if (live === undefined) return reread(tx, ref);
     requireChangeable(live, 'deleted');
     await softDeleteCampaign(tx, ref, now);
-    return recordCampaign(record, tx, ref, live);
+    return auditCampaign(audit, tx, ref, live);
   });
 }
 
@@ -106,23 +111,21 @@ export function requireChangeable({ status }: CampaignRow, what: string): void {
 }
 
 /** The campaign as it is now, with its change written to the audit log. */
-export async function recordCampaign(
-  record: RecordChange,
+export async function auditCampaign(
+  audit: AuditChange,
   tx: Tx,
   ref: CampaignRef,
   before: CampaignRow | null,
 ): Promise<CampaignRow> {
-  const { tenant_id, project_id, campaign_id: resource_id } = ref;
-  const row = await reread(tx, ref);
-  await record(tx, {
-    tenant_id,
-    project_id,
-    resource_id,
-    before: before && campaignResourceOf(before, ref),
-    after: campaignResourceOf(row, ref),
-  });
-  return row;
+  return auditRow(audit, tx, ref, before, await reread(tx, ref));
 }
+
+const auditRow = auditOf(CAMPAIGN, campaignResourceOf);
+
+/** Writes the change of a variant to the audit log. */
+export const auditVariant = auditOf(VARIANT, (row: VariantRow, { campaign_id }: CampaignRef) =>
+  variantResourceOf(campaign_id, row),
+);
 
 async function reread(tx: Tx, ref: CampaignRef): Promise<CampaignRow> {
   const [row] = await selectCampaign(tx, ref);

@@ -97,10 +97,10 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       status: 201,
       response: variantResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body, record }) => {
+      handle: async ({ caller, params, body, audit }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         return envelope(
-          variantResourceOf(ref.campaign_id, await createVariant({ ...deps, record }, ref, body)),
+          variantResourceOf(ref.campaign_id, await createVariant({ ...deps, audit }, ref, body)),
         );
       },
     }),
@@ -113,10 +113,10 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       body: patchVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body, record }) => {
+      handle: async ({ caller, params, body, audit }) => {
         const ref = variantRefOf(caller, params);
         return envelope(
-          variantResourceOf(ref.campaign_id, await changeVariant({ ...deps, record }, ref, body)),
+          variantResourceOf(ref.campaign_id, await changeVariant({ ...deps, audit }, ref, body)),
         );
       },
     }),
@@ -127,9 +127,9 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
         'Deletes a variant; after the last one the default variant is restored, which cannot be deleted',
       audit: { resource: 'campaign_variant', action: 'delete' },
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'CONFLICT'],
-      handle: async ({ caller, params, record }) => {
+      handle: async ({ caller, params, audit }) => {
         const ref = variantRefOf(caller, params);
-        return envelope(variantResourceOf(ref.campaign_id, await deleteVariant({ ...deps, record }, ref)));
+        return envelope(variantResourceOf(ref.campaign_id, await deleteVariant({ ...deps, audit }, ref)));
       },
     }),
   ];

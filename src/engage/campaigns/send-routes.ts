@@ -38,10 +38,10 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
         'PROVIDER_NOT_CONFIGURED',
         'VALIDATION_ERROR',
       ],
-      handle: ({ caller, params, once, record }) => {
+      handle: ({ caller, params, once, audit }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const now = new Date(deps.clock.now_ms());
-        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now, { record })));
+        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now, { audit })));
       },
     }),
     endpoint({
@@ -54,9 +54,9 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       status: 200,
       response: campaignResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
-      handle: async ({ caller, params, record }) => {
+      handle: async ({ caller, params, audit }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
-        await cancelCampaign({ ...deps, record }, ref);
+        await cancelCampaign({ ...deps, audit }, ref);
         return envelope(campaignResourceOf(await requireCampaign(deps.postgres, ref), ref));
       },
     }),

@@ -1,12 +1,12 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { requireLiveRow, requireRow } from '../../http/record.ts';
-import type { RecordChange } from '../../http/audit.ts';
+import type { AuditChange } from '../../http/audit.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { recordCampaign, type ChangeDeps } from './change.ts';
+import { auditCampaign, type ChangeDeps } from './change.ts';
 import {
   countAudience,
   insertBatches,
@@ -48,7 +48,7 @@ interface StartOptions {
   /** Throws unless the campaign may be sent; absent: it must be draft or scheduled. */
   requireReady?: (campaign: CampaignRow) => void;
   /** Absent: the schedule sends the campaign, not a caller. */
-  record?: RecordChange;
+  audit?: AuditChange;
 }
 
 /**
@@ -61,7 +61,7 @@ export async function startCampaign(
   tx: Tx,
   ref: CampaignRef,
   now: Date,
-  { requireReady = requireUnsent, record }: StartOptions = {},
+  { requireReady = requireUnsent, audit }: StartOptions = {},
 ): Promise<SendResult> {
   // Counting many members takes time. It runs before the campaign is locked, so that it blocks no other transaction.
   const [row] = await selectCampaign(tx, ref);
@@ -75,7 +75,7 @@ export async function startCampaign(
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
   await markSending(tx, ref, provider_id, now);
   await notifyMessengers(tx, ref);
-  if (record !== undefined) await recordCampaign(record, tx, ref, campaign);
+  if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
   if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
@@ -100,7 +100,7 @@ async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, no
  * ones; no further rows are made. Rejects with CAMPAIGN_NOT_FOUND or CAMPAIGN_INVALID_STATUS.
  */
 export async function cancelCampaign(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   ref: CampaignRef,
 ): Promise<void> {
   const now = new Date(clock.now_ms());
@@ -109,7 +109,7 @@ export async function cancelCampaign(
     requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
     await markCancelled(tx, ref, now);
     await notifyMessengers(tx, ref);
-    await recordCampaign(record, tx, ref, campaign);
+    await auditCampaign(audit, tx, ref, campaign);
   });
 }
 

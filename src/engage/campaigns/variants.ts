@@ -1,10 +1,8 @@
 import { ApiError, validationError } from '../../errors.ts';
-import type { RecordChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { variantResourceOf } from './campaign-json.ts';
-import { lockExisting, requireChangeable, type ChangeDeps } from './change.ts';
+import { auditVariant, lockExisting, requireChangeable, type ChangeDeps } from './change.ts';
 import {
   selectLiveVariants,
   selectNamed,
@@ -30,7 +28,7 @@ const MAX_VARIANTS = 50;
  * CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function createVariant(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   campaign: CampaignRef,
   { name, label = name, template_id, weight, sort_order }: CreateVariantBody,
 ): Promise<VariantRow> {
@@ -40,17 +38,21 @@ export async function createVariant(
     const row = await lockExisting(tx, ref);
     requireChangeable(row, 'given variants');
     await checkTemplate(tx, ref, row, template_id);
-    const others = (await selectLiveVariants(tx, ref)).filter((one) => !one.is_default);
+    const live = await selectLiveVariants(tx, ref);
+    const others = live.filter((one) => !one.is_default);
     if (others.length >= MAX_VARIANTS) {
       throw validationError([{ path: '', message: `a campaign has at most ${MAX_VARIANTS} variants` }]);
     }
-    if (others.length === 0) await setDefaultVariant(tx, ref, 'given way', now);
+    if (others.length === 0) {
+      await setDefaultVariant(tx, ref, 'given way', now);
+      const [gone = null] = live;
+      const as = { resource: 'campaign_variant', action: 'delete' } as const;
+      await auditVariant(audit, tx, ref, gone, null, as);
+    }
     const last = Math.max(-1, ...others.map((one) => one.sort_order));
     const plan = { name, label, template_id, weight, sort_order: sort_order ?? last + 1 };
     await insertVariant(tx, ref, { ...plan, is_default: false }, now);
-    const variant = await pick(tx, ref);
-    await recordVariant(record, tx, ref, null, variant);
-    return variant;
+    return auditVariant(audit, tx, ref, null, await pick(tx, ref));
   });
 }
 
@@ -60,7 +62,7 @@ export async function createVariant(
  * Rejects with CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, CAMPAIGN_INVALID_STATUS or VALIDATION_ERROR.
  */
 export async function changeVariant(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   ref: VariantRef,
   patch: PatchVariantBody,
 ): Promise<VariantRow> {
@@ -79,9 +81,7 @@ export async function changeVariant(
     }
     const { name = row.name, label = row.label, weight = row.weight, sort_order = row.sort_order } = patch;
     await updateVariant(tx, ref, { name, label, template_id, weight, sort_order }, now);
-    const changed = await pick(tx, ref);
-    await recordVariant(record, tx, ref, row, changed);
-    return changed;
+    return auditVariant(audit, tx, ref, row, await pick(tx, ref));
   });
 }
 
@@ -91,7 +91,7 @@ export async function changeVariant(
  * variant.
  */
 export async function deleteVariant(
-  { postgres, clock, record }: ChangeDeps,
+  { postgres, clock, audit }: ChangeDeps,
   ref: VariantRef,
 ): Promise<VariantRow> {
   const now = new Date(clock.now_ms());
@@ -106,25 +106,14 @@ export async function deleteVariant(
       );
     }
     await softDeleteVariant(tx, ref, now);
-    if ((await selectLiveVariants(tx, ref)).length === 0) await setDefaultVariant(tx, ref, 'back', now);
-    await recordVariant(record, tx, ref, row, null);
+    await auditVariant(audit, tx, ref, row, null);
+    if ((await selectLiveVariants(tx, ref)).length === 0) {
+      await setDefaultVariant(tx, ref, 'back', now);
+      const [back = null] = await selectLiveVariants(tx, ref);
+      const as = { resource: 'campaign_variant', action: 'create' } as const;
+      await auditVariant(audit, tx, ref, null, back, as);
+    }
     return row;
-  });
-}
-
-async function recordVariant(
-  record: RecordChange,
-  tx: Tx,
-  { tenant_id, project_id, campaign_id, variant_id }: VariantRef,
-  before: VariantRow | null,
-  after: VariantRow | null,
-): Promise<void> {
-  await record(tx, {
-    tenant_id,
-    project_id,
-    resource_id: variant_id.toLowerCase(),
-    before: before && variantResourceOf(campaign_id, before),
-    after: after && variantResourceOf(campaign_id, after),
   });
 }
 

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { validationError } from '../../errors.ts';
 import { issuesOf } from '../../http/error-handler.ts';
-import type { RecordChange, Recording } from '../../http/audit.ts';
+import { auditOf, type Auditing } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { encryptSecrets, readableSecrets, type SecretsOwner } from './credentials.ts';
 import {
@@ -14,6 +15,7 @@ import {
   secretFieldsOf,
   splitConfig,
   type ProviderKind,
+  type SplitConfig,
 } from './kinds.ts';
 import {
   insertProvider,
@@ -39,7 +41,7 @@ export interface ChangeDeps {
  * Creates a provider. Rejects with VALIDATION_ERROR when its kind does not send on the channel, or refuses the config.
  */
 export async function createProvider(
-  { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
+  { postgres, clock, credentials_keys, audit }: ChangeDeps & Auditing,
   { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
@@ -49,10 +51,10 @@ export async function createProvider(
   }
   const owner = { tenant_id, provider_id: newId() };
   const now = new Date(clock.now_ms());
-  const stored = storedConfig(credentials_keys, owner, body.kind, config);
+  const stored = storedConfig(credentials_keys, owner, checkedConfig(body.kind, config));
   const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
   await postgres.asTenant(tenant_id, (tx) =>
-    Promise.all([insertProvider(tx, row), recordProvider(record, tx, null, row)]),
+    Promise.all([insertProvider(tx, row), auditProvider(audit, tx, row, null, row)]),
   );
   return row;
 }
@@ -62,24 +64,28 @@ export async function createProvider(
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
-  { postgres, clock, credentials_keys, record }: ChangeDeps & Recording,
+  { postgres, clock, credentials_keys, audit }: ChangeDeps & Auditing,
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = requireRow(PROVIDER, ref, await lockProvider(tx, ref));
-    const stored = config === undefined ? {} : changedConfig(credentials_keys, row, config);
+    const { credentials_changed = false, ...stored } =
+      config === undefined ? {} : changedConfig(credentials_keys, row, config);
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
-    await Promise.all([updateProvider(tx, changed), recordProvider(record, tx, row, changed)]);
+    await Promise.all([
+      updateProvider(tx, changed),
+      auditProvider(audit, tx, ref, row, { ...changed, credentials_changed }),
+    ]);
     return changed;
   });
 }
 
 /** Soft delete, which also erases the secrets. Idempotent. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
-  { postgres, clock, record }: Omit<ChangeDeps, 'credentials_keys'> & Recording,
+  { postgres, clock, audit }: Omit<ChangeDeps, 'credentials_keys'> & Auditing,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
   const now = new Date(clock.now_ms());
@@ -88,27 +94,18 @@ export async function deleteProvider(
     await softDeleteProvider(tx, ref, now);
     const [row] = await selectProvider(tx, ref);
     const deleted = requireRow(PROVIDER, ref, row);
-    if (live !== undefined) await recordProvider(record, tx, live, deleted);
+    if (live !== undefined) await auditProvider(audit, tx, ref, live, deleted);
     return deleted;
   });
 }
 
-/** Writes the audit row, without the secrets: a change of these shows in `updated_at` only. */
-async function recordProvider(
-  record: RecordChange,
-  tx: Tx,
-  before: ProviderRow | null,
-  after: ProviderRow,
-): Promise<void> {
-  const { tenant_id, provider_id: resource_id } = after;
-  await record(tx, {
-    tenant_id,
-    project_id: null,
-    resource_id,
-    before: before && providerResourceOf(before),
-    after: providerResourceOf(after),
-  });
-}
+const auditProvider = auditOf(PROVIDER, (row: AuditedProvider, _ref: { tenant_id: string }) => ({
+  ...providerResourceOf(row),
+  ...(row.credentials_changed === true ? { credentials_changed: true } : {}),
+}));
+
+/** A provider in the audit log: without its secrets, but with the fact that they changed. */
+type AuditedProvider = ProviderRow & { credentials_changed?: boolean };
 
 /**
  * The stored config with changes, split and encrypted again. When no key decrypts the stored secrets, the changes must
@@ -122,16 +119,13 @@ function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<s
     if (missing.length > 0)
       throw validationError(missing.map((name) => ({ path: `config.${name}`, message })));
   }
-  return storedConfig(keys, row, row.kind, mergeConfig(row.config, secrets ?? {}, changes));
+  const merged = checkedConfig(row.kind, mergeConfig(row.config, secrets ?? {}, changes));
+  const credentials_changed = !isDeepStrictEqual(merged.secrets, secrets);
+  return { ...storedConfig(keys, row, merged), credentials_changed };
 }
 
-/** Checks a config and splits it into what may be shown and the encrypted secrets. Throws VALIDATION_ERROR. */
-function storedConfig(
-  keys: EncryptionKeys,
-  owner: SecretsOwner,
-  kind: ProviderKind,
-  config: Record<string, unknown>,
-) {
+/** Checks a config and splits it into what may be shown and the secrets. Throws VALIDATION_ERROR. */
+function checkedConfig(kind: ProviderKind, config: Record<string, unknown>): SplitConfig {
   const parsed = CONFIG_OF[kind].safeParse(config);
   if (!parsed.success) {
     throw validationError(
@@ -141,7 +135,11 @@ function storedConfig(
       })),
     );
   }
-  const { shown, secrets } = splitConfig(parsed.data);
+  return splitConfig(parsed.data);
+}
+
+/** The columns of a config: the secrets encrypted. */
+function storedConfig(keys: EncryptionKeys, owner: SecretsOwner, { shown, secrets }: SplitConfig) {
   const credentials = Object.keys(secrets).length === 0 ? null : encryptSecrets(keys, owner, secrets);
   return { config: shown, credentials };
 }

@@ -93,8 +93,14 @@ export function secretFieldsOf(kind: ProviderKind): string[] {
   return Object.keys(CONFIG_OF[kind].shape).filter((name) => SECRET_FIELDS.has(name));
 }
 
+/** A config's fields that may be shown, and those that are encrypted. */
+export interface SplitConfig {
+  shown: Fields;
+  secrets: Fields;
+}
+
 /** Splits a checked config into the fields that may be shown and those to encrypt. */
-export function splitConfig(config: Fields): { shown: Fields; secrets: Fields } {
+export function splitConfig(config: Fields): SplitConfig {
   const entries = Object.entries(config);
   return {
     shown: Object.fromEntries(entries.filter(([name]) => !SECRET_FIELDS.has(name))),

@@ -1,8 +1,8 @@
-import type { RecordChange } from '../../http/audit.ts';
+import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
 import { requireChannelFields } from './channel-fields.ts';
 import {
   insertTemplate,
@@ -22,12 +22,12 @@ import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /** Creates a template (spec part 4). Rejects with TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function createTemplate(
-  { postgres, clock, record }: Deps,
+  { postgres, clock, audit }: Deps,
   project: ProjectRef,
   body: CreateTemplateBody,
 ): Promise<TemplateRow> {
@@ -35,14 +35,14 @@ export async function createTemplate(
   const now = new Date(clock.now_ms());
   const row = { ...body, template_id: newId(), created_at: now, updated_at: now, deleted_at: null };
   await postgres.asTenant(project.tenant_id, (tx) =>
-    Promise.all([insertTemplate(tx, project, row), recordTemplate(record, tx, project, null, row)]),
+    Promise.all([insertTemplate(tx, project, row), auditTemplate(audit, tx, project, null, row)]),
   );
   return row;
 }
 
 /** Changes a template. Rejects with TEMPLATE_NOT_FOUND, TEMPLATE_INVALID or VALIDATION_ERROR. */
 export async function changeTemplate(
-  { postgres, clock, record }: Deps,
+  { postgres, clock, audit }: Deps,
   ref: TemplateRef,
   patch: PatchTemplateBody,
 ): Promise<TemplateRow> {
@@ -52,7 +52,7 @@ export async function changeTemplate(
     const row = requireRow(TEMPLATE, ref, await lockTemplate(tx, ref));
     const changed: TemplateRow = { ...row, ...given, updated_at: now };
     requireUsable(changed);
-    await Promise.all([updateTemplate(tx, ref, changed), recordTemplate(record, tx, ref, row, changed)]);
+    await Promise.all([updateTemplate(tx, ref, changed), auditTemplate(audit, tx, ref, row, changed)]);
     return changed;
   });
 }
@@ -62,7 +62,7 @@ export async function changeTemplate(
  * TEMPLATE_NOT_FOUND.
  */
 export async function deleteTemplate(
-  { postgres, clock, record }: Deps,
+  { postgres, clock, audit }: Deps,
   ref: TemplateRef,
 ): Promise<TemplateRow> {
   const now = new Date(clock.now_ms());
@@ -71,26 +71,12 @@ export async function deleteTemplate(
     await softDeleteTemplate(tx, ref, now);
     const [row] = await selectTemplate(tx, ref);
     const deleted = requireRow(TEMPLATE, ref, row);
-    if (live !== undefined) await recordTemplate(record, tx, ref, live, deleted);
+    if (live !== undefined) await auditTemplate(audit, tx, ref, live, deleted);
     return deleted;
   });
 }
 
-async function recordTemplate(
-  record: RecordChange,
-  tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
-  before: TemplateRow | null,
-  after: TemplateRow,
-): Promise<void> {
-  const project = { tenant_id, project_id };
-  await record(tx, {
-    ...project,
-    resource_id: after.template_id,
-    before: before && templateResourceOf(before, project),
-    after: templateResourceOf(after, project),
-  });
-}
+const auditTemplate = auditOf(TEMPLATE, templateResourceOf);
 
 /** Throws VALIDATION_ERROR or TEMPLATE_INVALID unless the template can be rendered. */
 function requireUsable(source: TemplateSource): void {

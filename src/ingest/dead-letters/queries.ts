@@ -67,6 +67,14 @@ export async function finishReplays(tx: Tx, positions: readonly LetterPosition[]
     where r.partition = done.partition and r.log_offset = done.log_offset`;
 }
 
+/** Those of the ids that are ids of tenants, in ascending order. */
+export async function selectKnownTenants(tx: Tx, tenant_ids: readonly string[]): Promise<string[]> {
+  const rows = await tx<{ tenant_id: string }[]>`
+    select tenant_id from tenants where tenant_id = any(${plainArray(tenant_ids)}::text::uuid[])
+    order by tenant_id`;
+  return rows.map(({ tenant_id }) => tenant_id);
+}
+
 function partitionsOf(positions: readonly LetterPosition[]): string {
   return plainArray(positions.map(({ partition }) => partition));
 }

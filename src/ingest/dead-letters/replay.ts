@@ -1,9 +1,12 @@
 import type { DeadLetter } from '../events/envelope.ts';
 import { ApiError } from '../../errors.ts';
+import type { AuditChange } from '../../http/audit.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { LogUnavailable } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { finishReplays, positionKey, readReplays, startReplays } from './queries.ts';
+import { finishReplays, positionKey, readReplays, selectKnownTenants, startReplays } from './queries.ts';
 import { newScan, scanLetters } from './scan.ts';
 import { MAX_LISTED, type LetterPosition, type ReplayBody, type ReplayReport } from './schema.ts';
 
@@ -16,9 +19,13 @@ const RETRY_AFTER_S = 1;
 /**
  * Appends the original records of dead letters to `events` again. Letters written after the start are left out, so a
  * record that fails again does not loop for ever. Rejects with SERVICE_UNAVAILABLE when the log did not confirm
- * an append: the letters of that block then have an unknown outcome.
+ * an append: the letters of that block then have an unknown outcome. `audit` gets the count of each tenant and block.
  */
-export async function replayLetters(engines: Engines, body: ReplayBody): Promise<ReplayReport> {
+export async function replayLetters(
+  engines: Engines,
+  body: ReplayBody,
+  audit: AuditChange,
+): Promise<ReplayReport> {
   const { eventLog } = engines;
   const report: ReplayReport = {
     replayed: 0,
@@ -37,13 +44,13 @@ export async function replayLetters(engines: Engines, body: ReplayBody): Promise
     block.push(letter);
     bytes += letter.value.length;
     if (block.length >= MAX_BLOCK || bytes >= MAX_BLOCK_BYTES) {
-      await replayBlock(engines, block, body.force, report);
+      await replayBlock(engines, block, body.force, report, audit);
       block = [];
       bytes = 0;
     }
     if (wanted?.size === 0) break;
   }
-  await replayBlock(engines, block, body.force, report);
+  await replayBlock(engines, block, body.force, report, audit);
   if ('offsets' in body && wanted !== undefined) {
     report.not_found = [...wanted].map((offset) => ({ partition: body.partition, offset: String(offset) }));
   }
@@ -67,12 +74,18 @@ async function replayBlock(
   letters: readonly DeadLetter[],
   force: boolean,
   report: ReplayReport,
+  audit: AuditChange,
 ): Promise<void> {
   if (letters.length === 0) return;
   const { service } = postgres;
   const before = await readReplays(service, letters);
-  const started = await startReplays(service, letters, force, new Date(clock.now_ms()));
-  const ours = letters.filter((letter) => started.has(positionKey(letter)));
+  const ours = await service.begin(async (tx) => {
+    const started = await startReplays(tx, letters, force, new Date(clock.now_ms()));
+    const marked = letters.filter((letter) => started.has(positionKey(letter)));
+    await auditReplays(tx, marked, audit);
+    return marked;
+  });
+  const started = new Set(ours.map(positionKey));
   for (const letter of letters) {
     if (started.has(positionKey(letter))) continue;
     if (before.get(positionKey(letter)) === 'replayed') report.replayed_before++;
@@ -91,6 +104,31 @@ async function replayBlock(
   }
   await finishReplays(service, ours, new Date(clock.now_ms()));
   report.replayed += ours.length;
+}
+
+/**
+ * Writes one audit row per tenant, with the number of its letters. A letter without a tenant of this installation has
+ * none: its record is malformed.
+ */
+async function auditReplays(tx: Tx, letters: readonly DeadLetter[], audit: AuditChange): Promise<void> {
+  const counts = new Map<string, number>();
+  for (const tenant_id of letters.map(tenantOf)) {
+    if (tenant_id !== undefined) counts.set(tenant_id, (counts.get(tenant_id) ?? 0) + 1);
+  }
+  for (const tenant_id of await selectKnownTenants(tx, [...counts.keys()])) {
+    const after = { replayed: counts.get(tenant_id) };
+    await audit(tx, { tenant_id, project_id: null, resource_id: tenant_id, before: null, after });
+  }
+}
+
+function tenantOf({ value }: DeadLetter): string | undefined {
+  try {
+    const { tenant_id } = JSON.parse(value) as { tenant_id?: unknown };
+    return typeof tenant_id === 'string' && isUuid(tenant_id) ? tenant_id.toLowerCase() : undefined;
+  } catch {
+    // Not JSON, or null.
+    return undefined;
+  }
 }
 
 function noteUnknown(report: ReplayReport, { partition, offset }: LetterPosition): void {

@@ -28,14 +28,14 @@ export function deadLetterEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/internal/dead-letters/replay',
-      audit: { none: 'events are sent again as they came, of whatever tenants' },
+      audit: { resource: 'dead_letters', action: 'replay' },
       summary: 'Sends dead letters through the fold again, each once unless forced',
       access,
       body: replayBody,
       status: 200,
       response: replayReport,
       errors: ['SERVICE_UNAVAILABLE'],
-      handle: async ({ body }) => envelope(await replayLetters(platform, body)),
+      handle: async ({ body, audit }) => envelope(await replayLetters(platform, body, audit)),
     }),
   ];
 }

@@ -87,7 +87,7 @@ interface JobDeps extends FetchDeps {
  */
 export async function runFetchJob(deps: JobDeps, payload: unknown, stop: AbortSignal): Promise<void> {
   const request = jobPayload.parse(payload);
-  const { report, retry_after_ms } = await fetchRates(deps, request, stop);
+  const { report, retry_after_ms } = await fetchRates(deps, request, { stop });
   const { upserted, tenants, failures } = report;
   deps.logger.info({ upserted, tenants, failures: failures.length }, 'fetched exchange rates');
   if (failures.length === 0) return;

@@ -1,3 +1,4 @@
+import { auditNothing, type AuditChange } from '../../http/audit.ts';
 import type { FxUrls } from '../../config.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
@@ -23,12 +24,13 @@ const TENANTS_PER_PAGE = 500;
 
 /**
  * Requests the rates that the tenants need from the providers and stores them. The report lists the failures of
- * providers; all other rates are stored nevertheless. Rejects when Postgres fails, and with the reason of `stop`.
+ * providers; all other rates are stored nevertheless. `audit` gets the count of each tenant, in the transaction that
+ * stores its rates. Rejects when Postgres fails, and with the reason of `stop`.
  */
 export async function fetchRates(
   deps: FetchDeps,
   { kinds, tenant_id }: FetchRequest,
-  stop?: AbortSignal,
+  { stop, audit }: { stop?: AbortSignal; audit?: AuditChange } = {},
 ): Promise<Fetched> {
   const needs = new Needs();
   for await (const tenant of tenantsOf(deps.postgres, tenant_id)) needs.add(tenant);
@@ -43,9 +45,28 @@ export async function fetchRates(
     stop?.throwIfAborted();
     report.tenants += 1;
     const own = ratesOf(tenant, rates.get(tenant.base_currency) ?? []);
-    if (own.length > 0) report.upserted += await upsertRates(deps.postgres.service, tenant.tenant_id, own);
+    report.upserted += await storeRates(deps.postgres, tenant.tenant_id, own, audit);
   }
   return { report, retry_after_ms: Math.max(0, ...asked.map((answers) => answers.retry_after_ms)) };
+}
+
+async function storeRates(
+  { service }: Postgres,
+  tenant_id: string,
+  rates: readonly PublishedRate[],
+  audit: AuditChange = auditNothing,
+): Promise<number> {
+  return service.begin(async (tx) => {
+    const upserted = rates.length > 0 ? await upsertRates(tx, tenant_id, rates) : 0;
+    await audit(tx, {
+      tenant_id,
+      project_id: null,
+      resource_id: tenant_id,
+      before: null,
+      after: { upserted },
+    });
+    return upserted;
+  });
 }
 
 async function* tenantsOf({ service }: Postgres, only: string | undefined): AsyncGenerator<TenantCurrencies> {

@@ -48,15 +48,17 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/internal/fx-fetch',
-      audit: { none: 'a job for all tenants; rates say themselves where they are from, and when' },
+      audit: { resource: 'fx_rates', action: 'refresh' },
       summary: 'Fetches exchange rates from their providers now',
       access: { mode: 'internal' },
       body: fetchRequest,
       status: 200,
       response: fetchReport,
       errors: ['TENANT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],
-      handle: async ({ body }) => {
-        const { report } = await fetchRates({ ...platform, ...PROVIDER_DEFAULTS, urls }, body);
+      handle: async ({ body, audit }) => {
+        // Without a tenant it is what the daily job does, for every tenant: no row.
+        const options = body.tenant_id === undefined ? {} : { audit };
+        const { report } = await fetchRates({ ...platform, ...PROVIDER_DEFAULTS, urls }, body, options);
         if (body.tenant_id !== undefined && report.tenants === 0) {
           throw new ApiError('TENANT_NOT_FOUND', `tenant ${body.tenant_id} does not exist`);
         }

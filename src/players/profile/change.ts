@@ -1,5 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
-import type { RecordChange } from '../../http/audit.ts';
+import { auditOf, type AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -14,7 +14,7 @@ import type { PatchPlayerBody } from './schema.ts';
 interface Deps {
   postgres: Postgres;
   clock: Clock;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /**
@@ -23,7 +23,7 @@ interface Deps {
  * PLAYER_NOT_FOUND, CONFLICT (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
-  { postgres, clock, record }: Deps,
+  { postgres, clock, audit }: Deps,
   ref: PlayerRef,
   { custom_attributes = {}, ...columns }: PatchPlayerBody,
 ): Promise<PlayerRow> {
@@ -38,7 +38,7 @@ export async function changePlayer(
     ]);
     if (player === undefined || locked === undefined) return undefined;
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
-    await recordPlayer(record, tx, one, before, player);
+    await auditPlayer(audit, tx, one, before ?? null, player);
     return player;
   };
   return withSurvivor(postgres, ref, (one) =>
@@ -48,7 +48,7 @@ export async function changePlayer(
 
 /** Soft delete (spec part 3). Deleting a deleted player gives the same answer again. Rejects with PLAYER_NOT_FOUND. */
 export async function deletePlayer(
-  { postgres, clock, dependents, record }: Deps & { dependents: readonly PlayerDependent[] },
+  { postgres, clock, dependents, audit }: Deps & { dependents: readonly PlayerDependent[] },
   ref: PlayerRef,
 ): Promise<PlayerRow> {
   const now = new Date(clock.now_ms());
@@ -65,29 +65,14 @@ export async function deletePlayer(
           ]),
           selectPlayer(tx, one),
         ]);
-        if (player !== undefined) await recordPlayer(record, tx, one, before, player);
+        if (player !== undefined) await auditPlayer(audit, tx, one, before ?? null, player);
         return player;
       }),
     );
   });
 }
 
-async function recordPlayer(
-  record: RecordChange,
-  tx: Tx,
-  { tenant_id, project_id }: PlayerRef,
-  before: PlayerRow | undefined,
-  after: PlayerRow,
-): Promise<void> {
-  const json = (row: PlayerRow) => playerAuditOf(tenant_id, project_id, row);
-  await record(tx, {
-    tenant_id,
-    project_id,
-    resource_id: after.player_id,
-    before: before === undefined ? null : json(before),
-    after: json(after),
-  });
-}
+const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>({ id: 'player_id' }, playerAuditOf);
 
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
 export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {

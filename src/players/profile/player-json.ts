@@ -1,3 +1,5 @@
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+
 /** A player as read from Postgres. 64-bit integers stay `bigint`, JSON stays text: both are exact. */
 export interface PlayerRow {
   player_id: string;
@@ -60,11 +62,30 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
 }
 
 /**
- * The player resource as an object, for the audit log. Totals beyond 2^53 lose digits; a change of a profile does not
- * change totals.
+ * A player in the audit log: without what events change meanwhile (totals, counts, times, segments) and without what is
+ * derived. Each custom attribute is a field `custom_attributes.<name>`, so that a row has the changed ones only.
  */
-export function playerAuditOf(tenant_id: string, project_id: string, row: PlayerRow): object {
-  return JSON.parse(playerJson(tenant_id, project_id, row)) as object;
+export function playerAuditOf(row: PlayerRow, { tenant_id, project_id }: ProjectRef): object {
+  const attributes = JSON.parse(row.custom_attributes) as Record<string, unknown>;
+  return {
+    id: row.player_id,
+    tenant_id,
+    project_id,
+    external_id: row.external_id,
+    email: row.email,
+    phone: row.phone,
+    telegram_id: row.telegram_id,
+    anonymous_ids: JSON.parse(row.anonymous_ids) as unknown,
+    status: row.status,
+    timezone: row.timezone,
+    default_currency_code: row.default_currency_code,
+    ...Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [`custom_attributes.${name}`, value]),
+    ),
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  };
 }
 
 function time(value: Date | null): string {

@@ -62,9 +62,9 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       body: patchPlayerBody,
       refuse: refuseComputedFields,
       errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
-      handle: async ({ caller, params, body, record }) => {
+      handle: async ({ caller, params, body, audit }) => {
         const ref = refOf(caller, params);
-        return answer(ref, await changePlayer({ ...deps, record }, ref, body));
+        return answer(ref, await changePlayer({ ...deps, audit }, ref, body));
       },
     }),
     endpoint({
@@ -74,9 +74,9 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       audit: { resource: 'player', action: 'delete' },
       access: write,
       errors: ['PLAYER_NOT_FOUND'],
-      handle: async ({ caller, params, record }) => {
+      handle: async ({ caller, params, audit }) => {
         const ref = refOf(caller, params);
-        return answer(ref, await deletePlayer({ ...deps, record }, ref));
+        return answer(ref, await deletePlayer({ ...deps, audit }, ref));
       },
     }),
   ];

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { generateApiKey, type ApiKeyEnvironment } from '../../auth/api-key.ts';
-import type { RecordChange } from '../../http/audit.ts';
+import type { AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
@@ -20,7 +20,7 @@ export interface ApiKeyRequest extends CreateApiKeyBody {
  * service creates the key of its demo.
  */
 export async function createApiKey(
-  { clock, postgres, record }: { clock: Clock; postgres: Postgres; record?: RecordChange },
+  { clock, postgres, audit }: { clock: Clock; postgres: Postgres; audit?: AuditChange },
   { tenant_id, project_id, environment, name, ingest_rate }: ApiKeyRequest,
 ): Promise<z.infer<typeof createdApiKey>> {
   const { key, prefix, public_id, secret_hash } = generateApiKey(environment);
@@ -38,7 +38,7 @@ export async function createApiKey(
   await postgres.asTenant(tenant_id, (tx) =>
     Promise.all([
       insertApiKey(tx, { tenant_id, project_id, secret_hash, ...row }),
-      record?.(tx, {
+      audit?.(tx, {
         tenant_id,
         project_id,
         resource_id: key_id,

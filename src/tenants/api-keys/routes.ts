@@ -4,7 +4,7 @@ import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
 import type { Authenticators } from '../../auth/authenticators.ts';
 import type { SessionPrincipal } from '../../auth/session.ts';
 import { ApiError } from '../../errors.ts';
-import type { RecordChange } from '../../http/audit.ts';
+import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
@@ -72,12 +72,12 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       status: 201,
       response: createdApiKey,
       errors: ['PROJECT_NOT_FOUND'],
-      handle: async ({ caller, params, body, record }) => {
+      handle: async ({ caller, params, body, audit }) => {
         const { tenant_id } = caller;
         const project_id = await projectOf(caller, params);
         return envelope(
           await createApiKey(
-            { ...deps, record },
+            { ...deps, audit },
             { tenant_id, project_id, environment: deps.service_env, ...body },
           ),
         );
@@ -92,10 +92,10 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       status: 200,
       response: deletedApiKey,
       errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
-      handle: async ({ caller, params, record }) => {
+      handle: async ({ caller, params, audit }) => {
         const { tenant_id } = caller;
         const project_id = await projectOf(caller, params);
-        return envelope(await revokeKey({ ...deps, record }, { tenant_id, project_id }, params['id'] ?? ''));
+        return envelope(await revokeKey({ ...deps, audit }, { tenant_id, project_id }, params['id'] ?? ''));
       },
     }),
     endpoint({
@@ -133,7 +133,7 @@ async function apiKeyPage(
 }
 
 async function revokeKey(
-  { clock, postgres, notifications, auth, record }: Deps & { record: RecordChange },
+  { clock, postgres, notifications, auth, audit }: Deps & { audit: AuditChange },
   { tenant_id, project_id }: ProjectRef,
   key_id: string,
 ): Promise<z.infer<typeof deletedApiKey>> {
@@ -146,7 +146,7 @@ async function revokeKey(
     const sides = { before: listedApiKeyOf(before), after: listedApiKeyOf(row) };
     await Promise.all([
       notifications.notify(tx, API_KEYS_CHANNEL, row.public_id),
-      record(tx, { tenant_id, project_id, resource_id: row.key_id, ...sides }),
+      audit(tx, { tenant_id, project_id, resource_id: row.key_id, ...sides }),
     ]);
     return row;
   });

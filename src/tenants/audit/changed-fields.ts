@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RecordedChange } from '../../http/audit.ts';
+import type { AuditedChange } from '../../http/audit.ts';
 
 /** The size of each of `before` and `after`, as JSON. */
 const MAX_SIDE_BYTES = 16 * 1024;
@@ -7,7 +7,7 @@ const MAX_SIDE_BYTES = 16 * 1024;
 type Fields = Record<string, unknown>;
 
 /** `before` and `after` of an audit row as JSON text; null when there was or is no resource. */
-export interface RecordedSides {
+export interface AuditedSides {
   before: string | null;
   after: string | null;
 }
@@ -15,19 +15,19 @@ export interface RecordedSides {
 /**
  * The part of a change that an audit row keeps. When the resource exists before and after, only the fields that differ
  * are kept, so that the log has no more personal data than was changed. A side of more than 16 KiB is replaced by the
- * names of its fields, as `{"too_large": [...]}`. Undefined when nothing differs.
+ * names of its fields, as `{"too_large": [...]}`. Undefined when nothing differs but `updated_at`.
  */
 export function changedFields({
   before,
   after,
-}: Pick<RecordedChange, 'before' | 'after'>): RecordedSides | undefined {
+}: Pick<AuditedChange, 'before' | 'after'>): AuditedSides | undefined {
   const [old, anew] = [asJson(before), asJson(after)];
   if (old === null && anew === null) return undefined;
   if (old === null || anew === null) return { before: bounded(old), after: bounded(anew) };
   const names = [...new Set([...Object.keys(old), ...Object.keys(anew)])].filter(
     (name) => !isDeepStrictEqual(old[name], anew[name]),
   );
-  if (names.length === 0) return undefined;
+  if (names.every((name) => name === 'updated_at')) return undefined;
   return { before: bounded(pick(old, names)), after: bounded(pick(anew, names)) };
 }
 

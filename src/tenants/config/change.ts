@@ -1,4 +1,4 @@
-import type { RecordChange } from '../../http/audit.ts';
+import type { AuditChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
@@ -11,7 +11,7 @@ interface Deps {
   postgres: Postgres;
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
-  record: RecordChange;
+  audit: AuditChange;
 }
 
 /**
@@ -20,7 +20,7 @@ interface Deps {
  * notified. Rejects with a ZodError, and changes nothing, when the merged configuration would not be valid.
  */
 export async function changeTenantConfig(
-  { postgres, notifications, capabilities, record }: Deps,
+  { postgres, notifications, capabilities, audit }: Deps,
   tenant_id: string,
   { config: patch = {}, ...fields }: PatchTenantConfigBody,
 ): Promise<TenantConfig> {
@@ -36,7 +36,7 @@ export async function changeTenantConfig(
       updateTenantConfig(tx, tenant_id, settings),
       selectTenantConfig(tx, tenant_id),
       notifications.notify(tx, TENANTS_CHANNEL, tenant_id),
-      record(tx, {
+      audit(tx, {
         tenant_id,
         project_id: null,
         resource_id: tenant_id,

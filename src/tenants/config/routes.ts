@@ -43,8 +43,8 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       audit: { resource: 'tenant_config', action: 'update' },
       refuse: refuseUnwritable(new Set(['base_currency', 'catalogue'])),
       errors: ['FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body, record }) =>
-        answer(await changeTenantConfig({ ...deps, record }, caller.tenant_id, body)),
+      handle: async ({ caller, body, audit }) =>
+        answer(await changeTenantConfig({ ...deps, audit }, caller.tenant_id, body)),
     }),
   ];
 }

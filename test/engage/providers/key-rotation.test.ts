@@ -176,6 +176,18 @@ it('a provider whose credentials no key decrypts takes new ones, and asks for th
   });
 });
 
+it('a test message whose provider has unreadable credentials leaves no audit row', async () => {
+  const provider_id = await newProvider('SG.unread');
+  await store(provider_id, encryptSecrets(alone(LOST), { ...tenant, provider_id }, { api_key: 'SG.gone' }));
+  const template = { name: 't', channel: 'email', subject: 's', body: 'b', status: 'active' };
+  const { id } = (await post(fixture.app, '/v1/templates', template)).data as { id: string };
+  const path = `/v1/templates/${id}/send-test`;
+  const { status } = await post(fixture.app, path, { recipient: 'ann@example.com', provider_id });
+  expect(status).toBe(500);
+  const log = await fixture.as(tenant.session, `/v1/audit-log?resource_id=${id}`);
+  expect(log.body.data).toMatchObject([{ action: 'create' }]);
+});
+
 it('an optional password that no key decrypts is not dropped silently', async () => {
   const config = { host: 'mail.example', port: 25, username: 'u', password: 'p', from: 'a@b.example' };
   const body = { name: 'mail', kind: 'smtp', channel: 'email', config };

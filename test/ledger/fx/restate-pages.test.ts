@@ -1,4 +1,4 @@
-import { recordNothing } from '../../../src/http/audit.ts';
+import { auditNothing } from '../../../src/http/audit.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { restateOnce } from '../../../processors/fx-restater/index.ts';
 import { readLedger } from '../../../src/ledger/fold/read-queries.ts';
@@ -274,7 +274,7 @@ describe('nothing is restated for', () => {
     const other = await fixture.newTenant();
     const second = {
       ...project,
-      ...(await createProject(sql, recordNothing, { ...project, name: 'Sportsbook' })),
+      ...(await createProject(sql, auditNothing, { ...project, name: 'Sportsbook' })),
     };
     const events = [
       deposit('a', 't', 1_000, 'SEK'),

@@ -18,8 +18,8 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       status: 200,
       response: sendTestResult,
       errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
-      handle: async ({ caller, params, body, record }) =>
-        envelope(await sendTest({ ...deps, record }, refOf(TEMPLATE, caller, params['id']), body)),
+      handle: async ({ caller, params, body, audit }) =>
+        envelope(await sendTest({ ...deps, audit }, refOf(TEMPLATE, caller, params['id']), body)),
     }),
   ];
 }

@@ -2,7 +2,7 @@ import { ApiError, validationError } from '../../../errors.ts';
 import { NotCaughtUp, waitUntilFolded } from '../../../analytics/caught-up.ts';
 import { gateRulesOf, withoutTiming } from '../gate.ts';
 import { gateAt } from '../gate-at.ts';
-import type { Recording } from '../../../http/audit.ts';
+import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, Outcome } from '../../providers/message.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
@@ -70,7 +70,7 @@ const RECIPIENTS: Readonly<Record<Channel, readonly [(text: string) => boolean, 
  * SERVICE_UNAVAILABLE when the fold lags more than 10 s.
  */
 export async function sendTest(
-  deps: SendTestDeps & Recording,
+  deps: SendTestDeps & Auditing,
   ref: TemplateRef,
   body: SendTestBody,
 ): Promise<TestSend> {
@@ -102,7 +102,7 @@ type Made = Pick<TestSend, 'error_code' | 'provider_message_id'>;
 const failed = (error_code: SkipCode | FailureCode): Made => ({ error_code, provider_message_id: null });
 
 async function deliver(
-  deps: SendTestDeps & Recording,
+  deps: SendTestDeps & Auditing,
   ref: TemplateRef,
   template: TemplateRow,
   player: ScopePlayer | undefined,
@@ -123,14 +123,11 @@ async function deliver(
   }
   if (isBlank(rendered)) return failed('TEMPLATE_FAILED');
   const { missing_variables: _missing, ...content } = rendered;
-  await recordTest(deps, ref, {
-    channel,
-    provider_id: provider.provider_id,
-    player_id: player?.player_id ?? null,
-  });
-  const outcome = await hand(deps, provider, { ...content, channel, recipient, headers: {}, send_id: null });
-  if (outcome.kind === 'sent') return { error_code: null, provider_message_id: outcome.provider_message_id };
   const { provider_id } = provider;
+  const test = { channel, provider_id, player_id: player?.player_id ?? null };
+  const message = { ...content, channel, recipient, headers: {}, send_id: null };
+  const outcome = await hand(deps, provider, message, () => auditTest(deps, ref, test));
+  if (outcome.kind === 'sent') return { error_code: null, provider_message_id: outcome.provider_message_id };
   logger.warn({ provider_id, outcome: outcome.kind, reason: outcome.reason }, 'a test was not sent');
   return failed(CODES[outcome.kind]);
 }
@@ -139,13 +136,13 @@ async function deliver(
  * Writes the audit row before the message is handed over, so that every test is recorded; without the recipient's
  * address.
  */
-async function recordTest(
-  { postgres, record }: SendTestDeps & Recording,
+async function auditTest(
+  { postgres, audit }: SendTestDeps & Auditing,
   { tenant_id, project_id, template_id: resource_id }: TemplateRef,
   after: { channel: Channel; provider_id: string; player_id: string | null },
 ): Promise<void> {
   await postgres.asTenant(tenant_id, (tx) =>
-    record(tx, { tenant_id, project_id, resource_id, before: null, after }),
+    audit(tx, { tenant_id, project_id, resource_id, before: null, after }),
   );
 }
 
@@ -219,11 +216,18 @@ async function chooseProvider(
   throw new ApiError('PROVIDER_NOT_CONFIGURED', `add an active messaging provider for ${channel} first`);
 }
 
-async function hand(deps: SendTestDeps, provider: ProviderRow, message: Message): Promise<Outcome> {
+/** Hands the message to the provider. `onOpen` runs before, when the secrets are decrypted and the transport is open. */
+async function hand(
+  deps: SendTestDeps,
+  provider: ProviderRow,
+  message: Message,
+  onOpen: () => Promise<void>,
+): Promise<Outcome> {
   const { credentials } = provider;
   const secrets = credentials === null ? {} : decryptSecrets(deps.credentials_keys, provider, credentials);
   const transport = openTransport(provider, secrets, deps);
   try {
+    await onOpen();
     return await transport.send(message);
   } finally {
     await transport.close();
