@@ -2,10 +2,35 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs, { type Admin, type PartitionMetadata } from 'kafkajs';
 import type { Logger } from '../logger.ts';
 import { MAX_MESSAGE_BYTES } from './kafka-appender.ts';
+import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogMisconfigured } from './port.ts';
 
 const LEADER_CHECK_MS = 100;
 const MIN_INSYNC = 'min.insync.replicas';
+
+/** The settings of every topic beside {@link TopicSettings}: `wanted` when it is created, `isEnough` at every start. */
+const FIXED: Record<string, { wanted: string; isEnough: (actual: string) => boolean; reason: string }> = {
+  'retention.ms': {
+    wanted: '-1',
+    isEnough: (actual) => actual === '-1',
+    reason: 'Kafka would delete records that a consumer has not read yet, or that a repair needs',
+  },
+  'retention.bytes': {
+    wanted: '-1',
+    isEnough: (actual) => actual === '-1',
+    reason: 'Kafka would delete records that a consumer has not read yet, or that a repair needs',
+  },
+  'cleanup.policy': {
+    wanted: 'delete',
+    isEnough: (actual) => !actual.includes('compact'),
+    reason: 'Kafka would delete all but the last record of each player',
+  },
+  'max.message.bytes': {
+    wanted: String(MAX_MESSAGE_BYTES),
+    isEnough: (actual) => Number(actual) >= MAX_MESSAGE_BYTES,
+    reason: 'Kafka would refuse large records',
+  },
+};
 
 /** The settings with which topics are created, and which every existing topic must have. */
 export interface TopicSettings {
@@ -17,8 +42,9 @@ export interface TopicSettings {
 /**
  * Creates the missing topics, and compares every topic with the settings. Rejects with LogMisconfigured, which names
  * topic, setting, expected and actual value. This happens when a topic has another number of partitions than configured
- * (a key's records would be in two partitions, out of order), or a lower replication factor or min.insync.replicas. For
- * higher values of these two it only logs a warning.
+ * (a key's records would be in two partitions, out of order), a lower replication factor or min.insync.replicas, or when
+ * it does not keep its records for ever or does not take the largest ones. For a higher replication factor or
+ * min.insync.replicas it only logs a warning.
  */
 export async function prepareTopics(
   admin: Admin,
@@ -54,11 +80,8 @@ async function createTopics(admin: Admin, topics: readonly string[], settings: T
     );
   }
   const configEntries = [
-    { name: 'retention.ms', value: '-1' },
-    { name: 'retention.bytes', value: '-1' },
-    { name: 'cleanup.policy', value: 'delete' },
     { name: MIN_INSYNC, value: String(min_insync_replicas) },
-    { name: 'max.message.bytes', value: String(MAX_MESSAGE_BYTES) },
+    ...Object.entries(FIXED).map(([name, { wanted }]) => ({ name, value: wanted })),
   ];
   for (const topic of topics) {
     const replicationFactor = replication_factor;
@@ -68,34 +91,49 @@ async function createTopics(admin: Admin, topics: readonly string[], settings: T
   }
 }
 
-/** Waits until every partition has a leader, for at most 100 attempts; the caller has a deadline, too. */
+/**
+ * Waits until every partition has a leader, for at most 100 attempts; the caller has a deadline, too. Rejects with
+ * LogMisconfigured at once when the settings are why the topic cannot be described.
+ */
 async function leadersOf(admin: Admin, topic: string): Promise<void> {
   for (let attempt = 1; attempt <= 100; attempt++) {
     try {
       await describeTopic(admin, topic);
       return;
-    } catch {
+    } catch (error) {
+      const misconfigured = misconfigurationOf(error);
+      if (misconfigured !== undefined) throw misconfigured;
       await sleep(LEADER_CHECK_MS);
     }
   }
 }
 
-async function actualSettings(admin: Admin, topic: string): Promise<TopicSettings> {
+interface ActualSettings extends TopicSettings {
+  /** The values of the settings in {@link FIXED}, by name. */
+  fixed: ReadonlyMap<string, string>;
+}
+
+async function actualSettings(admin: Admin, topic: string): Promise<ActualSettings> {
   const partitions = await describeTopic(admin, topic);
+  const names = [MIN_INSYNC, ...Object.keys(FIXED)];
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [MIN_INSYNC] }],
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: names }],
   });
-  const entry = resources[0]?.configEntries.find(({ configName }) => configName === MIN_INSYNC);
-  if (entry === undefined) throw new Error(`Kafka does not return ${MIN_INSYNC} of ${topic}`);
+  const entries = resources[0]?.configEntries ?? [];
+  const values = new Map(entries.map(({ configName, configValue }) => [configName, configValue]));
+  for (const name of names) {
+    if (!values.has(name)) throw new Error(`Kafka does not return ${name} of ${topic}`);
+  }
   return {
     partitions: partitions.length,
     replication_factor: Math.min(...partitions.map(({ replicas }) => replicas.length)),
-    min_insync_replicas: Number(entry.configValue),
+    min_insync_replicas: Number(values.get(MIN_INSYNC)),
+    fixed: values,
   };
 }
 
-function compare(topic: string, expected: TopicSettings, actual: TopicSettings, logger: Logger): void {
+function compare(topic: string, expected: TopicSettings, actual: ActualSettings, logger: Logger): void {
   const problems: string[] = [];
   if (actual.partitions !== expected.partitions) {
     problems.push(
@@ -121,5 +159,15 @@ function compare(topic: string, expected: TopicSettings, actual: TopicSettings, 
       );
     }
   }
+  problems.push(...wrongFixed(topic, actual.fixed));
   if (problems.length > 0) throw new LogMisconfigured(`Kafka topic ${topic}: ${problems.join('; ')}`);
+}
+
+function wrongFixed(topic: string, actual: ReadonlyMap<string, string>): string[] {
+  return Object.entries(FIXED).flatMap(([name, { wanted, isEnough, reason }]) => {
+    const value = actual.get(name) ?? '';
+    if (isEnough(value)) return [];
+    const command = `kafka-configs --alter --entity-type topics --entity-name ${topic} --add-config ${name}=${wanted}`;
+    return [`its ${name} is ${value}, and must be ${wanted} (${reason}): change it with ${command}`];
+  });
 }
