@@ -3,7 +3,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { createKafka, KafkaAdmin } from '../../src/platform/event-log/kafka-client.ts';
 import { KafkaMember } from '../../src/platform/event-log/kafka-consumer.ts';
 import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
-import type { EventLog, LogRecord } from '../../src/platform/event-log/port.ts';
+import { LogUnavailable, type EventLog, type LogRecord } from '../../src/platform/event-log/port.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { startKafka, type KafkaEngine } from '../engines/kafka.ts';
 import { until } from './until.ts';
@@ -173,6 +173,23 @@ test('concurrent requests about several topics are each answered for their own t
     ]);
     for (const ends of await Promise.all(asked)) expect(ends.size).toBe(4);
   }
+});
+
+test('all attempts of an administrative call have one deadline together', async () => {
+  await open('deadline');
+  const admin = new KafkaAdmin({ brokers: kafka.brokers, logger }, 2_000);
+  const started_ms = performance.now();
+  let attempts = 0;
+  const call = admin.run('elect a leader', async () => {
+    attempts++;
+    await until(() => attempts > 1 || performance.now() - started_ms > 1_500);
+    if (attempts > 1) await new Promise<never>(() => undefined);
+    throw Object.assign(new Error('no leader yet'), { name: 'KafkaJSProtocolError', retriable: true });
+  });
+  await expect(call).rejects.toThrow(LogUnavailable);
+  expect(attempts).toBe(2);
+  expect(performance.now() - started_ms).toBeLessThan(3_000);
+  await admin.close();
 });
 
 test('a connection that one call discards stays open for concurrent calls, and is closed after them', async () => {

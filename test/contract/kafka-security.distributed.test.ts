@@ -1,12 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import kafkajs, { type Admin } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { readConfig, type Servers } from '../../src/config.ts';
-import { LogMisconfigured, LogUnavailable } from '../../src/platform/event-log/port.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createKafka } from '../../src/platform/event-log/kafka-client.ts';
+import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
+import { LogMisconfigured, LogUnavailable, type EventLog } from '../../src/platform/event-log/port.ts';
+import { newId } from '../../src/platform/ids.ts';
+import { createLogger } from '../../src/platform/logger.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { newInstallation } from '../engines/installation.ts';
@@ -17,7 +24,11 @@ import { until } from './until.ts';
 /** A start with settings that cannot work fails with a message within this time. */
 const BOUND_MS = 20_000;
 
+/** A kind of resource of Kafka, and what a user may do with it. */
+type Right = ['TOPIC' | 'GROUP' | 'CLUSTER', keyof typeof kafkajs.AclOperationTypes];
+
 let dir: string;
+let certificate: string;
 let security: KafkaSecurity;
 let kafka: KafkaEngine;
 /** The environment of the service, without settings of Kafka security. */
@@ -26,6 +37,7 @@ let sasl: Record<string, string>;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'test-kafka-security-'));
   security = await newKafkaSecurity(dir);
+  certificate = await readFile(security.cert_file, 'utf8');
   kafka = await startKafka(security);
   const servers = await newInstallation(inject('servers'));
   environment = {
@@ -185,5 +197,177 @@ describe('a start with settings that Kafka refuses ends soon, and the message sa
     expect(code).toBe(1);
     expect(written).toMatch(/^Kafka refused the user or the password: check KAFKA_SASL_USERNAME.*\n$/);
     expect(written).not.toContain(wrong);
+  });
+});
+
+describe('a user with the rights that docs/kafka.md lists', () => {
+  /** The rights on topics and groups with the prefix. */
+  const RIGHTS: readonly Right[] = [
+    ...(['DESCRIBE', 'DESCRIBE_CONFIGS', 'READ', 'WRITE', 'CREATE'] as const).map((name): Right => [
+      'TOPIC',
+      name,
+    ]),
+    ...(['READ', 'DESCRIBE'] as const).map((name): Right => ['GROUP', name]),
+  ];
+  /** The other rights. */
+  const COMMON: readonly Right[] = [
+    ...(['READ', 'DESCRIBE', 'DELETE'] as const).map((name): Right => ['GROUP', name]),
+    ...(['DESCRIBE', 'IDEMPOTENT_WRITE'] as const).map((name): Right => ['CLUSTER', name]),
+  ];
+  let admin: Admin;
+  beforeAll(async () => {
+    admin = createKafka({ brokers: kafka.brokers, logger: createLogger('silent') }).admin();
+    await admin.connect();
+    await give('read-', COMMON);
+  });
+  afterAll(async () => admin?.disconnect());
+
+  /** Gives the limited user rights on what begins with `prefix`, and waits until the broker applies them. */
+  async function give(prefix: string, rights: readonly Right[]): Promise<void> {
+    const { AclResourceTypes, AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs;
+    const principal = `User:${security.limited.username}`;
+    const acl = rights.map(([resource, operation]) => ({
+      principal,
+      host: '*',
+      operation: AclOperationTypes[operation],
+      permissionType: AclPermissionTypes.ALLOW,
+      resourceType: AclResourceTypes[resource],
+      ...(resource === 'CLUSTER'
+        ? { resourceName: 'kafka-cluster', resourcePatternType: ResourcePatternTypes.LITERAL }
+        : { resourceName: prefix, resourcePatternType: ResourcePatternTypes.PREFIXED }),
+    }));
+    await admin.createAcls({ acl });
+    await until(async () => {
+      const found = await admin.describeAcls({
+        principal,
+        resourceType: AclResourceTypes.ANY,
+        resourcePatternType: ResourcePatternTypes.ANY,
+        operation: AclOperationTypes.ANY,
+        permissionType: AclPermissionTypes.ANY,
+      });
+      const of_prefix = found.resources.filter(({ resourceName }) =>
+        [prefix, 'kafka-cluster'].includes(resourceName),
+      );
+      return of_prefix.reduce((sum, { acls }) => sum + acls.length, 0) >= rights.length;
+    });
+  }
+
+  /** Withdraws one right. */
+  async function take(prefix: string, [resource, operation]: Right): Promise<void> {
+    const { AclResourceTypes, AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs;
+    const filter = {
+      resourceType: AclResourceTypes[resource],
+      resourceName: prefix,
+      resourcePatternType: ResourcePatternTypes.PREFIXED,
+      operation: AclOperationTypes[operation],
+      permissionType: AclPermissionTypes.ALLOW,
+    };
+    await admin.deleteAcls({ filters: [filter] });
+  }
+
+  /** Opens the event log as the limited user. */
+  function openLimited(topic_prefix: string, logger = createLogger('silent')): EventLog {
+    return openKafkaLog({
+      brokers: security.sasl_brokers,
+      tls: { ca: certificate },
+      sasl: { mechanism: 'PLAIN', ...security.limited },
+      topic_prefix,
+      clock: systemClock,
+      logger,
+    });
+  }
+
+  /** Uses the log as a process does from its start on, and closes it. */
+  async function work(eventLog: EventLog): Promise<string[]> {
+    const read: string[] = [];
+    try {
+      await eventLog.ensureTopics(['events']);
+      await eventLog.append('events', [{ key: 'player', value: 'record' }]);
+      await eventLog.consume({
+        topic: 'events',
+        group: 'fold',
+        max_records: 100,
+        linger_ms: 0,
+        handle: async ({ records }) => void read.push(...records.map(({ value }) => value)),
+      });
+      await until(() => read.length > 0);
+      for await (const { records } of eventLog.read('events', 0, 0n, 1n)) {
+        read.push(...records.map(({ value }) => value));
+      }
+      return read;
+    } finally {
+      await eventLog.close();
+    }
+  }
+
+  test('can do everything', async () => {
+    const prefix = `${newId()}.`;
+    await give(prefix, RIGHTS);
+    expect(await work(openLimited(prefix))).toEqual(['record', 'record']);
+  });
+
+  test.each([
+    ['TOPIC', 'CREATE', /too few rights.* on topics/],
+    ['TOPIC', 'DESCRIBE_CONFIGS', /too few rights.* on topics/],
+    ['TOPIC', 'WRITE', /too few rights.* on topics/],
+    ['TOPIC', 'READ', /too few rights.* on topics/],
+    ['GROUP', 'READ', /too few rights.* on groups/],
+  ] as const)(
+    'except %s %s is refused, and the message says what to give',
+    async (resource, operation, message) => {
+      const prefix = `${newId()}.`;
+      await give(
+        prefix,
+        RIGHTS.filter((right) => right[0] !== resource || right[1] !== operation),
+      );
+      const started_ms = performance.now();
+      const error: unknown = await work(openLimited(prefix)).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LogMisconfigured);
+      expect((error as Error).message).toMatch(message);
+      expect(performance.now() - started_ms).toBeLessThan(BOUND_MS);
+    },
+  );
+
+  test('that are withdrawn while it consumes: it waits longer before each restart, and goes on once they are back', async () => {
+    const prefix = `${newId()}.`;
+    await give(prefix, RIGHTS);
+    const restarts: Record<string, unknown>[] = [];
+    const write = (line: string) => {
+      const entry = JSON.parse(line) as Record<string, unknown>;
+      if (String(entry['msg']).includes('joining again')) restarts.push(entry);
+    };
+    const eventLog = openLimited(prefix, pino({ level: 'warn' }, { write }));
+    const read: string[] = [];
+    await eventLog.ensureTopics(['events']);
+    await eventLog.consume({
+      topic: 'events',
+      group: 'fold',
+      max_records: 100,
+      linger_ms: 0,
+      handle: async ({ records }) => void read.push(...records.map(({ value }) => value)),
+    });
+    await take(prefix, ['TOPIC', 'READ']);
+    await until(() => restarts.length >= 3);
+    await give(prefix, RIGHTS);
+    await eventLog.append('events', [{ key: 'player', value: 'later' }]);
+    await until(() => read.includes('later'));
+    await eventLog.close();
+    expect(restarts.slice(0, 3).map(({ pause_ms }) => pause_ms)).toEqual([200, 400, 800]);
+    expect(JSON.stringify(restarts[0])).toMatch(/too few rights.* on topics/);
+  });
+
+  test('except all on groups is refused', async () => {
+    const prefix = `${newId()}.`;
+    await give(
+      prefix,
+      RIGHTS.filter(([resource]) => resource !== 'GROUP'),
+    );
+    const started_ms = performance.now();
+    const error: unknown = await work(openLimited(prefix)).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LogMisconfigured);
+    expect((error as Error).message).toMatch(
+      /no coordinator of the consumer group: give the user the rights on groups/,
+    );
+    expect(performance.now() - started_ms).toBeLessThan(BOUND_MS);
   });
 });

@@ -14,6 +14,8 @@ export interface KafkaSecurity {
   key_file: string;
   username: string;
   password: string;
+  /** A user of PLAIN that has no rights but those that a test gives it. The other user and open connections have all. */
+  limited: { username: string; password: string };
   /** `host:port` of the listener with TLS and SASL, and of the listener with TLS and client certificates. */
   sasl_brokers: string[];
   mutual_brokers: string[];
@@ -33,6 +35,7 @@ export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
   const [sasl_port, mutual_port] = [await freePort(), await freePort()];
   const username = 'engagement';
   const password = randomUUID();
+  const limited = { username: 'limited', password: randomUUID() };
   const scram = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
   const plain = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
   return {
@@ -40,6 +43,7 @@ export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
     key_file,
     username,
     password,
+    limited,
     sasl_brokers: [`127.0.0.1:${sasl_port}`],
     mutual_brokers: [`127.0.0.1:${mutual_port}`],
     // The names differ from the protocols: the image expects key files of its own for listeners named like a protocol.
@@ -48,6 +52,8 @@ export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
       { name: 'MUTUAL', port: mutual_port, protocol: 'SSL' },
     ],
     settings: {
+      'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+      'super.users': `User:ANONYMOUS;User:CN=kafka;User:${username}`,
       'ssl.keystore.type': 'PEM',
       'ssl.keystore.certificate.chain': certificate,
       'ssl.keystore.key': key,
@@ -55,7 +61,11 @@ export async function newKafkaSecurity(dir: string): Promise<KafkaSecurity> {
       'ssl.truststore.certificates': certificate,
       'listener.name.mutual.ssl.client.auth': 'required',
       'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-      'listener.name.secure.plain.sasl.jaas.config': `${plain} user_${username}="${password}";`,
+      'listener.name.secure.plain.sasl.jaas.config':
+        [
+          plain,
+          ...[{ username, password }, limited].map((user) => `user_${user.username}="${user.password}"`),
+        ].join(' ') + ';',
       'listener.name.secure.scram-sha-256.sasl.jaas.config': scram,
       'listener.name.secure.scram-sha-512.sasl.jaas.config': scram,
     },

@@ -8,6 +8,7 @@ import {
   type KafkaConnection,
 } from './kafka-client.ts';
 import { kafkaPartitionOf } from './kafka-partitioner.ts';
+import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable, MAX_RECORD_BYTES, type NewRecord } from './port.ts';
 import { recordBytes, refuseTooLarge } from './record-size.ts';
 
@@ -117,7 +118,8 @@ export class KafkaAppender {
       } catch (cause) {
         this.#open = undefined;
         this.#discard(open, sending);
-        const error = new LogUnavailable('Kafka did not confirm the append', { cause });
+        const error =
+          misconfigurationOf(cause) ?? new LogUnavailable('Kafka did not confirm the append', { cause });
         // Waiting appends are rejected too, so that their callers can retry before a dead broker's time-out.
         for (const append of new Set([...appends, ...this.#waiting.splice(0)])) append.reject(error);
       }

@@ -73,7 +73,7 @@ function writeLog(logger: Logger, { level, namespace, log }: LogEntry): void {
 export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what: string): Promise<T> {
   const timer = new AbortController();
   const expired = sleep(timeout_ms, undefined, { signal: timer.signal }).then(() => {
-    throw new LogUnavailable(`Kafka did not ${what} within ${timeout_ms} ms`);
+    throw new LogUnavailable(`Kafka did not ${what} within ${Math.round(timeout_ms)} ms`);
   });
   try {
     return await Promise.race([work, expired]);
@@ -93,30 +93,34 @@ interface SharedAdmin {
 /** One admin connection, opened on first use and again after any failure. */
 export class KafkaAdmin {
   #connection: KafkaConnection;
+  #timeout_ms: number;
   #admin: SharedAdmin | undefined;
 
-  constructor(connection: KafkaConnection) {
+  /** `timeout_ms`: how long one call of {@link run} takes at most. */
+  constructor(connection: KafkaConnection, timeout_ms = ADMIN_TIMEOUT_MS) {
     this.#connection = connection;
+    this.#timeout_ms = timeout_ms;
   }
 
   /**
-   * Runs `work`, and repeats it while Kafka reports a temporary state (a leader or coordinator is being elected).
+   * Runs `work`, and repeats it while Kafka reports a temporary state (a leader or coordinator is being elected). All
+   * attempts have one deadline together.
    * Rejects with LogUnavailable when Kafka fails or does not answer in time, and with its subclass LogMisconfigured
    * when the settings are the cause.
    */
   async run<T>(what: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-    const expired = AbortSignal.timeout(ADMIN_TIMEOUT_MS);
+    const deadline_ms = performance.now() + this.#timeout_ms;
     for (;;) {
       const admin = (this.#admin ??= { opened: this.#connect(), calls: 0 });
       admin.calls++;
       try {
-        return await withDeadline(admin.opened.then(work), ADMIN_TIMEOUT_MS, what);
+        return await withDeadline(admin.opened.then(work), deadline_ms - performance.now(), what);
       } catch (cause) {
         // The next attempt opens a new connection and reads the metadata again.
         if (this.#admin === admin) this.#admin = undefined;
         const misconfigured = misconfigurationOf(cause);
         if (misconfigured !== undefined) throw misconfigured;
-        if (expired.aborted || !isPassing(cause))
+        if (performance.now() + PASSING_PAUSE_MS >= deadline_ms || !isPassing(cause))
           throw new LogUnavailable(`Kafka did not ${what}`, { cause });
       } finally {
         admin.calls--;

@@ -8,6 +8,7 @@ import {
   type KafkaConnection,
 } from './kafka-client.ts';
 import { KafkaFeed } from './kafka-feed.ts';
+import { mayPass, misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable, type ConsumeOptions, type LogConsumer } from './port.ts';
 
 const CLOSE_GRACE_MS = 10_000;
@@ -15,6 +16,8 @@ const HEARTBEAT_MS = 1_000;
 const FETCH_WAIT_MS = 100;
 const FIRST_RESTART_MS = 200;
 const LONGEST_RESTART_MS = 5_000;
+/** How long a first join goes on after a refusal that may pass; then it is reported. */
+const PASSING_REFUSAL_MS = 8_000;
 /** How long a rebalance waits for running handlers, so that a partition changes its member between two batches. */
 const HANDOVER_MS = 5_000;
 
@@ -28,6 +31,13 @@ export interface KafkaMemberOptions extends KafkaConnection {
   committed(): Promise<Map<number, bigint>>;
 }
 
+/** Settles {@link KafkaMember.open}. */
+interface Opening {
+  started_ms: number;
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
 /** One member of a consumer group. */
 export class KafkaMember implements LogConsumer {
   #options: KafkaMemberOptions;
@@ -39,20 +49,34 @@ export class KafkaMember implements LogConsumer {
   /** Counts the assignments: a feed of an earlier assignment must not commit a position any more. */
   #generation = 0;
   #handover_until_ms: number | undefined;
+  /** Until the member consumes for the first time. */
+  #opening: Opening | undefined;
+  /** The pause before the next restart: doubles with each one until the member consumes again. */
+  #restart_pause_ms = FIRST_RESTART_MS;
   #closed = false;
 
   constructor(options: KafkaMemberOptions) {
     this.#options = options;
   }
 
-  /** Joins the group. Rejects with LogUnavailable. After a later failure the member joins again by itself. */
+  /**
+   * Joins the group; resolves when the member has got its partitions and its first fetch was answered. Rejects with
+   * LogUnavailable when this takes too long, and with its subclass LogMisconfigured when Kafka refuses it. After a later
+   * failure the member joins again by itself.
+   */
   async open(): Promise<void> {
+    const consuming = new Promise<void>((resolve, reject) => {
+      this.#opening = { started_ms: performance.now(), resolve, reject };
+    });
     try {
-      await withDeadline(this.#connect(), 2 * this.#options.session_timeout_ms, 'let the consumer join');
+      const both = Promise.all([this.#connect(), consuming]);
+      await withDeadline(both, 2 * this.#options.session_timeout_ms, 'let the consumer join');
     } catch (cause) {
       this.#closed = true;
       await this.#disconnect();
-      throw new LogUnavailable('Kafka did not let the consumer join', { cause });
+      throw misconfigurationOf(cause) ?? new LogUnavailable('Kafka did not let the consumer join', { cause });
+    } finally {
+      this.#opening = undefined;
     }
   }
 
@@ -79,10 +103,15 @@ export class KafkaMember implements LogConsumer {
       retry: { ...RETRY, retries: 10, restartOnFailure: () => Promise.resolve(false) },
     });
     this.#kafka = kafka;
+    // A failure to join is reported by this event, too: `run` resolves nevertheless.
     kafka.on(kafka.events.CRASH, ({ payload }) => void this.#restart(kafka, payload.error));
-    kafka.on(kafka.events.GROUP_JOIN, ({ payload }) =>
-      this.#assign(kafka, payload.memberAssignment[topic] ?? []),
-    );
+    kafka.on(kafka.events.GROUP_JOIN, ({ payload }) => {
+      const partitions = payload.memberAssignment[topic] ?? [];
+      this.#assign(kafka, partitions);
+      if (partitions.length === 0) this.#consumes(kafka);
+    });
+    // Not sooner: Kafka lets a member join that may not read the topic, and refuses its first fetch.
+    kafka.on(kafka.events.FETCH, () => this.#consumes(kafka));
     await kafka.connect();
     await kafka.subscribe({ topic, fromBeginning: true });
     if (!this.#closed) {
@@ -104,17 +133,24 @@ export class KafkaMember implements LogConsumer {
     }
   }
 
+  #consumes(kafka: Consumer): void {
+    if (kafka !== this.#kafka) return;
+    this.#restart_pause_ms = FIRST_RESTART_MS;
+    this.#opening?.resolve();
+  }
+
   async #restart(crashed: Consumer, error: Error): Promise<void> {
     const { logger, consumer } = this.#options;
     if (crashed !== this.#kafka) return;
+    // kafkajs has disconnected it. Events of its last fetch, which may still come, are ignored from now on.
+    this.#kafka = undefined;
     this.#retireAll();
     this.#generation++;
-    for (
-      let pause_ms = FIRST_RESTART_MS;
-      !this.#closed;
-      pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS)
-    ) {
-      logger.warn({ err: error, group: consumer.group, pause_ms }, 'Kafka consumer lost; joining again');
+    while (!this.#closed && !this.#failOpening(error)) {
+      const pause_ms = this.#restart_pause_ms;
+      this.#restart_pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS);
+      const err = misconfigurationOf(error) ?? error;
+      logger.warn({ err, group: consumer.group, pause_ms }, 'Kafka consumer lost; joining again');
       await sleep(pause_ms);
       if (this.#closed) return;
       try {
@@ -125,6 +161,16 @@ export class KafkaMember implements LogConsumer {
         await this.#disconnect();
       }
     }
+  }
+
+  /** Ends the first join when Kafka refuses it for good; true when it did. */
+  #failOpening(error: Error): boolean {
+    const refusal = misconfigurationOf(error);
+    if (this.#opening === undefined || refusal === undefined) return false;
+    const { started_ms, reject } = this.#opening;
+    if (mayPass(error) && performance.now() - started_ms < PASSING_REFUSAL_MS) return false;
+    reject(refusal);
+    return true;
   }
 
   /** Called before the first fetch of every generation. */

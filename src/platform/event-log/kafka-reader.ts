@@ -14,6 +14,7 @@ import {
   type KafkaConnection,
 } from './kafka-client.ts';
 import { messageBytes, toRecord } from './kafka-feed.ts';
+import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
 import { countWithin } from './record-size.ts';
 
@@ -145,7 +146,10 @@ class Handoff {
   /** Called by the reader: waits for the next fetch. Rejects with LogUnavailable after {@link fail}. */
   async take(): Promise<KafkaMessage[]> {
     while (this.#fetch === undefined) {
-      if (this.#error !== undefined) throw new LogUnavailable('Kafka ended a read', { cause: this.#error });
+      if (this.#error !== undefined) {
+        const cause = this.#error;
+        throw misconfigurationOf(cause) ?? new LogUnavailable('Kafka ended a read', { cause });
+      }
       await new Promise<void>((resolve) => {
         this.#offered = resolve;
       });

@@ -30,30 +30,67 @@ const ADVICE: Record<string, string> = {
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: CLIENT_CERTIFICATE,
   SASL_AUTHENTICATION_FAILED: `Kafka refused the user or the password: check ${CREDENTIALS}`,
   UNSUPPORTED_SASL_MECHANISM: 'Kafka does not offer this mechanism on this port: check KAFKA_SASL_MECHANISM',
+  GROUP_COORDINATOR_NOT_FOUND:
+    'Kafka names no coordinator of the consumer group: give the user the rights on groups that docs/kafka.md lists, or ' +
+    'repair the topic __consumer_offsets if it is not available',
   ILLEGAL_SASL_STATE:
     'Kafka asks for no user on this port: remove KAFKA_SASL_*, or give the port of its SASL listener in KAFKA_BROKERS',
+};
+
+/** The part of Kafka's name of a refusal → what the user has no right on, as docs/kafka.md names it. */
+const PROTECTED: Record<string, string> = {
+  TOPIC: 'topics',
+  GROUP: 'groups',
+  CLUSTER: 'topics (Create) or on the cluster',
+};
+
+/**
+ * Names of kafkajs's errors that have no code of their own. kafkajs reports a group on which the user has no right as a
+ * coordinator that was not found.
+ */
+const REASONS: Record<string, string> = {
+  KafkaJSSASLAuthenticationError: 'SASL_AUTHENTICATION_FAILED',
+  KafkaJSGroupCoordinatorNotFound: 'GROUP_COORDINATOR_NOT_FOUND',
 };
 
 /** An error that says what the operator should do about `error`; undefined when no setting is known to cause it. */
 export function misconfigurationOf(error: unknown): LogMisconfigured | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof LogMisconfigured) return cause;
-    const { name, code, type } = cause as Error & { code?: unknown; type?: unknown };
-    const reason =
-      name === 'KafkaJSSASLAuthenticationError' ? 'SASL_AUTHENTICATION_FAILED' : String(type ?? code);
+    const { name, code, type, errors } = cause as Error & {
+      code?: unknown;
+      type?: unknown;
+      errors?: unknown;
+    };
+    const reason = REASONS[name] ?? String(type ?? code);
     const advice = adviceOn(reason);
     // `cause` is not passed on: nothing guarantees that the library's message about a failed sign-in holds no secret.
     if (advice !== undefined) return new LogMisconfigured(`${advice} (${reason})`);
+    // The parts of a KafkaJSAggregateError, which have no causes in common.
+    for (const part of Array.isArray(errors) ? (errors as unknown[]) : []) {
+      const misconfigured = misconfigurationOf(part);
+      if (misconfigured !== undefined) return misconfigured;
+    }
   }
   return undefined;
+}
+
+/** Whether `error` can also have a passing reason: Kafka creates or moves the coordinators of all groups. */
+export function mayPass(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.name === 'KafkaJSGroupCoordinatorNotFound') return true;
+  }
+  return false;
 }
 
 function adviceOn(reason: string): string | undefined {
   if (UNTRUSTED.has(reason)) {
     return 'the certificate of the Kafka brokers is not trusted: give the certificate of its authority in KAFKA_CA_FILE';
   }
-  if (reason.endsWith('_AUTHORIZATION_FAILED')) {
-    return 'Kafka does not allow this user what the service does: give it the rights on topics, groups and the cluster';
+  const [, resource = ''] = /^(\w+)_AUTHORIZATION_FAILED$/.exec(reason) ?? [];
+  if (resource !== '') {
+    const place = PROTECTED[resource] ?? 'topics, groups and the cluster';
+    return `KAFKA_SASL_USERNAME or the client certificate has too few rights: give it those on ${place} (docs/kafka.md)`;
   }
   return ADVICE[reason];
 }
