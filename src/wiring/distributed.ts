@@ -32,14 +32,15 @@ export async function openDistributedPlatform(
   const metrics = createMetrics();
   const shutdown = new ShutdownStack(logger, stopping);
   try {
+    const eventLog = openKafkaLog(await kafkaLogOptions(servers, logger));
+    shutdown.add('event log', () => eventLog.close());
+    // Before the migrations: when the topics refuse this version, the earlier one can still be started.
+    await eventLog.ensureTopics(ALL_TOPICS);
     const clickhouse = connectClickHouse(servers.clickhouse_url);
     shutdown.add('clickhouse', () => clickhouse.close());
     await migrate(servers, clickhouse, logger);
     const postgres = openPostgres(servers.postgres_url);
     shutdown.add('postgres', () => postgres.close());
-    const eventLog = openKafkaLog(await kafkaLogOptions(servers, logger));
-    shutdown.add('event log', () => eventLog.close());
-    await eventLog.ensureTopics(ALL_TOPICS);
     const limiting = { redis_url: servers.redis_url, clock, logger, metrics };
     const rateLimiter = await openRateLimiter(config.roles, limiting);
     shutdown.add('rate limiter', () => rateLimiter.close());

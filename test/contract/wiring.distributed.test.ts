@@ -1,5 +1,10 @@
 import { expect, inject, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
+import { LogMisconfigured } from '../../src/platform/event-log/port.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { newInstallation } from '../engines/installation.ts';
 
@@ -26,4 +31,25 @@ test('processes that start together on empty servers use one installation', asyn
     await platform.close();
     await platform.close();
   }
+});
+
+test('a start that is refused for its topics has migrated nothing', async () => {
+  const { postgres_template: _, ...empty } = inject('servers');
+  const servers = await newInstallation(empty);
+  const earlier = openKafkaLog({
+    brokers: servers.kafka_brokers,
+    topic_prefix: servers.kafka_topic_prefix,
+    topics: { partitions: 5, replication_factor: 1, min_insync_replicas: 1 },
+    clock: systemClock,
+    logger: createLogger('silent'),
+  });
+  await earlier.ensureTopics(['events']);
+  await earlier.close();
+  const start = openDistributedPlatform(readConfig({ LOG_LEVEL: 'silent' }), servers);
+  await expect(start).rejects.toThrow(LogMisconfigured);
+  const postgres = connectPool(servers.postgres_url, { max: 1 });
+  const tables =
+    await postgres`select from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`;
+  await postgres.end();
+  expect(tables).toHaveLength(0);
 });
