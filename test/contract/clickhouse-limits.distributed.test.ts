@@ -124,3 +124,23 @@ test('a deletion is refused while an earlier one on the table still runs', async
   );
   expect(await clickhouse.query('select n from mutated')).toEqual([{ n: '2' }]);
 });
+
+test('a deletion is refused with the reason why an earlier one on the table cannot end', async () => {
+  await clickhouse.command('create table failing (n UInt64) engine = MergeTree order by n');
+  await clickhouse.command('insert into failing select number from numbers(3)');
+  const mutation = `alter table failing delete where throwIf(n = 1, 'it is one') settings mutations_sync = 0`;
+  await clickhouse.command(mutation);
+  const deletion = () => clickhouse.deleteRows('failing', 'n = {n:UInt64}', { n: 2 });
+  await eventually('the earlier one has failed', async () =>
+    deletion().then(
+      () => undefined,
+      (error: unknown) => String(error).includes('it is one') || undefined,
+    ),
+  );
+  await expect(deletion()).rejects.toThrow(
+    /^an earlier "delete-failing" still runs in ClickHouse, and fails: .*it is one/,
+  );
+  await clickhouse.command(`kill mutation where database = currentDatabase() and table = 'failing' sync`);
+  await deletion();
+  expect(await clickhouse.query('select n from failing order by n')).toEqual([{ n: '0' }, { n: '1' }]);
+});

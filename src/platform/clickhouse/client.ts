@@ -51,10 +51,11 @@ export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): Cli
       // A mutation deletes the rows. It continues after the statement that waits for it has ended.
       const [unfinished] = await clickhouse.query<{ latest_fail_reason: string }>(
         `select latest_fail_reason from system.mutations
-        where database = currentDatabase() and table = {table:String} and not is_done limit 1`,
+        where database = currentDatabase() and table = {table:String} and not is_done
+        order by latest_fail_reason = '' limit 1`,
         { table },
       );
-      if (unfinished !== undefined) throw new StillRunning(name, { cause: unfinished.latest_fail_reason });
+      if (unfinished !== undefined) throw new StillRunning(name, { failure: unfinished.latest_fail_reason });
       await clickhouse.rewrite(name, `delete from ${table} where ${condition}`, params);
     },
     async insertLines(table, lines, deduplication_token) {

@@ -38,7 +38,8 @@ export class StatementTimedOut extends Error {
 export class StillRunning extends Error {
   override readonly name = 'StillRunning';
 
-  constructor(name: string, options?: ErrorOptions) {
-    super(`an earlier "${name}" still runs in ClickHouse`, options);
+  /** `failure`: why the earlier run has failed so far; empty or absent when it has not. */
+  constructor(name: string, { failure = '', ...options }: ErrorOptions & { failure?: string } = {}) {
+    super(`an earlier "${name}" still runs in ClickHouse${failure && `, and fails: ${failure}`}`, options);
   }
 }
