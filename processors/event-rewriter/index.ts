@@ -25,6 +25,23 @@ const MAX_REWRITTEN = 1_000;
 /** A rewrite has a cost per batch: merges wait this long for further ones, unless the batch is full. */
 const REWRITE_AFTER_MS = 30_000;
 const CATCH_UP_MS = 60_000;
+/** While there are corrections, merges are rewritten only this long after the last rewrite, which may be as long. */
+const CORRECTIONS_FIRST_MS = 600_000;
+/** ClickHouse's code for a statement over its time limit. */
+const TIMED_OUT = '159';
+
+/** What a rewriter remembers from turn to turn. */
+interface RewriteState {
+  /** The most merges of a rewrite: halved when a rewrite takes too long, and the full number after the backlog. */
+  max_merges: number;
+  /** When the last rewrite ended, on the monotonic clock. */
+  rewritten_ms: number;
+}
+
+/** The state of a rewriter that starts. */
+export function newRewriteState(): RewriteState {
+  return { max_merges: MAX_REWRITTEN, rewritten_ms: Number.NEGATIVE_INFINITY };
+}
 
 /**
  * event-rewriter: changes of events after they were folded → ClickHouse. Restated amounts and merged players become
@@ -33,20 +50,23 @@ const CATCH_UP_MS = 60_000;
  */
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
+  const state = newRewriteState();
   return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>
-    rewriteOnce(platform, REWRITE_AFTER_MS, stop),
+    rewriteOnce(platform, REWRITE_AFTER_MS, stop, state),
   );
 }
 
 /**
  * Does one batch of each kind; false when there was nothing to do. `rewrite_after_ms`: how long merges wait for further
  * ones. Rejects when something failed, and when `stop` ends a wait, because fold and sink may have ended before.
- * Corrections are written even when merges cannot be aliased.
+ * Corrections are written even when merges cannot be aliased, and before merges are rewritten: see `state`, in which a
+ * rewrite that takes too long makes the following ones smaller.
  */
 export async function rewriteOnce(
   platform: Platform,
   rewrite_after_ms = REWRITE_AFTER_MS,
   stop?: AbortSignal,
+  state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
   return platform.postgres.service.begin(async (tx) => {
     if (!(await tryLockAsRewriter(tx))) return false;
@@ -61,7 +81,9 @@ export async function rewriteOnce(
       // There may be more corrections; a rejection would delay them by the pause after a failure.
       platform.logger.warn({ err: failure }, 'merged players cannot be aliased');
     }
-    const rewritten = await rewriteMerges(platform, rewrite_after_ms, stop);
+    // A rewrite may take minutes, in which no correction is written.
+    if (corrected && performance.now() < state.rewritten_ms + CORRECTIONS_FIRST_MS) return true;
+    const rewritten = await rewriteMerges(platform, rewrite_after_ms, state, stop);
     return aliased || corrected || rewritten;
   });
 }
@@ -136,16 +158,30 @@ async function writeCorrections(
 async function rewriteMerges(
   platform: Platform,
   rewrite_after_ms: number,
+  state: RewriteState,
   stop: AbortSignal | undefined,
 ): Promise<boolean> {
   const { postgres, clickhouse, clock } = platform;
-  const merges = await readMergesToRewrite(postgres.service, MAX_REWRITTEN);
+  const merges = await readMergesToRewrite(postgres.service, state.max_merges);
   const [oldest] = merges;
-  if (oldest === undefined) return false;
-  if (merges.length < MAX_REWRITTEN && oldest.waiting_ms < rewrite_after_ms) return false;
+  if (oldest === undefined) {
+    state.max_merges = MAX_REWRITTEN;
+    return false;
+  }
+  if (merges.length < state.max_merges && oldest.waiting_ms < rewrite_after_ms) return false;
   // Events that the fold resolved to the old ids before the merge must be in ClickHouse.
   await waitUntilInClickHouse(platform, clock.now_ms() + CATCH_UP_MS, stop);
-  await repointEvents(clickhouse, merges);
+  try {
+    await repointEvents(clickhouse, merges);
+  } catch (error) {
+    // The same batch would take too long again.
+    if ((error as { code?: unknown }).code === TIMED_OUT) {
+      state.max_merges = Math.max(1, Math.floor(merges.length / 2));
+    }
+    throw error;
+  } finally {
+    state.rewritten_ms = performance.now();
+  }
   await writeAliases(postgres.service, clickhouse, merges, 1);
   await markMerges(postgres.service, merges, 'rewritten_at');
   return true;

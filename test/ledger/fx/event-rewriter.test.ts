@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startAnalyticsSink } from '../../../processors/analytics-sink/index.ts';
-import { rewriteOnce, startEventRewriter } from '../../../processors/event-rewriter/index.ts';
+import {
+  newRewriteState,
+  rewriteOnce,
+  startEventRewriter,
+} from '../../../processors/event-rewriter/index.ts';
 import { ROLES, type Role } from '../../../src/config.ts';
+import { StatementTimedOut, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import type { LogConsumer } from '../../../src/platform/event-log/port.ts';
 import {
   eventually,
@@ -345,4 +350,66 @@ it('removes an alias even if its clock is behind that of the rewriter that wrote
   const behind = { now_ms: () => platform.clock.now_ms() - 60_000 };
   await rewriteOnce({ ...platform, clock: behind }, 0);
   expect(await aliases()).toEqual([]);
+});
+
+/** Makes players a, b, … and merges all into one; returns how many merges there are. */
+async function mergeDevices(devices: readonly string[]): Promise<number> {
+  const now = new Date().toISOString();
+  await send(devices.map((anonymous_id) => ({ ...deposit(anonymous_id, 1_000, 'SEK', now), anonymous_id })));
+  let merges = 0;
+  for (const device of devices) merges += (await identify(device)).merged_player_ids.length;
+  return merges;
+}
+
+it('halves a batch of merges that takes too long, and takes whole batches again after the backlog', async () => {
+  const merges = await mergeDevices(['a', 'b', 'c', 'd', 'e']);
+  expect(merges).toBe(4);
+  const { platform } = service;
+  const tried: number[] = [];
+  const clickhouse: ClickHouse = {
+    ...platform.clickhouse,
+    async rewrite(name, sql, params) {
+      const { players } = params as { players: string[] };
+      if (name === 'rewrite-merged-events') tried.push(players.length);
+      if (players.length > 1) throw new StatementTimedOut(600_000);
+      await platform.clickhouse.rewrite(name, sql, params);
+    },
+  };
+  const state = newRewriteState();
+  const whole = state.max_merges;
+  const rewrite = () => rewriteOnce({ ...platform, clickhouse }, 0, undefined, state);
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  while (await rewrite());
+  expect(tried).toEqual([4, 2, 1, 1, 1, 1]);
+  expect(state.max_merges).toBe(whole);
+  expect(new Set((await eventsInClickHouse()).map(({ player_id }) => player_id)).size).toBe(1);
+});
+
+it('writes corrections before it rewrites merges again, but does not put merges off for ever', async () => {
+  await mergeDevices(['a', 'b']);
+  const { platform } = service;
+  let rewrites = 0;
+  const clickhouse: ClickHouse = {
+    ...platform.clickhouse,
+    async rewrite() {
+      rewrites++;
+      throw new StatementTimedOut(600_000);
+    },
+  };
+  const state = newRewriteState();
+  const rewrite = () => rewriteOnce({ ...platform, clickhouse }, 0, undefined, state);
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  await setRate('0.1');
+  expect(await rewrite()).toBe(true);
+  expect(rewrites).toBe(1);
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100', '100']);
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  // The last rewrite was long ago.
+  await setRate('0.2');
+  state.rewritten_ms = performance.now() - 3_600_000;
+  await expect(rewrite()).rejects.toThrow(StatementTimedOut);
+  expect(rewrites).toBe(3);
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['200', '200']);
+  while (await rewriteOnce(platform, 0));
 });
