@@ -7,7 +7,8 @@ import {
   type SinkPosition,
   type SinkRange,
 } from '../../src/analytics/sink-queries.ts';
-import type { LogBatch } from '../../src/platform/event-log/port.ts';
+import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
+import { headOf } from '../../src/ingest/events/envelope.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { markDirtyByEvents } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -95,7 +96,7 @@ export class SinkBlocks {
       to: (records.at(-1)?.offset ?? 0n) + 1n,
     }));
     const token = `${this.#topic}:${newId()}`;
-    const lines = fresh.flatMap(({ records }) => records.map(({ value }) => value));
+    const lines = fresh.flatMap(({ partition, records }) => this.#readable(partition, records));
     this.#unfinished.set(token, lines);
     if (!(await openBlock(this.#platform.postgres.service, this.#topic, token, ranges))) {
       throw new Error(`another sink works on partitions of ${this.#topic}; this one starts over`);
@@ -119,7 +120,7 @@ export class SinkBlocks {
     if (tokens.size === 0) return positions;
     for (const token of tokens) {
       const lines = this.#unfinished.get(token) ?? (await this.#readLines(token));
-      if (lines.length > 0) await this.#insert(token, lines);
+      if (lines !== undefined) await this.#insert(token, lines);
     }
     return this.#readPositions();
   }
@@ -129,14 +130,17 @@ export class SinkBlocks {
     return new Map(rows.map((row) => [row.partition, row]));
   }
 
-  /** The rows of an open block in the order of its first insert; none when the block was closed in the meantime. */
-  async #readLines(token: string): Promise<string[]> {
+  /**
+   * The rows of an open block in the order of its first insert; undefined when the block was closed in the meantime.
+   */
+  async #readLines(token: string): Promise<string[] | undefined> {
     const { postgres, eventLog } = this.#platform;
     const ranges = await readBlock(postgres.service, this.#topic, token);
+    if (ranges.length === 0) return undefined;
     const readRange = async ({ partition, from, to }: SinkRange) => {
       const lines: string[] = [];
       for await (const { records } of eventLog.read(this.#topic, partition, from, to)) {
-        for (const { value } of records) lines.push(value);
+        lines.push(...this.#readable(partition, records));
       }
       return lines;
     };
@@ -147,9 +151,27 @@ export class SinkBlocks {
     return parts.flat();
   }
 
+  /**
+   * The values that are lines of events. One other value, written by a tool, would make ClickHouse refuse the block, and
+   * so stop all partitions. The choice depends on the value alone: a repeated block has the same rows under its token.
+   */
+  #readable(partition: number, records: readonly LogRecord[]): string[] {
+    const { logger, metrics } = this.#platform;
+    return records.flatMap(({ offset, value }) => {
+      if (headOf(value) !== undefined) return [value];
+      metrics.rowsUnreadable.inc();
+      // Not the value: it may contain personal data.
+      logger.error(
+        { topic: this.#topic, partition, offset: String(offset) },
+        'a record is no event; left out',
+      );
+      return [];
+    });
+  }
+
   async #insert(token: string, lines: string[]): Promise<void> {
     const { postgres, clickhouse, clock, metrics } = this.#platform;
-    await clickhouse.insertLines('events', lines, token);
+    if (lines.length > 0) await clickhouse.insertLines('events', lines, token);
     // Before the block is closed: after a crash the repeated block marks the players again.
     await markDirtyByEvents(postgres.service, lines, new Date(clock.now_ms()));
     await closeBlock(postgres.service, this.#topic, token);

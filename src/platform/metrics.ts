@@ -63,6 +63,11 @@ export function createMetrics() {
       registers,
     }),
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
+    rowsUnreadable: new Counter({
+      name: 'sink_records_unreadable_total',
+      help: 'Records of player-events that are no events and were left out of ClickHouse',
+      registers,
+    }),
     messagesSent: new Counter({
       name: 'messages_total',
       help: 'Messages handed to providers, by outcome: sent, failed, or queued again',

@@ -175,3 +175,35 @@ test('a block is stored once when another sink takes over its partitions during 
   expect(by_second.length).toBeGreaterThan(1);
   expect(await stored()).toEqual([1_000, 1_000, 0]);
 });
+
+test('a value that is no event stops neither its block nor the repeat of the block', async () => {
+  const [event] = newEvents(1);
+  const broken = ['', 'x', '{}', '[1]', '{"tenant_id":"'].map((value, i) => ({ key: `key-${i}`, value }));
+  await first().eventLog.append(TOPICS.playerEvents, [...newEvents(100), ...broken, event as NewRecord]);
+  const tries = new Map<string, (readonly string[])[]>();
+  const note = (lines: readonly string[], token: string) =>
+    tries.set(token, [...(tries.get(token) ?? []), lines]);
+  const dying = await startSink(first(), async (table, lines, token) => {
+    await first().clickhouse.insertLines(table, lines, token);
+    note(lines, token);
+    throw new Error('dead');
+  });
+  await eventually('a block is tried', async () => (tries.size > 0 ? true : undefined));
+  await dying.close(100);
+  await startSink(second(), async (table, lines, token) => {
+    note(lines, token);
+    await second().clickhouse.insertLines(table, lines, token);
+  });
+  await untilSunk();
+  for (const blocks of tries.values()) for (const lines of blocks) expect(lines).toEqual(blocks[0]);
+  expect(await stored()).toEqual([101, 101, 0]);
+  const { values } = await second().metrics.rowsUnreadable.get();
+  expect(values[0]?.value).toBeGreaterThanOrEqual(broken.length);
+});
+
+test('a block of nothing but values that are no events is closed', async () => {
+  await first().eventLog.append(TOPICS.playerEvents, [{ key: 'key', value: 'x' }]);
+  await startSink(first());
+  await untilSunk();
+  expect(await stored()).toEqual([0, 0, 0]);
+});
