@@ -45,17 +45,39 @@ export async function startTestService(
     rates: { ingest: UNLIMITED, identify: UNLIMITED, admin: UNLIMITED },
     ...overrides,
   };
-  const platform = await openPlatform(config);
-  const service = await startService(config, platform);
-  const { base_url, ingest_url, auth } = service;
-  if (base_url === undefined || ingest_url === undefined || auth === undefined) {
-    throw new Error('a test service needs the roles api and intake');
+  let service: Service | undefined;
+  const close = async () => {
+    try {
+      await service?.close();
+    } finally {
+      await rm(data_dir, { recursive: true, force: true });
+    }
+  };
+  try {
+    const platform = await openPlatform(config);
+    // Closes the platform, also when it fails. An embedded one that stayed open would fail every later file of this
+    // process.
+    service = await startService(config, platform);
+    const { base_url, ingest_url, auth } = service;
+    if (base_url === undefined || ingest_url === undefined || auth === undefined) {
+      throw new Error('a test service needs the roles api and intake');
+    }
+    const { internal_secret } = auth;
+    const newTenant = tenantMaker(config, platform, service);
+    const first = await newTenant();
+    return { ...first, base_url, ingest_url, internal_secret, platform, service, data_dir, newTenant, close };
+  } catch (error) {
+    await close();
+    throw error;
   }
+}
+
+function tenantMaker(config: Config, platform: Platform, service: Service): TestService['newTenant'] {
   // Without a rate provider a fetch fails only after seconds, and every service would wait for it when it closes.
   const has_providers = config.fx.fiat_url !== NO_PROVIDERS.FX_FIAT_URL;
   const onTenantCreated = has_providers ? fetchRatesOfNewTenant(platform.jobs) : () => Promise.resolve();
   let users = 0;
-  async function newTenant(base_currency = 'EUR'): Promise<TestTenant> {
+  return async (base_currency = 'EUR') => {
     const user = `owner-${++users}`;
     const project = await createTenant(
       platform.postgres.service,
@@ -72,23 +94,8 @@ export async function startTestService(
       name: 'test',
       environment: config.service_env,
     });
-    const session_token = (await auth?.dev_issuer?.issueSession(user)) ?? '';
+    const session_token = (await service.auth?.dev_issuer?.issueSession(user)) ?? '';
     return { ...project, api_key: key, session_token };
-  }
-  const first = await newTenant();
-  return {
-    ...first,
-    base_url,
-    ingest_url,
-    internal_secret: auth.internal_secret,
-    platform,
-    service,
-    data_dir,
-    newTenant,
-    async close() {
-      await service.close();
-      await rm(data_dir, { recursive: true, force: true });
-    },
   };
 }
 

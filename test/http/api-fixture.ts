@@ -68,9 +68,36 @@ export async function openFixture(
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-http-'));
   const own = { DATA_DIR: data_dir, LOG_LEVEL: 'silent', INTERNAL_SECRET, ...NO_PROVIDERS };
   const config = readConfig({ ...own, ...environment });
-  const platform = await openTestPlatform(config, options);
-  const { clock, logger } = platform;
-  const sql = platform.postgres.service;
+  let app: FastifyInstance | undefined;
+  let platform: Platform | undefined;
+  const close = async () => {
+    try {
+      await app?.close();
+    } finally {
+      try {
+        await platform?.close();
+      } finally {
+        await rm(data_dir, { recursive: true, force: true });
+      }
+    }
+  };
+  try {
+    platform = await openTestPlatform(config, options);
+    const { auth, deps } = await openDeps(platform, config);
+    app = buildApiApp(platform, config, deps);
+    return { app, platform, auth, config, deps, ...callsOf(app, auth), close };
+  } catch (error) {
+    // An embedded platform that stayed open would fail every later file of this process.
+    await close();
+    throw error;
+  }
+}
+
+async function openDeps(
+  { clock, logger, postgres }: Platform,
+  config: Config,
+): Promise<{ auth: Authenticators; deps: ApiDeps }> {
+  const sql = postgres.service;
   const notifications = openNotifications(sql, logger);
   const shared = { config, clock, sql, notifications };
   const api_keys = await openApiKeys(shared);
@@ -79,8 +106,12 @@ export async function openFixture(
   const credentials_keys = await loadCredentialsKeys(config);
   const link_key = await loadLinkKey(sql, credentials_keys, logger);
   const deps = { auth, notifications, capabilities, credentials_keys, link_key, isStarted: () => true };
-  const app = buildApiApp(platform, config, deps);
+  return { auth, deps };
+}
 
+type Calls = Pick<Fixture, 'call' | 'as' | 'internal' | 'makeTenant' | 'member'>;
+
+function callsOf(app: FastifyInstance, auth: Authenticators): Calls {
   const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
     const response = await app.inject({
@@ -102,11 +133,6 @@ export async function openFixture(
     return String(body.data['session_token']);
   };
   return {
-    app,
-    platform,
-    auth,
-    config,
-    deps,
     call,
     as,
     internal,
@@ -126,11 +152,6 @@ export async function openFixture(
       const user_id = `user-${++users}`;
       await internal('/v1/internal/memberships', { tenant_id, user_id, role });
       return session(user_id);
-    },
-    async close() {
-      await app.close();
-      await platform.close();
-      await rm(data_dir, { recursive: true, force: true });
     },
   };
 }
