@@ -8,6 +8,7 @@ import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
+import { startPostgres } from './postgres.ts';
 import { copyPreparedPostgres, newDatabase, type TestPostgres } from './shared-postgres.ts';
 
 /** The servers of the test project `distributed`; undefined when tests run on the embedded engines. */
@@ -41,6 +42,7 @@ export async function openTestPlatform(
   const servers = await sharedServers();
   if (servers !== undefined) {
     const given = redis_url === undefined ? servers : { ...servers, redis_url };
+    if (own_postgres) return openOnOwnPostgres(config, given, partitions);
     return openDistributedPlatform(config, await newInstallation(given, partitions));
   }
   return openEmbeddedPlatform(config, undefined, async ({ dir }) => {
@@ -49,14 +51,49 @@ export async function openTestPlatform(
   });
 }
 
+/** An installation on the servers, except for a Postgres server of its own that is stopped after the platform. */
+async function openOnOwnPostgres(
+  config: Config,
+  servers: TestServers,
+  partitions: number | undefined,
+): Promise<Platform> {
+  const postgres = await startPostgres();
+  try {
+    const given = { ...withoutTemplate(servers), postgres_url: postgres.url };
+    const platform = await openDistributedPlatform(config, await newInstallation(given, partitions));
+    return {
+      ...platform,
+      close: async () => {
+        try {
+          await platform.close();
+        } finally {
+          await postgres.stop();
+        }
+      },
+    };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+function withoutTemplate({ postgres_template: _template, ...servers }: TestServers): TestServers {
+  return servers;
+}
+
 /**
  * A Postgres for tests that need no other engine: empty, or with the schema when `prepared` and a prepared one exists.
- * Callers must still migrate; a migration of a prepared database does nothing.
+ * Callers must still migrate; a migration of a prepared database does nothing. With `own`, no other file uses the
+ * server.
  */
 export async function openTestPostgres({ prepared = false, own = false } = {}): Promise<TestPostgres> {
   const servers = await sharedServers();
+  if (servers !== undefined && own) {
+    const postgres = await startPostgres();
+    return { url: postgres.url, close: () => postgres.stop() };
+  }
   if (servers !== undefined) {
-    const { postgres_url } = await newInstallation(servers);
+    const { postgres_url } = await newInstallation(prepared ? servers : withoutTemplate(servers));
     return { url: postgres_url, close: () => Promise.resolve() };
   }
   const dir = await mkdtemp(join(tmpdir(), 'engagement-postgres-'));
