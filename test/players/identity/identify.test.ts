@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { statementWaits } from '../../engines/lock-wait.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -270,7 +271,8 @@ describe('concurrent calls', () => {
         insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
         values (${tenant_id}, ${project_id}, ${anonymous_id}, ${player_id}, now())`;
       pending = resultOf({ anonymous_id, external_id: fresh('e') });
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      // The call has tried to insert the identity and waits for this transaction's outcome.
+      await statementWaits(service);
       await tx`
         insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', now(), now())`;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
-import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { statementWaits } from '../../engines/lock-wait.ts';
 import { Operator, type Fields, type Sent } from './operator.ts';
 
 let service: TestService;
@@ -257,12 +258,7 @@ describe('a call that waits while its player is being merged', () => {
       await mergePlayer(tx, pair, new Date(), PLAYER_DEPENDENTS);
       // The call names the first player, finds it merged into the visitor, and waits for the visitor's row.
       pending = calls[method](first_id);
-      await eventually('the call waits', async () => {
-        const waiting = await sql`
-          select from pg_locks
-          where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`;
-        return waiting.length > 0 ? true : undefined;
-      });
+      await statementWaits(sql);
     });
     const answer = await pending;
     expect(answer?.status, JSON.stringify(answer?.error)).toBe(200);
