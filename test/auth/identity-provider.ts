@@ -8,6 +8,7 @@ import {
   type JWK,
   type JWTHeaderParameters,
 } from 'jose';
+import { vi } from 'vitest';
 
 export const ISSUER = 'https://login.example';
 export const AUDIENCE = 'engagement';
@@ -83,4 +84,12 @@ export function signedBy(
   return tokenOf(sub, claims)
     .setProtectedHeader({ alg, kid, ...header })
     .sign(privateKey);
+}
+
+/**
+ * Moves the current time of this process forward; timers go on as before, and tokens signed earlier stay valid. A test
+ * that calls it must end with `vi.useRealTimers()`.
+ */
+export function passTime(seconds: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + seconds * 1_000 });
 }

@@ -1,8 +1,9 @@
 import { exportJWK, exportSPKI, generateKeyPair, type SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openFixture, type Fixture } from '../http/api-fixture.ts';
 import {
   newKey,
+  passTime,
   signedBy,
   startIdentityProvider,
   tokenOf,
@@ -25,6 +26,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await fixture.close();
   await provider.close();
+});
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 async function newMember() {
@@ -117,10 +121,10 @@ describe('refuses with 401 UNAUTHORIZED', () => {
 });
 
 test('a cached token is refused once it expires', async () => {
-  const now_s = Math.floor(Date.now() / 1000);
-  const bearer = await sign({ exp: now_s + 2 });
+  const lifetime_s = 20;
+  const bearer = await sign({ exp: Math.floor(Date.now() / 1000) + lifetime_s });
   expect((await list(bearer)).status).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  passTime(lifetime_s);
   expect((await list(bearer)).status).toBe(401);
 });
 
@@ -129,14 +133,14 @@ test('a rotated key is accepted and the old one refused; an outage does not end 
   expect((await list(inUse)).status).toBe(200);
   const second = await newKey('second', 'ES256');
   provider.keys = [second.jwk];
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  passTime(2);
   const rotated = () =>
     token({ jti: String(Math.random()) }).setProtectedHeader({ alg: 'ES256', kid: 'second' });
   expect((await list(await rotated().sign(second.privateKey))).status).toBe(200);
   expect((await list(await sign({ marker: 'new' }))).status).toBe(401);
 
   provider.up = false;
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  passTime(2);
   expect((await list(inUse)).status).toBe(200);
   expect((await list(await rotated().sign(second.privateKey))).status).toBe(200);
   const unknown = await list(await sign({ marker: 'cannot say' }, 'third'));
@@ -145,7 +149,7 @@ test('a rotated key is accepted and the old one refused; an outage does not end 
   expect(unknown.headers['retry-after']).toBe('5');
   provider.up = true;
   provider.keys = [first.jwk];
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  passTime(2);
   expect((await list(await sign({ marker: 'back' }))).status).toBe(200);
 });
 

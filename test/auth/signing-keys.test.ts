@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { openFixture, type Fixture } from '../http/api-fixture.ts';
 import {
   newKey,
+  passTime,
   signedBy,
   startIdentityProvider,
   tokenOf,
@@ -49,33 +50,28 @@ async function accept(token: string, what = ''): Promise<void> {
 }
 
 describe('keys that appear, disappear, or cannot be fetched', () => {
-  /** Moves the clocks forward; tokens signed before stay valid. */
-  function pass(seconds: number): void {
-    const now = Date.now() + seconds * 1_000;
-    vi.useFakeTimers({ toFake: ['Date'], now });
-  }
   const status = async (token: string) => (await fixture.as(token, SESSION_PATH)).status;
 
   test('a new key is accepted at once; sessions of a withdrawn key end within 60 seconds', async () => {
     const [before, after] = [await newKey('before'), await newKey('after')];
     provider.keys = [before.jwk, rsa.jwk];
-    pass(2_000);
+    passTime(2_000);
     const lasting = { exp: now_s() + 7_200 };
     const inUse = await sign(lasting, {}, before);
     expect(await status(inUse)).toBe(200);
     provider.keys = [after.jwk, rsa.jwk];
-    pass(2);
+    passTime(2);
     expect(await status(await sign(lasting, {}, after))).toBe(200);
     // The fetch for the new key also showed that the old one is withdrawn: a token not verified before is refused.
     expect(await status(await sign(lasting, {}, before))).toBe(401);
-    pass(58);
+    passTime(58);
     expect(await status(inUse)).toBe(401);
     // In this part no token with an unknown key arrives, and the session is used all the time.
     const unnoticed = await sign(lasting, {}, after);
     expect(await status(unnoticed)).toBe(200);
     provider.keys = [rsa.jwk];
     for (let second = 0; second < 60; second += 5) {
-      pass(5);
+      passTime(5);
       await status(unnoticed);
     }
     expect(await status(unnoticed)).toBe(401);
@@ -83,12 +79,12 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
   });
 
   test('the key set is fetched at most twice a minute, however many requests arrive', async () => {
-    pass(2_000);
+    passTime(2_000);
     const tokens = await Promise.all(Array.from({ length: 5 }, () => sign({ exp: now_s() + 7_200 })));
     await Promise.all(tokens.map((token) => accept(token)));
     const before = provider.fetches;
     for (let second = 0; second < 120; second += 10) {
-      pass(10);
+      passTime(10);
       await Promise.all(tokens.map((token) => accept(token)));
     }
     expect(provider.fetches - before).toBeGreaterThanOrEqual(2);
@@ -98,7 +94,7 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
   test('while the provider does not answer, sessions go on for 15 minutes; afterwards the answer is 503', async () => {
     const withdrawn = await newKey('withdrawn');
     provider.keys = [rsa.jwk, withdrawn.jwk];
-    pass(2_000);
+    passTime(2_000);
     const lasting = { exp: now_s() + 7_200 };
     const inUse = await sign(lasting);
     const doomed = await sign(lasting, {}, withdrawn);
@@ -106,23 +102,23 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
     provider.up = false;
     const before = provider.fetches;
     for (let minute = 1; minute < 15; minute++) {
-      pass(60);
+      passTime(60);
       expect(await status(inUse), `after ${minute} minutes`).toBe(200);
       expect(await status(await sign(lasting)), `a new one, after ${minute} minutes`).toBe(200);
     }
     expect(provider.fetches - before).toBeLessThan(30);
-    pass(61);
+    passTime(61);
     const answer = await fixture.as(inUse, SESSION_PATH);
     expect([answer.status, answer.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     provider.up = true;
     provider.keys = [rsa.jwk];
-    pass(6);
+    passTime(6);
     expect([await status(inUse), await status(doomed)]).toEqual([200, 401]);
   });
 
   test('during an outage known keys are accepted; an unknown key is answered with 503', async () => {
     provider.keys = [rsa.jwk, ec.jwk];
-    pass(2_000);
+    passTime(2_000);
     await accept(await sign());
     for (const [up, garbage] of [
       [false, undefined],
@@ -132,7 +128,7 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
     ] as const) {
       provider.up = up;
       provider.garbage = garbage;
-      pass(2);
+      passTime(2);
       await accept(await sign(), `while the provider answers ${garbage ?? 'nothing'}: `);
       const unknown = await fixture.as(await sign({}, { kid: 'unheard of' }), SESSION_PATH);
       expect([unknown.status, unknown.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
@@ -141,7 +137,7 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
     }
     provider.up = true;
     provider.garbage = undefined;
-    pass(2);
+    passTime(2);
     await refuse(await sign({}, { kid: 'unheard of' }));
     await accept(await sign());
   });
@@ -149,13 +145,13 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
   test('keys that are symmetric or meant for encryption are never used', async () => {
     const secret = { kty: 'oct', k: Buffer.alloc(64).toString('base64url'), kid: 'shared', alg: 'HS256' };
     provider.keys = [secret, { ...rsa.jwk, kid: 'for encryption', use: 'enc' }, rsa.jwk];
-    pass(2_000);
+    passTime(2_000);
     const header = { alg: 'HS256', kid: 'shared' };
     await refuse(await tokenOf(USER).setProtectedHeader(header).sign(Buffer.alloc(64)));
     await refuse(await sign({}, { kid: 'for encryption' }));
     await accept(await sign());
     provider.keys = [rsa.jwk, ec.jwk];
-    pass(2_000);
+    passTime(2_000);
     await accept(await sign());
   });
 });
