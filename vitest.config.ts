@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/engines/longest-first.ts';
 import { NO_PROVIDERS } from './test/engines/no-providers.ts';
+import { DEPENDS_ON_SERVERS, MEASURING_TIME, NEVER_ON_SERVERS } from './test/engines/suites.ts';
 
 const shared = {
   // The embedded ClickHouse allows one data folder per process at a time, so files run one after the other in each.
@@ -15,55 +16,14 @@ const shared = {
 };
 
 /** The properties themselves are searched by the embedded suite; on servers they only meet other engines. */
-const { FUZZ_RUNS = '60', ORACLE_RUNS = '2' } = process.env;
+const { EXCLUSION_RUNS = '200', FUZZ_RUNS = '60', ORACLE_RUNS = '2' } = process.env;
 
 const onServers = {
   ...shared,
-  env: { ...shared.env, TEST_WIRING: 'distributed', FUZZ_RUNS, ORACLE_RUNS },
+  env: { ...shared.env, TEST_WIRING: 'distributed', EXCLUSION_RUNS, FUZZ_RUNS, ORACLE_RUNS },
   globalSetup: ['test/engines/global-setup.ts'],
   hookTimeout: 180_000,
 };
-
-/** Their figures are rates and bounds in time, which no file beside them may spoil. */
-const MEASURING_TIME = [
-  'test/contract/{kafka-log,rate-limit}.distributed.test.ts',
-  'test/crash/engines-kill.distributed.test.ts',
-];
-
-/** What can come out differently on servers, by the engine that it depends on; each change runs these. */
-const DEPENDS_ON_SERVERS = [
-  // Written for servers.
-  'test/**/*.distributed.test.ts',
-  // Kafka: events go in, and what follows from them is compared; offsets, lag, dead letters, a log that does not answer.
-  'test/oracle/**/*.test.ts',
-  'test/ingest/{intake,dead-letters}.test.ts',
-  'test/players/identity/{identify,merge,merge-history,merge-profile}.test.ts',
-  'test/tenants/{tenancy-matrix,tenant-capability}.test.ts',
-  'test/http/health.test.ts',
-  // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
-  'test/engage/campaigns/campaign-stats.test.ts',
-  'test/ledger/reconcile/reconcile.test.ts',
-  'test/players/history/player-history.test.ts',
-  'test/segments/{segment-members,segment-rules,segment-tenancy,segments}.test.ts',
-  // Redis: limits that several processes share.
-  'test/http/rate-limits.test.ts',
-  // Transactions of several processes on one Postgres.
-  'test/ledger/fold/fold-batch.test.ts',
-];
-
-/** The rest of the HTTP interface: it rests on Postgres alone, which is the same on servers. */
-const ON_POSTGRES_ALONE = [
-  'test/http/**/*.test.ts',
-  'test/auth/{sessions,signing-keys,token-attacks}.test.ts',
-  'test/engage/campaigns/campaigns.test.ts',
-  'test/engage/messaging/{messaging-callbacks,template-test-addressees,twilio-callbacks,unsubscribe}.test.ts',
-  'test/engage/providers/messaging-providers.test.ts',
-  'test/engage/templates/templates.test.ts',
-  'test/ledger/fx/currencies.test.ts',
-  'test/players/identity/{merge-messages,merge-money}.test.ts',
-  'test/players/profile/players.test.ts',
-  'test/tenants/{api-keys,tenant-config,tenants}.test.ts',
-];
 
 export default defineConfig({
   test: {
@@ -104,8 +64,9 @@ export default defineConfig({
         test: {
           ...onServers,
           name: 'nightly',
-          include: ON_POSTGRES_ALONE,
-          exclude: DEPENDS_ON_SERVERS,
+          // Everything that the projects above do not run, so that a new file runs on servers unless it is excluded.
+          include: ['test/**/*.test.ts'],
+          exclude: [...DEPENDS_ON_SERVERS, ...MEASURING_TIME, ...Object.values(NEVER_ON_SERVERS).flat()],
           maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
+import { DEPENDS_ON_SERVERS, LONG, MEASURING_TIME, NEVER_ON_SERVERS } from './engines/suites.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
 
 // The layout rules of the design, checked on the source tree. Each exception is named here with its reason, so that a
@@ -107,6 +108,37 @@ describe('the tree', () => {
     const long = found.map(([, path, name]) => `${path} ${name}`).sort();
     expect(long).toEqual(LONG_LISTS);
     expect(stdout).not.toMatch(/failed|unknown rule/i);
+  });
+});
+
+describe('the lists of test files', () => {
+  /** The names that a pattern such as `test/{a,b}.test.ts` stands for. */
+  function alternatives(pattern: string): string[] {
+    const [, before = '', inner, after = ''] = /^([^{]*)\{([^}]*)\}(.*)$/.exec(pattern) ?? [];
+    if (inner === undefined) return [pattern];
+    return inner.split(',').flatMap((one) => alternatives(before + one + after));
+  }
+  function matching(name: string): string[] {
+    const text = name.replaceAll('.', '\\.').replaceAll('**/', '(.+/)?').replaceAll('*', '[^/]*');
+    return files.map(({ path }) => path).filter((path) => new RegExp(`^${text}$`).test(path));
+  }
+  const never = Object.values(NEVER_ON_SERVERS).flat();
+
+  it('name only files that exist, so that a renamed one does not drop out of its suite', () => {
+    const names = [LONG, MEASURING_TIME, DEPENDS_ON_SERVERS, never].flat(2).flatMap(alternatives);
+    expect(names.length).toBeGreaterThan(50);
+    expect(names.filter((name) => matching(name).length === 0)).toEqual([]);
+    expect(matching('test/no-such.test.ts')).toEqual([]);
+  });
+
+  it('keep from the servers only files that no other list runs there', () => {
+    const runs = new Set(DEPENDS_ON_SERVERS.flatMap(alternatives).flatMap(matching));
+    expect(
+      never
+        .flatMap(alternatives)
+        .flatMap(matching)
+        .filter((path) => runs.has(path)),
+    ).toEqual([]);
   });
 });
 

@@ -165,7 +165,10 @@ class ProgressHeaders {
   }
 }
 
-const server = createServer((request, response) => {
+/** A ClickHouse server accepts URLs of this length (`http_max_uri_size`). */
+const MAX_URL_BYTES = 1024 * 1024;
+
+const server = createServer({ maxHeaderSize: MAX_URL_BYTES }, (request, response) => {
   answer(request, response).catch((error: unknown) => {
     console.error(error);
     response.destroy();

@@ -46,7 +46,7 @@ export function connectClickHouse(
     request_timeout: rewrite_deadline_ms,
     max_open_connections: MAX_CONNECTIONS,
     keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_TTL_MS },
-    // The URL has no room for thousands of ids: parameters over 4 KiB are sent in the body.
+    // Parameters of queries over 4 KiB are sent in the body; those of commands are always in the URL.
     use_multipart_params_auto: true,
     clickhouse_settings: {
       max_execution_time: statement_limit_s,

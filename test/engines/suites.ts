@@ -1,0 +1,86 @@
+// Which test files run in which project of vitest.config.ts. test/tidy.test.ts checks that every name matches a file.
+
+/**
+ * Files that take about half a minute on two cores. A fresh clone has no recorded durations and would start some of
+ * them last.
+ */
+export const LONG = [
+  'test/players/identity/interleavings.test.ts',
+  'test/crash/service-kill.test.ts',
+  'test/contract/event-log.distributed.test.ts',
+  'test/crash/engines-kill.distributed.test.ts',
+  'test/app/npm-start.test.ts',
+  'test/segments/compile.property.test.ts',
+  'test/crash/fan-out-kill.test.ts',
+  'test/players/identity/interleavings.model.test.ts',
+  'test/contract/event-log.embedded.test.ts',
+  'test/players/identity/merge-history.test.ts',
+  'test/oracle/totals.test.ts',
+  'test/oracle/currencies.test.ts',
+  'test/segments/refresh.test.ts',
+  'test/contract/pipelined-reader.test.ts',
+  'test/contract/jobs.test.ts',
+];
+
+/** Their figures are rates and bounds in time, which no file beside them may spoil. */
+export const MEASURING_TIME = [
+  'test/contract/{kafka-log,rate-limit}.distributed.test.ts',
+  'test/crash/engines-kill.distributed.test.ts',
+];
+
+/** What can come out differently on servers, by the engine that it depends on; each change runs these. */
+export const DEPENDS_ON_SERVERS = [
+  // Written for servers.
+  'test/**/*.distributed.test.ts',
+  // Kafka: events go in, and what follows from them is compared; offsets, lag, dead letters, a log that does not answer.
+  'test/oracle/**/*.test.ts',
+  'test/engage/messaging/exclusion-race.test.ts',
+  'test/ingest/{intake,dead-letters}.test.ts',
+  'test/players/identity/{identify,merge,merge-history,merge-profile}.test.ts',
+  'test/tenants/{tenancy-matrix,tenant-capability}.test.ts',
+  'test/http/health.test.ts',
+  // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
+  'test/engage/campaigns/campaign-stats.test.ts',
+  'test/ledger/reconcile/reconcile.test.ts',
+  'test/players/history/player-history.test.ts',
+  'test/segments/{segment-members,segment-rules,segment-tenancy,segments}.test.ts',
+  // Redis: limits that several processes share.
+  'test/http/rate-limits.test.ts',
+  // Transactions of several processes on one Postgres.
+  'test/ledger/fold/fold-batch.test.ts',
+];
+
+/** What never runs on servers, by the reason. Every other file runs on them each night. */
+export const NEVER_ON_SERVERS = {
+  'checks the repository itself': ['test/{docs,floors,tidy}.test.ts', 'test/deploy/compose.test.ts'],
+  'uses no engine': [
+    'test/auth/sign-in.test.ts',
+    'test/config.test.ts',
+    'test/contract/{rate-limit,record-size}.test.ts',
+    'test/engage/messaging/{batch-dispatcher,quiet-hours,render,smtp}.test.ts',
+    'test/engage/messaging/{transports,unsubscribe-link,variant-choice}.test.ts',
+    'test/http/close-server.test.ts',
+    'test/ingest/events/{envelope,timestamp}.test.ts',
+    'test/ledger/fold/{decide.property,snapshot}.test.ts',
+    'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',
+    'test/ledger/money/claims.test.ts',
+    'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
+    'test/platform/event-log/{kafka-partitioner,record-ages}.test.ts',
+    'test/platform/poll-loop.test.ts',
+    'test/players/identity/interleavings.model.test.ts',
+    'test/segments/{definition,docs}.test.ts',
+    'test/tenants/config/{capability-cache,merge-patch}.test.ts',
+  ],
+  'starts the embedded engines itself, because it kills, copies or configures them': [
+    'test/app/{npm-start,readme}.test.ts',
+    'test/contract/event-log.embedded.test.ts',
+    'test/contract/{pipelined-reader,transactions}.test.ts',
+    'test/crash/{restore,second-start,service-kill}.test.ts',
+    'test/golden/schemas.test.ts',
+    'test/platform/postgres/embedded-server.test.ts',
+  ],
+  'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
+    'test/engage/messaging/conversion.property.test.ts',
+    'test/segments/{compile.property,examples,extreme-definitions,hostile-texts}.test.ts',
+  ],
+} satisfies Record<string, string[]>;
