@@ -1,5 +1,5 @@
 import type { EventBody } from '../src/ingest/events/validate.ts';
-import type { TestService } from '../test/engines/embedded.ts';
+import type { TestService } from '../test/engines/service.ts';
 import { mixedEvents } from './events.ts';
 import { foldEndToEnd } from './fold.ts';
 import { alternate, median, perSecond, ratios, result, type Result, type Sample } from './measure.ts';

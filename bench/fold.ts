@@ -8,7 +8,7 @@ import { writeEffects } from '../src/ledger/fold/write-queries.ts';
 import { newId } from '../src/platform/ids.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
 import type { LogRecord } from '../src/platform/event-log/port.ts';
-import { folded, type TestService } from '../test/engines/embedded.ts';
+import { folded, type TestService } from '../test/engines/service.ts';
 import { acceptedRecords, chunks, mixedEvents } from './events.ts';
 import { alternate, median, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
 

@@ -1,5 +1,5 @@
 import { ROLES } from '../src/config.ts';
-import { startTestService } from '../test/engines/embedded.ts';
+import { startTestService } from '../test/engines/service.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';

@@ -6,7 +6,7 @@ import { startCampaign } from '../src/engage/campaigns/send.ts';
 import { Messenger } from '../src/engage/messaging/messenger.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-import type { TestService } from '../test/engines/embedded.ts';
+import type { TestService } from '../test/engines/service.ts';
 import { messagingClient, type MessagingClient } from '../test/engage/messaging/messaging-client.ts';
 import { alternate, perSecond, ratios, result, timed, type Result, type Sample } from './measure.ts';
 import {

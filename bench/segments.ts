@@ -5,7 +5,7 @@ import { matchPlayers } from '../src/segments/evaluation-queries.ts';
 import { refreshSegment } from '../src/segments/refresh.ts';
 import { compileMembers } from '../src/segments/sql/compile.ts';
 import { createSegment } from '../src/segments/change.ts';
-import type { TestService } from '../test/engines/embedded.ts';
+import type { TestService } from '../test/engines/service.ts';
 import { alternate, median, ratios, result, timed, type Result, type Sample } from './measure.ts';
 import { QUESTIONS } from './segment-questions.ts';
 import {

@@ -3,7 +3,7 @@ import { encodePlayerEvent, playerKey } from '../src/ingest/events/envelope.ts';
 import type { NewRecord } from '../src/platform/event-log/port.ts';
 import { newId } from '../src/platform/ids.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
-import { sunk, type TestService } from '../test/engines/embedded.ts';
+import { sunk, type TestService } from '../test/engines/service.ts';
 import { chunks, mixedEvents } from './events.ts';
 import { alternate, median, perSecond, ratios, result, timed, type Result } from './measure.ts';
 

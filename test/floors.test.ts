@@ -70,7 +70,7 @@ it('no files import each other in a cycle, not even types', () => {
   expect([...rest.keys()]).toEqual([]);
 });
 
-it('src has at most 14 rooms, and each folder of test belongs to one', async () => {
+it('src has at most 14 rooms, and the folders of test are those of src, two levels down', async () => {
   const folders = async (path: string) =>
     (await readdir(join(packageRoot, path), { withFileTypes: true }))
       .filter((entry) => entry.isDirectory())
@@ -79,4 +79,9 @@ it('src has at most 14 rooms, and each folder of test belongs to one', async () 
   expect(rooms.length).toBeLessThanOrEqual(14);
   const known = new Set([...rooms, ...OF_NO_ROOM]);
   expect((await folders('test')).filter((name) => !known.has(name))).toEqual([]);
+  for (const room of await folders('test')) {
+    if (OF_NO_ROOM.includes(room)) continue;
+    const inside = new Set(await folders(`src/${room}`));
+    expect((await folders(`test/${room}`)).filter((name) => !inside.has(name))).toEqual([]);
+  }
 });

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
-import { startTestService } from '../../test/engines/embedded.ts';
+import { startTestService } from '../../test/engines/service.ts';
 import { serve } from '../child.ts';
 import { openBenchPlatform } from '../platform.ts';
 

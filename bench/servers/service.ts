@@ -1,5 +1,5 @@
 import { ROLES } from '../../src/config.ts';
-import { startTestService } from '../../test/engines/embedded.ts';
+import { startTestService } from '../../test/engines/service.ts';
 import { serve } from '../child.ts';
 import { openBenchPlatform, postgresUrlOf } from '../platform.ts';
 

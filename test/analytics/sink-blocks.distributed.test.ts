@@ -9,7 +9,7 @@ import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { newInstallation } from '../engines/installation.ts';
 
 const PARTITIONS = 48;

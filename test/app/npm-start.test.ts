@@ -10,7 +10,7 @@ import { isReady } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // These tests run the commands that a person runs after cloning the repository, each in a process of its own.

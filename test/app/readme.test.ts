@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // Runs what a newcomer runs: the shell blocks of README, in order, in one terminal beside a running service.

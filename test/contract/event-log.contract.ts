@@ -11,7 +11,7 @@ import {
 } from '../../src/platform/event-log/port.ts';
 import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
 import { savedRecordsCases } from './saved-records.contract.ts';
-import { until } from './until.ts';
+import { until } from '../engines/until.ts';
 
 /** The engine behind the log, which the suite may stop and start again. */
 export interface LogFixture {

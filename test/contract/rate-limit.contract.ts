@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RateLimiter, RatePolicy } from '../../src/platform/rate-limit/port.ts';
-import { until } from './until.ts';
+import { until } from '../engines/until.ts';
 
 export interface LimiterFixture {
   /** Opens a limiter on the shared store, as one process does. */

@@ -9,7 +9,7 @@ import type { RateLimiter, RatePolicy } from '../../src/platform/rate-limit/port
 import { createRedisRateLimiter } from '../../src/platform/rate-limit/redis.ts';
 import { startRedis, type RedisEngine } from '../engines/redis.ts';
 import { rateLimitContract } from './rate-limit.contract.ts';
-import { until } from './until.ts';
+import { until } from '../engines/until.ts';
 
 const INGEST: RatePolicy = { name: 'ingest', per_second: 10_000, burst: 50_000 };
 const IDENTIFY: RatePolicy = { name: 'identify', per_second: 1_000, burst: 1_000 };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { isReady } from '../../scripts/service-process.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { startDistributedService, type DistributedService } from './distributed-service.ts';
 import { Load } from './load.ts';
 import { Model } from './model.ts';

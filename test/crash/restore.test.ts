@@ -11,7 +11,7 @@ import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 import { Load } from './load.ts';

@@ -8,7 +8,7 @@ import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { ServerProcess } from '../engines/server-process.ts';

@@ -1,5 +1,5 @@
 import type { Db } from '../../src/platform/postgres/port.ts';
-import { eventually } from './embedded.ts';
+import { eventually } from './service.ts';
 
 /** Resolves when a statement in the database of `sql` waits for a lock that another transaction holds. */
 export async function statementWaits(sql: Db): Promise<void> {

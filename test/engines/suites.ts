@@ -18,13 +18,14 @@ export const LONG = [
   'test/oracle/totals.test.ts',
   'test/oracle/currencies.test.ts',
   'test/segments/refresh.test.ts',
-  'test/contract/pipelined-reader.test.ts',
-  'test/contract/jobs.test.ts',
+  'test/platform/postgres/pipelined-reader.test.ts',
+  'test/platform/jobs/jobs.test.ts',
 ];
 
 /** Their figures are rates and bounds in time, which no file beside them may spoil. */
 export const MEASURING_TIME = [
-  'test/contract/{kafka-log,rate-limit}.distributed.test.ts',
+  'test/contract/rate-limit.distributed.test.ts',
+  'test/platform/event-log/kafka-log.distributed.test.ts',
   'test/crash/engines-kill.distributed.test.ts',
 ];
 
@@ -56,16 +57,17 @@ export const NEVER_ON_SERVERS = {
   'uses no engine': [
     'test/auth/sign-in.test.ts',
     'test/config.test.ts',
-    'test/contract/{rate-limit,record-size}.test.ts',
-    'test/engage/messaging/{batch-dispatcher,quiet-hours,render,smtp}.test.ts',
-    'test/engage/messaging/{transports,unsubscribe-link,variant-choice}.test.ts',
+    'test/contract/rate-limit.test.ts',
+    'test/engage/campaigns/variant-choice.test.ts',
+    'test/engage/messaging/{batch-dispatcher,quiet-hours,smtp,transports,unsubscribe-link}.test.ts',
+    'test/engage/templates/render.test.ts',
     'test/http/close-server.test.ts',
     'test/ingest/events/{envelope,timestamp}.test.ts',
     'test/ledger/fold/{decide.property,snapshot}.test.ts',
     'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',
     'test/ledger/money/claims.test.ts',
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
-    'test/platform/event-log/{kafka-partitioner,record-ages}.test.ts',
+    'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
     'test/platform/poll-loop.test.ts',
     'test/players/identity/interleavings.model.test.ts',
     'test/segments/{definition,docs}.test.ts',
@@ -74,13 +76,12 @@ export const NEVER_ON_SERVERS = {
   'starts the embedded engines itself, because it kills, copies or configures them': [
     'test/app/{npm-start,readme}.test.ts',
     'test/contract/event-log.embedded.test.ts',
-    'test/contract/{pipelined-reader,transactions}.test.ts',
     'test/crash/{restore,second-start,service-kill}.test.ts',
     'test/golden/schemas.test.ts',
-    'test/platform/postgres/embedded-server.test.ts',
+    'test/platform/postgres/{embedded-server,pipelined-reader,transactions}.test.ts',
   ],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
-    'test/engage/messaging/conversion.property.test.ts',
+    'test/engage/campaigns/conversion.property.test.ts',
     'test/segments/{compile.property,examples,extreme-definitions,hostile-texts}.test.ts',
   ],
 } satisfies Record<string, string[]>;

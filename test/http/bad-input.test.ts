@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../engines/embedded.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
 import { acceptedSoFar, expectError, send } from '../ingest/intake-client.ts';
 import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from '../ingest/sound-events.ts';
 

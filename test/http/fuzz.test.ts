@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { propertyParameters } from '../oracle/settings.ts';
-import { startTestService, type TestService } from '../engines/embedded.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
 import { expectEnvelope, send } from '../ingest/intake-client.ts';
 
 let service: TestService;

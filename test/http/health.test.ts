@@ -8,7 +8,7 @@ import { buildHealthApp } from '../../src/app/health-app.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startService, type Service } from '../../src/app/service.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, folded } from '../engines/embedded.ts';
+import { eventually, folded } from '../engines/service.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 
 let data_dir: string;

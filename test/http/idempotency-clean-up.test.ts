@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, it } from 'vitest';
 import { CLEAN_UP_CRONTAB } from '../../src/http/idempotency-job.ts';
-import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../engines/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

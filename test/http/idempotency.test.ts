@@ -5,7 +5,7 @@ import { ApiError } from '../../src/errors.ts';
 import { removeExpiredRecords } from '../../src/http/idempotency.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { WriteConflict } from '../../src/platform/postgres/retry.ts';
-import { until } from '../contract/until.ts';
+import { until } from '../engines/until.ts';
 import { propertyParameters } from '../oracle/settings.ts';
 import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 import { endSession, openShop, type OrderAnswer, type Shop, type Trouble } from './idempotency-fixture.ts';

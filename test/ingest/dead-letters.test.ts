@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LetterResource, ReplayReport } from '../../src/ingest/dead-letters/schema.ts';
 import { newId } from '../../src/platform/ids.ts';
-import { eventually, folded, startTestService, type TestService } from '../engines/embedded.ts';
+import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { TestService } from '../engines/embedded.ts';
+import type { TestService } from '../engines/service.ts';
 
 /** An answer of either host: status, text, parsed body and headers. */
 export interface IntakeAnswer {

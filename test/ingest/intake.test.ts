@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
-import { eventually, folded, startTestService, sunk, type TestService } from '../engines/embedded.ts';
+import { eventually, folded, startTestService, sunk, type TestService } from '../engines/service.ts';
 import { acceptedSoFar, expectError, send, type IntakeAnswer } from './intake-client.ts';
 import { CANONICAL, custom, deposit, inHours, login, propertiesOf } from './sound-events.ts';
 

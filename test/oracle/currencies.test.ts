@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestService, type TestService, type TestTenant } from '../engines/embedded.ts';
+import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { FrontDoor, newSenders, shown, shuffle } from './front-door.ts';
 import { Oracle } from './oracle.ts';
 import { OracleRates } from './rates.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { TestService, TestTenant } from '../engines/embedded.ts';
+import type { TestService, TestTenant } from '../engines/service.ts';
 import type { ExpectedPlayer, Oracle, SentEvent } from './oracle.ts';
 import type { Sender } from './streams.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/ingest/events/envelope.ts';
-import { folded, startTestService, type TestService } from '../engines/embedded.ts';
+import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 import { FrontDoor, newSenders, shown, shuffle, type ShownPlayers } from './front-door.ts';
 import { Oracle, type SentEvent } from './oracle.ts';

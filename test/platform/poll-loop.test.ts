@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createLogger } from '../../src/platform/logger.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
-import { until } from '../contract/until.ts';
+import { until } from '../engines/until.ts';
 
 const pauses = { name: 'loop', logger: createLogger('silent'), longest_pause_ms: 60_000 };
 

@@ -6,7 +6,7 @@ import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, sunk, type TestService } from '../engines/service.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
 // Realtime segments, step by step: the tests drive the processors themselves, with a clock that they set.

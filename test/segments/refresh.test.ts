@@ -15,7 +15,7 @@ import { copyPendingChanges, publishMembershipChanges } from '../../src/segments
 import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
 import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../engines/service.ts';
 import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
@@ -110,7 +110,7 @@ it(`batch refresh and realtime evaluation agree with the direct evaluation for r
     const { status, data } = await client.api('POST', `/v1/players/${player_id}/refresh-segments`);
     expect([status, data['total_segments_evaluated']]).toEqual([200, usable.length * 2]);
     // The service evaluates at the current time, where windows contain other events. Its function does so at NOW_MS.
-    await refreshPlayerSegments(platform, { ...project, player_id });
+    await refreshPlayerSegments(platform, { ...project, player_id }, () => Promise.resolve());
   }
   const those = usable.map((written) => expected(written, some));
   for (const segment_ids of [batch_ids, realtime]) {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { eventually, type TestService } from '../engines/embedded.ts';
+import { eventually, type TestService } from '../engines/service.ts';
 
 type Body = Record<string, unknown>;
 

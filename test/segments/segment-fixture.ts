@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
-import { startTestService, type TestService, type TestTenant } from '../engines/embedded.ts';
+import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { call, type Answer } from '../tenants/filled-project.ts';
 
 export type Body = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import {
   expectRefused,
   group,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { COMPUTED_FIELDS } from '../../src/segments/schema.ts';
-import { eventually } from '../engines/embedded.ts';
+import { eventually } from '../engines/service.ts';
 import {
   everybody,
   expectRefused,

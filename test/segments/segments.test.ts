@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, sunk, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, sunk, type TestService } from '../engines/service.ts';
 import { call } from '../tenants/filled-project.ts';
 
 let service: TestService;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
-import { eventually, sunk, type TestService } from '../engines/embedded.ts';
+import { eventually, sunk, type TestService } from '../engines/service.ts';
 
 /** A project of a tenant, with data that no other tenant or project may see or change. */
 export interface FilledProject {

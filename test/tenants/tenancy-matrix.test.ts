@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, startTestService, type TestService } from '../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../engines/service.ts';
 import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
 import { CASES, type IdField } from './tenancy-cases.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../engines/embedded.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
 import { send } from '../ingest/intake-client.ts';
 
 // Intake reads tenants through the capability cache. A change straight in the database does not invalidate the cache;

@@ -1,5 +1,5 @@
 import { tenantGateAt } from '../messaging/gate-at.ts';
-import { variantChooser } from '../messaging/variant-choice.ts';
+import { variantChooser } from './variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';

@@ -1,6 +1,6 @@
 import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
-import { variantChooser } from '../messaging/variant-choice.ts';
+import { variantChooser } from './variant-choice.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isDataError } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';

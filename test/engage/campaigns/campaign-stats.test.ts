@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mirrorSends } from '../../../processors/send-mirror/index.ts';
-import { eventually } from '../../engines/embedded.ts';
+import { eventually } from '../../engines/service.ts';
 import {
   expectRefusal,
   openCampaignFixture,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { messagingClient } from './messaging-client.ts';
 
 /** The number of players; each is one interleaving of an exclusion with the fan-out and the sending of a campaign. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts';
-import { eventually, type TestService, type TestTenant } from '../../engines/embedded.ts';
+import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
 
 export type Body = Record<string, unknown>;
 

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
 import { Messenger, type MessengerDeps } from '../../../src/engage/messaging/messenger.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { messagingClient, type MessagingClient } from './messaging-client.ts';
 
 const SETTINGS = {

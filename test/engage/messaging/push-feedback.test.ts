@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { plainArray } from '../../../src/platform/postgres/arrays.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
 
 interface Row {

@@ -7,7 +7,7 @@ import { runRefreshJob } from '../../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../../src/segments/publish-changes.ts';
 import type { Platform } from '../../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { storeSends, type SendFields } from '../campaigns/campaign-fixture.ts';
 import { segmentClient, type SegmentClient } from '../../segments/segment-client.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { joinChanges, statusChangeOf } from '../../../src/ledger/fold/status-events.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { Operator, type Fields, type Sent } from '../../players/identity/operator.ts';
 
 const HOUR = 3_600_000;

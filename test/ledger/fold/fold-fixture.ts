@@ -14,7 +14,7 @@ import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.t
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import { fetchRatesOfNewTenant } from '../../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../../src/tenants/provision.ts';
-import { eventually } from '../../engines/embedded.ts';
+import { eventually } from '../../engines/service.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 

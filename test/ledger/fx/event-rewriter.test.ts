@@ -15,7 +15,7 @@ import {
   sunk,
   type TestService,
   type TestTenant,
-} from '../../engines/embedded.ts';
+} from '../../engines/service.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 
 const HOUR_MS = 3_600_000;

@@ -10,7 +10,7 @@ import { FETCH_CRONTAB } from '../../../src/ledger/fx/fetch-job.ts';
 import { packageRoot } from '../../../src/package-root.ts';
 import type { JobWorker, NewJob } from '../../../src/platform/jobs/port.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
 
 // The three triggers of a fetch: the command, the scheduler, and a new tenant.

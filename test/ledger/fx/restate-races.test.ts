@@ -7,7 +7,7 @@ import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import type { MergePair } from '../../../src/players/player-ref.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually } from '../../engines/embedded.ts';
+import { eventually } from '../../engines/service.ts';
 import { batchOf, openFoldFixture, type FoldFixture } from '../fold/fold-fixture.ts';
 import {
   adjustmentsOf,

@@ -10,7 +10,7 @@ import {
   sunk,
   type TestService,
   type TestTenant,
-} from '../../engines/embedded.ts';
+} from '../../engines/service.ts';
 
 const HOUR_MS = 3_600_000;
 

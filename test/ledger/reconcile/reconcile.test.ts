@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
-import { startTestService, type TestService, type TestTenant } from '../../engines/embedded.ts';
+import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import type { MoneyEvent } from '../../../src/ledger/money/ledger.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { newId } from '../../../src/platform/ids.ts';
-import { folded, startTestService, type TestService } from '../../engines/embedded.ts';
+import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import type { SentEvent } from '../../oracle/oracle.ts';
 import { propertyParameters } from '../../oracle/settings.ts';
 import { Dice, KINDS, REFERENCES, toSent } from './few-ids.ts';

@@ -8,7 +8,7 @@ import {
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import { rebuildProject } from '../../../src/ledger/reconcile/repair.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import {
   ann,
   laptop,

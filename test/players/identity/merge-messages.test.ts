@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ROLES } from '../../../src/config.ts';
 import { newId } from '../../../src/platform/ids.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { ann, Operator } from './operator.ts';
 
 let service: TestService;

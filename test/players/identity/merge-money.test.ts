@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../../engines/embedded.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import {
   ann,
   cashedOut,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { Operator, type Fields, type Sent } from './operator.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import {
   ann,
   deposit,

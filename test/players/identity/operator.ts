@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { DeadLetter } from '../../../src/ingest/events/envelope.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
-import { eventually, folded, type TestService, type TestTenant } from '../../engines/embedded.ts';
+import { eventually, folded, type TestService, type TestTenant } from '../../engines/service.ts';
 
 /** The answer of identify. */
 export interface Identified {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../engines/embedded.ts';
+import { eventually } from '../../engines/service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 

@@ -1,9 +1,9 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
-import type { Config } from '../../src/config.ts';
-import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
-import { startTestService } from '../engines/embedded.ts';
-import { newInstallation } from '../engines/installation.ts';
-import { send } from '../ingest/intake-client.ts';
+import type { Config } from '../../../src/config.ts';
+import { openDistributedPlatform } from '../../../src/wiring/distributed.ts';
+import { startTestService } from '../../engines/service.ts';
+import { newInstallation } from '../../engines/installation.ts';
+import { send } from '../../ingest/intake-client.ts';
 
 test('a configuration saved through one service applies in the other before its cache entry would expire', async () => {
   const servers = await newInstallation(inject('servers'));

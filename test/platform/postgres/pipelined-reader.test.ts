@@ -3,13 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newId } from '../../src/platform/ids.ts';
-import { startEmbeddedPostgres, type EmbeddedServer } from '../../src/platform/postgres/embedded-server.ts';
-import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
-import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
-import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
-import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
-import { until } from './until.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import {
+  startEmbeddedPostgres,
+  type EmbeddedServer,
+} from '../../../src/platform/postgres/embedded-server.ts';
+import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Postgres } from '../../../src/platform/postgres/port.ts';
+import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
+import { until } from '../../engines/until.ts';
 
 /** A read under way when its connection is lost must resolve or reject within this time. */
 const BOUND_MS = 10_000;

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { fireCampaigns } from '../../../src/engage/campaigns/trigger.ts';
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/embedded.ts';
-import { messagingClient, type MessagingClient } from './messaging-client.ts';
+import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
 let service: TestService;
 let client: MessagingClient;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { bucketOf, variantChooser, fmix32, fnv1a } from '../../../src/engage/messaging/variant-choice.ts';
+import { bucketOf, variantChooser, fmix32, fnv1a } from '../../../src/engage/campaigns/variant-choice.ts';
 
 /** Ids of the form that the service generates, the same in every run. */
 function idsFrom(seed: number, count: number): string[] {

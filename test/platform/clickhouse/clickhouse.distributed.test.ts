@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
-import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
-import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
-import { newId } from '../../src/platform/ids.ts';
-import { newInstallation } from '../engines/installation.ts';
+import { connectClickHouse } from '../../../src/platform/clickhouse/http.ts';
+import { migrateClickHouse } from '../../../src/platform/clickhouse/migrate.ts';
+import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import { newInstallation } from '../../engines/installation.ts';
 
 let clickhouse: ClickHouse;
 beforeAll(async () => {

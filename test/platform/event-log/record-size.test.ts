@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { encodeAccepted, encodePlayerEvent, type DeadLetter } from '../../src/ingest/events/envelope.ts';
-import { MAX_RECORD_BYTES } from '../../src/platform/event-log/port.ts';
-import { newId } from '../../src/platform/ids.ts';
+import { encodeAccepted, encodePlayerEvent, type DeadLetter } from '../../../src/ingest/events/envelope.ts';
+import { MAX_RECORD_BYTES } from '../../../src/platform/event-log/port.ts';
+import { newId } from '../../../src/platform/ids.ts';
 
 const BODY_BYTES = 1024 * 1024;
 const id = newId();

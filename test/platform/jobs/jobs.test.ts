@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { openJobs } from '../../src/platform/jobs/graphile.ts';
-import { migrateJobs } from '../../src/platform/jobs/migrate.ts';
-import type { CronEntry, Jobs, JobWorker, NewJob, Task } from '../../src/platform/jobs/port.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
-import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
-import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
-import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
-import { eventually } from '../engines/embedded.ts';
-import { openTestPostgres } from '../engines/wiring.ts';
+import { openJobs } from '../../../src/platform/jobs/graphile.ts';
+import { migrateJobs } from '../../../src/platform/jobs/migrate.ts';
+import type { CronEntry, Jobs, JobWorker, NewJob, Task } from '../../../src/platform/jobs/port.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { createMetrics } from '../../../src/platform/metrics.ts';
+import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Postgres } from '../../../src/platform/postgres/port.ts';
+import { eventually } from '../../engines/service.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
 
 const TENANT = '00000000-0000-4000-8000-000000000001';
 

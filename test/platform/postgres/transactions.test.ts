@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startEmbeddedPostgres, type EmbeddedServer } from '../../src/platform/postgres/embedded-server.ts';
-import { connectPool } from '../../src/platform/postgres/pool.ts';
-import type { Db, Tx } from '../../src/platform/postgres/port.ts';
-import { until } from './until.ts';
+import {
+  startEmbeddedPostgres,
+  type EmbeddedServer,
+} from '../../../src/platform/postgres/embedded-server.ts';
+import { connectPool } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { until } from '../../engines/until.ts';
 
 // The driver alone fails each of these tests: its rollback on a lost connection ends the process, and statements of a
 // lost transaction run inside the next transaction on that connection. An unhandled rejection fails the file.

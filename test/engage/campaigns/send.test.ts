@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { variantChooser } from '../../../src/engage/messaging/variant-choice.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
-import { messagingClient, type Body, type MessagingClient, type ShownSend } from './messaging-client.ts';
+import { variantChooser } from '../../../src/engage/campaigns/variant-choice.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import {
+  messagingClient,
+  type Body,
+  type MessagingClient,
+  type ShownSend,
+} from '../messaging/messaging-client.ts';
 
 let service: TestService;
 let client: MessagingClient;

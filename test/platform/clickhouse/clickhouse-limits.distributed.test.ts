@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
-import { StatementTimedOut, StillRunning, type ClickHouse } from '../../src/platform/clickhouse/port.ts';
-import { newId } from '../../src/platform/ids.ts';
-import { countMembers } from '../../src/segments/evaluation-queries.ts';
-import { eventually } from '../engines/embedded.ts';
-import { newInstallation } from '../engines/installation.ts';
+import { connectClickHouse } from '../../../src/platform/clickhouse/http.ts';
+import { StatementTimedOut, StillRunning, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import { countMembers } from '../../../src/segments/evaluation-queries.ts';
+import { eventually } from '../../engines/service.ts';
+import { newInstallation } from '../../engines/installation.ts';
 
 /** A statement that runs until its time limit ends it. */
 const ENDLESS = 'select count() as n from numbers(1000000000000) where intHash64(number) = 1';

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { auditNothing } from '../../src/http/audit.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { newId } from '../../src/platform/ids.ts';
-import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
-import { openNotifications, type Notifications } from '../../src/platform/postgres/notifications.ts';
-import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
-import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
-import { changeTenantConfig } from '../../src/tenants/config/change.ts';
-import type { PatchTenantConfigBody } from '../../src/tenants/config/schema.ts';
+import { auditNothing } from '../../../src/http/audit.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
+import { openNotifications, type Notifications } from '../../../src/platform/postgres/notifications.ts';
+import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Postgres } from '../../../src/platform/postgres/port.ts';
+import { changeTenantConfig } from '../../../src/tenants/config/change.ts';
+import type { PatchTenantConfigBody } from '../../../src/tenants/config/schema.ts';
 import {
   openTenantCapabilities,
   type TenantCapabilityCache,
-} from '../../src/tenants/config/capability-cache.ts';
-import { openTestPostgres } from '../engines/wiring.ts';
+} from '../../../src/tenants/config/capability-cache.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
 
 /**
  * What each of two processes on one Postgres has of its own. Their clock does not advance, so no cache entry expires.

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newId } from '../../src/platform/ids.ts';
-import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
-import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
-import type { Db, Postgres, Tx } from '../../src/platform/postgres/port.ts';
-import { Random } from '../crash/random.ts';
-import { openTestPostgres } from '../engines/wiring.ts';
-import { runsFromEnvironment } from '../oracle/settings.ts';
-import { eventually } from '../engines/embedded.ts';
+import { newId } from '../../../src/platform/ids.ts';
+import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
+import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
+import type { Db, Postgres, Tx } from '../../../src/platform/postgres/port.ts';
+import { Random } from '../../crash/random.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
+import { runsFromEnvironment } from '../../oracle/settings.ts';
+import { eventually } from '../../engines/service.ts';
 
 // Two tenants take turns on the same few connections. No statement here filters by tenant: only the tenant setting of
 // the connection's transaction keeps their rows apart.

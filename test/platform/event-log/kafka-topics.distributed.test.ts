@@ -1,14 +1,14 @@
 import { pino } from 'pino';
 import kafkajs, { type Admin } from 'kafkajs';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { systemClock } from '../../src/platform/clock.ts';
-import { MAX_MESSAGE_BYTES } from '../../src/platform/event-log/kafka-appender.ts';
-import { createKafka } from '../../src/platform/event-log/kafka-client.ts';
-import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
-import type { TopicSettings } from '../../src/platform/event-log/kafka-topics.ts';
-import { LogMisconfigured } from '../../src/platform/event-log/port.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { newId } from '../../src/platform/ids.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { MAX_MESSAGE_BYTES } from '../../../src/platform/event-log/kafka-appender.ts';
+import { createKafka } from '../../../src/platform/event-log/kafka-client.ts';
+import { openKafkaLog } from '../../../src/platform/event-log/kafka-log.ts';
+import type { TopicSettings } from '../../../src/platform/event-log/kafka-topics.ts';
+import { LogMisconfigured } from '../../../src/platform/event-log/port.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { newId } from '../../../src/platform/ids.ts';
 
 const logger = createLogger('silent');
 const ONE = { partitions: 3, replication_factor: 1, min_insync_replicas: 1 };

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/clock.ts';
-import { createKafka, KafkaAdmin } from '../../src/platform/event-log/kafka-client.ts';
-import { KafkaMember } from '../../src/platform/event-log/kafka-consumer.ts';
-import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
-import { LogUnavailable, type EventLog, type LogRecord } from '../../src/platform/event-log/port.ts';
-import { createLogger } from '../../src/platform/logger.ts';
-import { startKafka, type KafkaEngine } from '../engines/kafka.ts';
-import { until } from './until.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createKafka, KafkaAdmin } from '../../../src/platform/event-log/kafka-client.ts';
+import { KafkaMember } from '../../../src/platform/event-log/kafka-consumer.ts';
+import { openKafkaLog } from '../../../src/platform/event-log/kafka-log.ts';
+import { LogUnavailable, type EventLog, type LogRecord } from '../../../src/platform/event-log/port.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { startKafka, type KafkaEngine } from '../../engines/kafka.ts';
+import { until } from '../../engines/until.ts';
 
 const logger = createLogger('silent');
 let kafka: KafkaEngine;

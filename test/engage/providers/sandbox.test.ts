@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTransport } from '../../../src/engage/messaging/transports/open.ts';
-import { startTestService, type TestService } from '../../engines/embedded.ts';
-import { clock, MESSAGE, NOW_MS, PROVIDER_ID } from './transport-fixture.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { clock, MESSAGE, NOW_MS, PROVIDER_ID } from '../messaging/transport-fixture.ts';
 
 describe('the sandbox', () => {
   let service: TestService;
