@@ -9,6 +9,7 @@ import type { TopicSettings } from '../../../src/platform/event-log/kafka-topics
 import { LogMisconfigured } from '../../../src/platform/event-log/port.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { newId } from '../../../src/platform/ids.ts';
+import { until } from '../../engines/until.ts';
 
 const logger = createLogger('silent');
 const ONE = { partitions: 3, replication_factor: 1, min_insync_replicas: 1 };
@@ -58,6 +59,16 @@ async function setTopic(topic: string, name: string, value: string): Promise<voi
       },
     ],
   });
+  // The broker applies it a moment later.
+  await until(async () => {
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [
+        { type: kafkajs.ConfigResourceTypes.TOPIC, name: `${topic_prefix}${topic}`, configNames: [name] },
+      ],
+    });
+    return resources[0]?.configEntries[0]?.configValue === value;
+  });
 }
 
 test('a topic is created as configured, and left as it is from then on', async () => {
@@ -74,6 +85,10 @@ test('another number of partitions than configured stops the start; KAFKA_PARTIT
   expect(fewer).toContain(`topic ${topic_prefix}grown: it has 3 partitions, KAFKA_PARTITIONS is 4`);
   expect(fewer).toContain('set KAFKA_PARTITIONS=3');
   await admin.createPartitions({ topicPartitions: [{ topic: `${topic_prefix}grown`, count: 5 }] });
+  await until(async () => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [`${topic_prefix}grown`] });
+    return topics[0]?.partitions.length === 5;
+  });
   expect(await refusal('grown', ONE)).toContain('it has 5 partitions, KAFKA_PARTITIONS is 3');
   expect(await start('grown', { ...ONE, partitions: 5 })).toBe('');
 });
