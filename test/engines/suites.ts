@@ -55,7 +55,7 @@ export const DEPENDS_ON_SERVERS = [
 export const NEVER_ON_SERVERS = {
   'checks the repository itself': ['test/{docs,floors,tidy}.test.ts', 'test/deploy/compose.test.ts'],
   'uses no engine': [
-    'test/auth/sign-in.test.ts',
+    'test/auth/{remote-keys,sign-in}.test.ts',
     'test/config.test.ts',
     'test/contract/rate-limit.test.ts',
     'test/engage/campaigns/variant-choice.test.ts',
