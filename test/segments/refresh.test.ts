@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
+import { auditNothing } from '../../src/http/audit.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
@@ -110,7 +111,7 @@ it(`batch refresh and realtime evaluation agree with the direct evaluation for r
     const { status, data } = await client.api('POST', `/v1/players/${player_id}/refresh-segments`);
     expect([status, data['total_segments_evaluated']]).toEqual([200, usable.length * 2]);
     // The service evaluates at the current time, where windows contain other events. Its function does so at NOW_MS.
-    await refreshPlayerSegments(platform, { ...project, player_id }, () => Promise.resolve());
+    await refreshPlayerSegments(platform, { ...project, player_id }, auditNothing);
   }
   const those = usable.map((written) => expected(written, some));
   for (const segment_ids of [batch_ids, realtime]) {
