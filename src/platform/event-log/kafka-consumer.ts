@@ -53,6 +53,8 @@ export class KafkaMember implements LogConsumer {
   #opening: Opening | undefined;
   /** The pause before the next restart: doubles with each one until the member consumes again. */
   #restart_pause_ms = FIRST_RESTART_MS;
+  /** Kafka has answered; what follows is the group's rebalance. */
+  #is_subscribed = false;
   #closed = false;
 
   constructor(options: KafkaMemberOptions) {
@@ -60,21 +62,35 @@ export class KafkaMember implements LogConsumer {
   }
 
   /**
-   * Joins the group; resolves when the member has got its partitions and its first fetch was answered. Rejects with
-   * LogUnavailable when this takes too long, and with its subclass LogMisconfigured when Kafka refuses it. After a later
-   * failure the member joins again by itself.
+   * Joins the group; resolves when the member has got its partitions and its first fetch was answered. A rebalance may
+   * take longer than this waits, for instance until the session of a killed member ends: then it resolves too, and the
+   * member goes on joining. Rejects with LogUnavailable when Kafka does not answer, and with its subclass
+   * LogMisconfigured when Kafka refuses the member. After a later failure the member joins again by itself.
    */
   async open(): Promise<void> {
+    const { logger, consumer, session_timeout_ms } = this.#options;
     const consuming = new Promise<void>((resolve, reject) => {
       this.#opening = { started_ms: performance.now(), resolve, reject };
     });
+    const connected = this.#connect();
     try {
-      const both = Promise.all([this.#connect(), consuming]);
-      await withDeadline(both, 2 * this.#options.session_timeout_ms, 'let the consumer join');
+      await withDeadline(
+        Promise.all([connected, consuming]),
+        2 * session_timeout_ms,
+        'let the consumer join',
+      );
     } catch (cause) {
+      const refusal = misconfigurationOf(cause);
+      const joining = this.#kafka;
+      if (refusal === undefined && this.#is_subscribed) {
+        logger.warn({ group: consumer.group }, 'the Kafka consumer has not joined its group yet; it goes on');
+        // Without a consumer a restart is under way already.
+        if (joining !== undefined) connected.catch((error: Error) => this.#restart(joining, error));
+        return;
+      }
       this.#closed = true;
       await this.#disconnect();
-      throw misconfigurationOf(cause) ?? new LogUnavailable('Kafka did not let the consumer join', { cause });
+      throw refusal ?? new LogUnavailable('Kafka did not let the consumer join', { cause });
     } finally {
       this.#opening = undefined;
     }
@@ -114,6 +130,7 @@ export class KafkaMember implements LogConsumer {
     kafka.on(kafka.events.FETCH, () => this.#consumes(kafka));
     await kafka.connect();
     await kafka.subscribe({ topic, fromBeginning: true });
+    this.#is_subscribed = true;
     if (!this.#closed) {
       await kafka.run({
         autoCommit: false,

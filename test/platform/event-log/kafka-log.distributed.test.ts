@@ -162,6 +162,52 @@ test('a fetch that does not start at the committed position of the group is disc
   await member.close();
 });
 
+test('a member that has to wait for the session of a dead one opens, and consumes once that session has ended', async () => {
+  const log = await open('dead-member');
+  await log.append('dead-member', [{ key: 'k', value: 'v' }]);
+  // It takes the record and then sends no heartbeat any more, like a process that was killed.
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  let is_held = false;
+  const dead = createKafka({ brokers: kafka.brokers, logger }).consumer({
+    groupId: 'here.dead-member',
+    sessionTimeout: 18_000,
+    rebalanceTimeout: 18_000,
+  });
+  await dead.connect();
+  await dead.subscribe({ topic: 'here.dead-member', fromBeginning: true });
+  await dead.run({
+    autoCommit: false,
+    async eachBatch() {
+      is_held = true;
+      await held;
+    },
+  });
+  await until(() => is_held);
+  const seen: string[] = [];
+  const member = new KafkaMember({
+    brokers: kafka.brokers,
+    logger,
+    topic: 'here.dead-member',
+    session_timeout_ms: 6_000,
+    consumer: {
+      topic: 'dead-member',
+      group: 'here.dead-member',
+      max_records: 100,
+      linger_ms: 0,
+      handle: async ({ records }) => void seen.push(...records.map(({ value }) => value)),
+    },
+    committed: async () => new Map(),
+  });
+  await member.open();
+  expect(seen).toEqual([]);
+  await until(() => seen.length > 0);
+  expect(seen).toEqual(['v']);
+  await member.close();
+  release();
+  await dead.disconnect();
+});
+
 test('concurrent requests about several topics are each answered for their own topic', async () => {
   const names = ['first-topic', 'second-topic', 'third-topic'];
   for (let round = 0; round < 5; round++) {
