@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   AssignerProtocol,
   type Consumer,
@@ -15,12 +16,13 @@ import {
 } from './kafka-client.ts';
 import { messageBytes, toRecord } from './kafka-feed.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
-import { LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
+import { LogMisconfigured, LogUnavailable, MAX_BATCH_BYTES, type LogBatch } from './port.ts';
 import { countWithin } from './record-size.ts';
 
 /** How long a read waits for the next records before it fails. */
 const SILENCE_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
+const RESTART_PAUSE_MS = 200;
 
 interface ReadOptions extends KafkaConnection {
   /** The topic's name in Kafka, with the installation's prefix. */
@@ -37,10 +39,42 @@ interface ReadOptions extends KafkaConnection {
 }
 
 /**
- * Reads `[from, to)` of one partition. kafkajs can read only as a member of a group. So the read uses a group of one
- * member, which is assigned only this partition, commits nothing, and is deleted afterwards.
+ * Reads `[from, to)` of one partition. A read that Kafka ends for a passing reason (a broker has restarted and loads its
+ * groups, a coordinator has moved) begins again where it stopped; without a record for {@link SILENCE_MS} it fails.
  */
 export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> {
+  let next = options.from;
+  let deadline_ms = performance.now() + SILENCE_MS;
+  for (;;) {
+    try {
+      for await (const batch of readAsMember({ ...options, from: next })) {
+        next = (batch.records.at(-1)?.offset ?? next - 1n) + 1n;
+        yield batch;
+        deadline_ms = performance.now() + SILENCE_MS;
+      }
+      return;
+    } catch (error) {
+      if (!isPassing(error) || performance.now() > deadline_ms) throw error;
+      await sleep(RESTART_PAUSE_MS);
+    }
+  }
+}
+
+/** kafkajs's own rule for restarting a consumer, which this reader's consumers do not use. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof LogMisconfigured) return false;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { name, retriable } = cause as Error & { retriable?: boolean };
+    if (name === 'KafkaJSNumberOfRetriesExceeded' || retriable === true) return true;
+  }
+  return false;
+}
+
+/**
+ * Reads once. kafkajs can read only as a member of a group. So the read uses a group of one member, which is assigned
+ * only this partition, commits nothing, and is deleted afterwards.
+ */
+async function* readAsMember(options: ReadOptions): AsyncIterable<LogBatch> {
   const { topic, partition, from, to, max_records } = options;
   if (from >= to) return;
   const group = `read-${randomUUID()}`;

@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/platform/clock.ts';
 import { createKafka, KafkaAdmin } from '../../../src/platform/event-log/kafka-client.ts';
 import { KafkaMember } from '../../../src/platform/event-log/kafka-consumer.ts';
 import { openKafkaLog } from '../../../src/platform/event-log/kafka-log.ts';
+import { readRange } from '../../../src/platform/event-log/kafka-reader.ts';
 import { LogUnavailable, type EventLog, type LogRecord } from '../../../src/platform/event-log/port.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { startKafka, type KafkaEngine } from '../../engines/kafka.ts';
@@ -130,6 +131,31 @@ test('appends and consumers survive a killed broker: each acknowledged record is
       .map((r) => Number(r.value));
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
   }
+});
+
+test('reads that begin while the broker restarts return each record once and in order', async () => {
+  const log = await open('read-outage');
+  const values = Array.from({ length: 100 }, (_, i) => `${i}`);
+  await log.append(
+    'read-outage',
+    values.map((value) => ({ key: 'one', value })),
+  );
+  const [partition] = [...(await log.endOffsets('read-outage'))].find(([, end]) => end > 0n) ?? [0];
+  const read = async () => {
+    const range = { topic: 'read-outage', kafka_topic: 'here.read-outage', partition, from: 0n, to: 100n };
+    const found: string[] = [];
+    const deleteGroup = () => Promise.resolve();
+    const options = { brokers: kafka.brokers, logger, max_records: 1_000, deleteGroup };
+    for await (const { records } of readRange({ ...range, ...options })) {
+      found.push(...records.map(({ value }) => value));
+    }
+    return found;
+  };
+  await kafka.kill();
+  // The broker answers before it has loaded the groups: until then it refuses the groups of these reads.
+  const reads = Array.from({ length: 20 }, read);
+  await kafka.restart();
+  for (const found of await Promise.all(reads)) expect(found).toEqual(values);
 });
 
 test('a fetch that does not start at the committed position of the group is discarded', async () => {
