@@ -3,6 +3,7 @@ import { startTestService } from '../test/engines/service.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
+import { benchFresh } from './fresh.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchLatency } from './latency.ts';
@@ -35,6 +36,7 @@ const BENCHES: Record<string, Bench> = {
   intake: () => benchIntake(),
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
+  fresh: benchFresh,
   currencies: () => withIdleService((service) => benchCurrencies(service)),
   sink: () => withIdleService(benchSink),
   reads: benchReads,
@@ -50,6 +52,7 @@ const BENCHES: Record<string, Bench> = {
 /** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
 const NAMED_ONLY = new Set([
   'intake-kafka',
+  'fresh',
   'memory',
   'segments',
   'segment-latency',

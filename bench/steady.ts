@@ -37,8 +37,8 @@ export async function sendSteadily(
 /** Keep-alive connections of node:http: `fetch` took twice as much CPU time, which the service needs. */
 const agent = new Agent({ keepAlive: true, maxSockets: MAX_RUNNING });
 
-/** Sends one event to intake. Rejects on anything but a 202, because errors must not be measured. */
-export function post(target: Target, body: unknown): Promise<void> {
+/** Sends one request to intake. Rejects on anything but a 202, because errors must not be measured. */
+export function post(target: Target, body: unknown, path = '/v1/events'): Promise<void> {
   const text = JSON.stringify(body);
   const headers = {
     Authorization: `Bearer ${target['api_key']}`,
@@ -46,14 +46,10 @@ export function post(target: Target, body: unknown): Promise<void> {
     'Content-Length': Buffer.byteLength(text),
   };
   return new Promise((resolve, reject) => {
-    const sent = request(
-      `${target['ingest_url']}/v1/events`,
-      { method: 'POST', agent, headers },
-      (answer) => {
-        answer.on('error', reject).on('end', resolve).resume();
-        if (answer.statusCode !== 202) reject(new Error(`intake answered ${answer.statusCode}`));
-      },
-    );
+    const sent = request(`${target['ingest_url']}${path}`, { method: 'POST', agent, headers }, (answer) => {
+      answer.on('error', reject).on('end', resolve).resume();
+      if (answer.statusCode !== 202) reject(new Error(`intake answered ${answer.statusCode}`));
+    });
     sent.on('error', reject).end(text);
   });
 }

@@ -137,7 +137,7 @@ create table public.api_keys (
   constraint api_keys_public_id_key UNIQUE (public_id),
   constraint api_keys_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
-CREATE INDEX api_keys_by_age ON public.api_keys USING btree (tenant_id, project_id, created_at DESC, key_id DESC);
+CREATE INDEX api_keys_by_age ON public.api_keys USING btree (tenant_id, project_id, created_at DESC, key_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.api_keys: enabled, forced
 create policy every_tenant on api_keys for all to engagement_service using (true);
 create policy own_tenant on api_keys for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -252,7 +252,7 @@ create table public.campaigns (
   constraint campaigns_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
   constraint campaigns_type_check CHECK ((type = ANY (ARRAY['broadcast'::text, 'triggered'::text, 'journey'::text])))
 );
-CREATE INDEX campaigns_by_age ON public.campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC);
+CREATE INDEX campaigns_by_age ON public.campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX campaigns_due ON public.campaigns USING btree (schedule_at) WHERE ((status = 'scheduled'::text) AND (deleted_at IS NULL));
 CREATE INDEX campaigns_sending ON public.campaigns USING btree (tenant_id, project_id) WHERE (status = 'sending'::text);
 -- row-level security of public.campaigns: enabled, forced
@@ -485,7 +485,7 @@ create table public.message_sends (
   bounced_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
-  constraint message_sends_pkey PRIMARY KEY (tenant_id, project_id, send_id),
+  constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
 ) with (fillfactor=80);
 CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
@@ -520,7 +520,7 @@ create table public.messaging_providers (
   constraint messaging_providers_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text]))),
   constraint messaging_providers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
-CREATE INDEX messaging_providers_by_age ON public.messaging_providers USING btree (tenant_id, created_at DESC, provider_id DESC);
+CREATE INDEX messaging_providers_by_age ON public.messaging_providers USING btree (tenant_id, created_at DESC, provider_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE UNIQUE INDEX messaging_providers_by_id ON public.messaging_providers USING btree (provider_id);
 -- row-level security of public.messaging_providers: enabled, forced
 create policy every_tenant on messaging_providers for all to engagement_service using (true);
@@ -549,7 +549,7 @@ create table public.player_identities (
   anonymous_id text not null,
   player_id uuid not null,
   linked_at timestamp with time zone not null,
-  constraint player_identities_pkey PRIMARY KEY (tenant_id, project_id, anonymous_id)
+  constraint player_identities_pkey PRIMARY KEY (anonymous_id, tenant_id, project_id)
 );
 -- row-level security of public.player_identities: enabled, forced
 create policy every_tenant on player_identities for all to engagement_service using (true);
@@ -566,10 +566,10 @@ create table public.player_merges (
   aliased_at timestamp with time zone,
   rewritten_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
-  constraint player_merges_pkey PRIMARY KEY (tenant_id, project_id, player_id)
+  constraint player_merges_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 );
 CREATE INDEX player_merges_by_change ON public.player_merges USING btree (changed_xid, player_id);
-CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (tenant_id, project_id, into_player_id);
+CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (into_player_id, tenant_id, project_id);
 CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (rewritten_at IS NULL);
 -- row-level security of public.player_merges: enabled, forced
 create policy every_tenant on player_merges for all to engagement_service using (true);
@@ -592,10 +592,10 @@ create table public.player_totals (
   pending_conversions bigint not null default 0,
   updated_at timestamp with time zone not null,
   changed_xid xid8 not null default pg_current_xact_id(),
-  constraint player_totals_pkey PRIMARY KEY (tenant_id, project_id, player_id)
+  constraint player_totals_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 ) with (fillfactor=80);
 CREATE INDEX player_totals_by_change ON public.player_totals USING btree (changed_xid, player_id);
-CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, last_seen_at DESC, player_id DESC);
+CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, last_seen_at DESC, player_id DESC) WHERE (last_seen_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.player_totals: enabled, forced
 create policy every_tenant on player_totals for all to engagement_service using (true);
 create policy own_tenant on player_totals for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -631,14 +631,14 @@ create table public.players (
   is_known_to_segments boolean not null default false,
   cooldown_until timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
-  constraint players_pkey PRIMARY KEY (tenant_id, project_id, player_id),
+  constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
 );
-CREATE INDEX players_by_email ON public.players USING btree (tenant_id, project_id, email) WHERE (email IS NOT NULL);
-CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (tenant_id, project_id, external_id) WHERE (external_id IS NOT NULL);
-CREATE INDEX players_by_phone ON public.players USING btree (tenant_id, project_id, phone) WHERE (phone IS NOT NULL);
+CREATE INDEX players_by_email ON public.players USING btree (email, tenant_id, project_id) WHERE (email IS NOT NULL);
+CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (external_id, tenant_id, project_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
-CREATE INDEX players_by_telegram_id ON public.players USING btree (tenant_id, project_id, telegram_id) WHERE (telegram_id IS NOT NULL);
+CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
 CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);
@@ -713,9 +713,9 @@ create table public.segment_members (
   segment_id uuid not null,
   player_id uuid not null,
   entered_at timestamp with time zone not null,
-  constraint segment_members_pkey PRIMARY KEY (tenant_id, project_id, segment_id, player_id)
+  constraint segment_members_pkey PRIMARY KEY (segment_id, player_id, tenant_id, project_id)
 );
-CREATE INDEX segment_members_by_player ON public.segment_members USING btree (tenant_id, project_id, player_id);
+CREATE INDEX segment_members_by_player ON public.segment_members USING btree (player_id, tenant_id, project_id);
 -- row-level security of public.segment_members: enabled, forced
 create policy every_tenant on segment_members for all to engagement_service using (true);
 create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -760,7 +760,7 @@ create table public.segments (
   constraint segments_refresh_strategy_check CHECK ((refresh_strategy = ANY (ARRAY['realtime'::text, 'scheduled'::text, 'manual'::text]))),
   constraint segments_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
-CREATE INDEX segments_by_age ON public.segments USING btree (tenant_id, project_id, created_at DESC, segment_id DESC);
+CREATE INDEX segments_by_age ON public.segments USING btree (tenant_id, project_id, created_at DESC, segment_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX segments_due ON public.segments USING btree (next_refresh_at) WHERE ((refresh_strategy = 'scheduled'::text) AND (deleted_at IS NULL));
 CREATE INDEX segments_realtime ON public.segments USING btree (tenant_id, project_id) WHERE ((refresh_strategy = 'realtime'::text) AND (deleted_at IS NULL));
 -- row-level security of public.segments: enabled, forced
@@ -816,7 +816,7 @@ create table public.templates (
   constraint templates_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'archived'::text]))),
   constraint templates_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
-CREATE INDEX templates_by_age ON public.templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC);
+CREATE INDEX templates_by_age ON public.templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.templates: enabled, forced
 create policy every_tenant on templates for all to engagement_service using (true);
 create policy own_tenant on templates for all to engagement_api using ((tenant_id = current_tenant_id()));

@@ -80,7 +80,9 @@ export async function readChangedPlayers(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
       ${sql.unsafe(LINE_FIELDS)})::text as line
     from player_totals t
-    join players p using (tenant_id, project_id, player_id)
+    cross join lateral (
+      select * from players p
+      where p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
     where (t.changed_xid, t.player_id) ${beyond} and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
     order by t.changed_xid, t.player_id
     limit ${limit})

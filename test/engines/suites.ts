@@ -19,6 +19,7 @@ export const LONG = [
   'test/oracle/currencies.test.ts',
   'test/segments/refresh.test.ts',
   'test/platform/postgres/pipelined-reader.test.ts',
+  'test/platform/postgres/statement-plans.test.ts',
   'test/platform/jobs/jobs.test.ts',
 ];
 
@@ -78,7 +79,7 @@ export const NEVER_ON_SERVERS = {
     'test/contract/event-log.embedded.test.ts',
     'test/crash/{restore,second-start,service-kill}.test.ts',
     'test/golden/schemas.test.ts',
-    'test/platform/postgres/{embedded-server,pipelined-reader,transactions}.test.ts',
+    'test/platform/postgres/{embedded-server,pipelined-reader,statement-plans,transactions}.test.ts',
   ],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
     'test/engage/campaigns/conversion.property.test.ts',

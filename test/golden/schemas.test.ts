@@ -128,21 +128,47 @@ describe('the migrations', () => {
   });
 });
 
+/** Tables with a row per player, membership or message that are looked up by more than one index. */
+const LARGE = [
+  'message_sends',
+  'player_identities',
+  'player_merges',
+  'player_totals',
+  'players',
+  'segment_members',
+];
+
 describe('tenancy', () => {
-  it('every table with tenant_id has row-level security forced and keys that begin with it', async () => {
-    const tables = await owner<{ name: string; enabled: boolean; forced: boolean; first_key: string | null }[]>`
+  it('every table with tenant_id has row-level security forced and tenant_id in its key', async () => {
+    const tables = await owner<{ name: string; enabled: boolean; forced: boolean; key: string[] }[]>`
       select c.relname as name, c.relrowsecurity as enabled, c.relforcerowsecurity as forced,
-        (select a.attname from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
-          where i.indrelid = c.oid and i.indisprimary) as first_key
+        array(select a.attname::text from pg_index i
+          cross join lateral unnest(i.indkey) with ordinality as k (attnum, n)
+          join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+          where i.indrelid = c.oid and i.indisprimary order by k.n) as key
       from pg_class c
       where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
         and exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id' and not attisdropped)
       order by 1`;
     expect(tables.length).toBeGreaterThan(9);
     expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['players', 'ledger', 'bets']));
-    for (const table of tables) {
-      expect(table).toMatchObject({ enabled: true, forced: true, first_key: 'tenant_id' });
+    for (const { name, key, ...table } of tables) {
+      expect({ name, ...table }).toEqual({ name, enabled: true, forced: true });
+      expect(key, name).toContain('tenant_id');
+      if (!LARGE.includes(name)) expect(key[0], name).toBe('tenant_id');
     }
+  });
+
+  it('of a large table only indexes with a condition begin with the tenant or the project', async () => {
+    const indexes = await owner<{ name: string; first: string; has_condition: boolean }[]>`
+      select i.indexrelid::regclass::text as name, a.attname as first, i.indpred is not null as has_condition
+      from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = any(${LARGE}::text[]::regclass[])`;
+    expect(indexes.length).toBeGreaterThan(LARGE.length);
+    const ambiguous = indexes.filter(
+      ({ first, has_condition }) => !has_condition && ['tenant_id', 'project_id'].includes(first),
+    );
+    expect(ambiguous).toEqual([]);
   });
 
   it('the API role owns nothing, bypasses no policy and is a member of no other role', async () => {

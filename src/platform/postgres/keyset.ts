@@ -15,15 +15,19 @@ export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {
   return tx`(extract(epoch from ${tx(column)}) * 1000000)::bigint`;
 }
 
-/** The SQL condition `and …` for the rows that come after a position; empty for the first page. */
+/**
+ * The SQL condition `and …` for the rows that come after a position; for the first page, for all rows. The index of
+ * every list has the condition on `-infinity`, so only lists use it (pg-migrations/026_one_index_per_question.sql).
+ */
 export function beyond(
   tx: Tx,
   time_column: string,
   id_column: string,
   after: TimePosition | undefined,
 ): PendingQuery<Row[]> {
-  if (after === undefined) return tx``;
+  const listed = tx`and ${tx(time_column)} > '-infinity'`;
+  if (after === undefined) return listed;
   const [time_us, id] = after;
-  return tx`and (${tx(time_column)}, ${tx(id_column)}) <
+  return tx`${listed} and (${tx(time_column)}, ${tx(id_column)}) <
     ('epoch'::timestamptz + ${time_us}::bigint * interval '1 microsecond', ${id}::uuid)`;
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../profile/profile-patch.ts';
-import { plainArray } from '../../platform/postgres/arrays.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { MergePair } from '../player-ref.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
@@ -67,11 +67,14 @@ async function moveIdentities(
   tx: Tx,
   { tenant_id, project_id, player_id, into_player_id }: MergePair,
 ): Promise<void> {
+  const [player] = await tx<{ anonymous_ids: string[] }[]>`
+    select anonymous_ids from players
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}`;
+  // The ids are a parameter: with a subquery the planner may choose to scan the table.
   await tx`
     update player_identities set player_id = ${into_player_id}
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and anonymous_id in (
-      select unnest(p.anonymous_ids) from players p
-      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = ${player_id})`;
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and anonymous_id = any(${textArray(player?.anonymous_ids ?? [])}::text::text[])`;
 }
 
 /**

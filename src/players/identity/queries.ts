@@ -14,7 +14,10 @@ export interface NewPlayer extends Scope {
   status: 'active' | 'conflict';
 }
 
-/** The players to which the ids belong; for a player that was merged away, its survivor. */
+/**
+ * The players to which the ids belong; for a player that was merged away, its survivor. For a join instead of `lateral …
+ * offset 0` the planner may choose to scan the table.
+ */
 export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given: GivenIds): Promise<Named> {
   const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
     with named as (
@@ -34,7 +37,9 @@ export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given:
     )
     select n.named_by, p.player_id, p.external_id, p.deleted_at is not null as deleted
     from named n
-    join players p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = n.player_id`;
+    cross join lateral (
+      select * from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = n.player_id offset 0) p`;
   return Object.fromEntries(rows.map(({ named_by, ...player }) => [named_by, player]));
 }
 

@@ -36,22 +36,29 @@ export function selectSurvivor(tx: Tx, ref: PlayerRef): PendingQuery<{ player_id
 /**
  * The player of this id or, after a merge, its survivor, deleted or not; no row when the project has none. `former_ids`
  * are ids of players merged into it that events in ClickHouse may still have. Ids rewritten within the last minute are
- * included, for queries to ClickHouse that run at the same time.
+ * included, for queries to ClickHouse that run at the same time. Row-level security keeps a condition with a subquery from
+ * using an index, so the subquery is materialized.
  */
 export function selectPlayerIds(
   tx: Tx,
   ref: PlayerRef,
 ): PendingQuery<{ player_id: string; former_ids: string[] }[]> {
   return tx<{ player_id: string; former_ids: string[] }[]>`
+    with named as materialized (
+      select coalesce(
+        (select into_player_id from player_merges
+          where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}),
+        ${ref.player_id}::uuid) as player_id
+    )
     select p.player_id, array(
       select m.player_id::text from player_merges m
       where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.into_player_id = p.player_id
         and (m.rewritten_at is null or m.rewritten_at > now() - interval '1 minute')) as former_ids
-    from players p
-    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = coalesce(
-      (select into_player_id from player_merges
-        where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}),
-      ${ref.player_id}::uuid)`;
+    from named n
+    cross join lateral (
+      select * from players p
+      where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = n.player_id
+      offset 0) p`;
 }
 
 /**

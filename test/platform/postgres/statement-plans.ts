@@ -1,0 +1,79 @@
+import { appendFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openEmbeddedPlatform } from '../../../src/wiring/embedded.ts';
+import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
+import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+
+/** Postgres writes the plan of every statement, with what it read, to its log; statistics come only by our `analyze`. */
+const EXPLAIN_EVERYTHING = `
+session_preload_libraries = 'auto_explain'
+auto_explain.log_min_duration = 0
+auto_explain.log_analyze = on
+auto_explain.log_buffers = on
+auto_explain.log_timing = off
+auto_explain.log_format = json
+auto_explain.log_parameter_max_length = 0
+autovacuum = off
+fsync = off
+`;
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: PlanNode[];
+}
+
+/** What one execution of a statement read. */
+export interface Execution {
+  statement: string;
+  /** Blocks of 8 KiB, also those that were cached, and a block each time that it was read. */
+  blocks: number;
+  /** Table by index, or table alone when it was scanned. */
+  scans: string[];
+}
+
+/** A service whose Postgres tells the plans of its statements. */
+export interface ExplainedService {
+  service: TestService;
+  /** The executions since the last call, of statements that read a table of ours. */
+  executions(): Promise<Execution[]>;
+}
+
+/** Starts a service on an empty Postgres of its own without statistics. */
+export async function startExplainedService(): Promise<ExplainedService> {
+  let log = '';
+  const service = await startTestService({}, (config) =>
+    openEmbeddedPlatform(config, undefined, async ({ dir }) => {
+      await copyPreparedPostgres(dir);
+      await appendFile(join(dir, 'cluster', 'postgresql.auto.conf'), EXPLAIN_EVERYTHING);
+      log = join(dir, 'cluster', 'server.log');
+      return startEmbeddedPostgres({ dir });
+    }),
+  );
+  let read = 0;
+  return {
+    service,
+    async executions() {
+      const text = (await readFile(log)).subarray(read).toString('utf8');
+      read += Buffer.byteLength(text);
+      return [...text.matchAll(/plan:\n(\t\{[\s\S]*?\n\t\})/g)]
+        .map(([, plan = '']) => JSON.parse(plan) as { 'Query Text': string; Plan: PlanNode })
+        .map((explained) => ({
+          statement: explained['Query Text'].replaceAll(/\s+/g, ' ').trim(),
+          blocks: explained.Plan['Shared Hit Blocks'] + explained.Plan['Shared Read Blocks'],
+          scans: scansOf(explained.Plan),
+        }))
+        .filter(({ scans }) => scans.length > 0);
+    },
+  };
+}
+
+function scansOf(node: PlanNode): string[] {
+  const own = node['Relation Name'] ?? node['Index Name'];
+  const scan = own === undefined ? [] : [`${node['Node Type']} ${own} ${node['Index Name'] ?? ''}`.trim()];
+  return [...scan, ...(node.Plans ?? []).flatMap(scansOf)];
+}
