@@ -39,8 +39,12 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
       let emitted: Promise<void> = Promise.resolve();
       for (let from = 0; from < batch.records.length; from += MAX_TRANSACTION) {
         const part = { ...batch, records: batch.records.slice(from, from + MAX_TRANSACTION) };
-        const [emission] = await Promise.all([foldBatch(context, part), emitted]);
-        emitted = emit(platform, part, emission);
+        // Both must have ended before the batch is given up and comes again: a fold that is still running would move the
+        // position under the repeated one.
+        const [folded, before] = await Promise.allSettled([foldBatch(context, part), emitted]);
+        if (before.status === 'rejected') throw before.reason;
+        if (folded.status === 'rejected') throw folded.reason;
+        emitted = emit(platform, part, folded.value);
       }
       await emitted;
     },

@@ -43,7 +43,7 @@ export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<
     const fresh_from = applied === -1 ? batch.records.length : applied;
     try {
       const replayed = await replayRecords(context, batch, batch.records.slice(0, fresh_from));
-      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from));
+      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from), position);
       return {
         events: [...replayed.events, ...fresh.events],
         rejections: [...replayed.rejections, ...fresh.rejections],
@@ -83,18 +83,32 @@ async function replayRecords(
   return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
 }
 
+/**
+ * Applies the records that follow `position`. The position is passed down and never read from the context again: the
+ * records were chosen by it, so another one that the context meanwhile has must make the compare-and-set fail.
+ */
 async function applyRecords(
   context: FoldContext,
   batch: LogBatch,
   records: readonly LogRecord[],
+  position: bigint | undefined,
 ): Promise<Emission> {
+  let read = position;
+  const apply = async (
+    part: readonly LogRecord[],
+    events: readonly FoldEvent[],
+    rejections: readonly Rejection[],
+  ) => {
+    const move = { read, next: (part.at(-1)?.offset ?? 0n) + 1n };
+    const emission = await applyInOneTransaction(context, batch, move, part.length, events, rejections);
+    read = move.next;
+    return emission;
+  };
   const work = async (part: readonly LogRecord[]) => {
     const { events, rejections } = parseAll(part);
-    return applyInOneTransaction(context, batch, part, events, rejections);
+    return apply(part, events, rejections);
   };
-  return isolating(records, work, (rejection) =>
-    applyInOneTransaction(context, batch, [rejection.record], [], [rejection]),
-  );
+  return isolating(records, work, (rejection) => apply([rejection.record], [], [rejection]));
 }
 
 /**
@@ -123,28 +137,28 @@ async function isolating(
   }
 }
 
+/** `move`: the position at which the records were chosen, and the one after them. */
 async function applyInOneTransaction(
   context: FoldContext,
   batch: LogBatch,
-  records: readonly LogRecord[],
+  move: { read: bigint | undefined; next: bigint },
+  records: number,
   events: readonly FoldEvent[],
   rejections: readonly Rejection[],
 ): Promise<Emission> {
   const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
   const { topic, partition } = batch;
-  const next = (records.at(-1)?.offset ?? 0n) + 1n;
   const started_ms = performance.now();
-  const read = positions.get(partition);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     const snapshot = await readSnapshot(tx, requestFor(events, baseCurrencies));
     for (const { tenant_id, base_currency } of snapshot.projects.values())
       baseCurrencies.set(tenant_id, base_currency);
     const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
-    await writeEffects(tx, decided.effects, { topic, partition, read, next }, clock.now_ms());
+    await writeEffects(tx, decided.effects, { topic, partition, ...move }, clock.now_ms());
     return decided;
   });
-  positions.set(partition, next);
-  metrics.foldBatchEvents.observe(records.length);
+  positions.set(partition, move.next);
+  metrics.foldBatchEvents.observe(records);
   metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);
   metrics.eventsFolded.inc(decision.emission.events.length);
   metrics.duplicates.inc(decision.duplicates);
