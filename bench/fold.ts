@@ -74,7 +74,8 @@ async function bareTransactions(service: TestService, label: string) {
       snapshot.players.set(anonymousIdentityKey(project_id, player.anonymous_id), player.player_id);
     for (const bet of effects.bets)
       snapshot.betRevisions.set(betKey(project_id, bet.kind, bet.bet_id), (bet.read_revision ?? 0) + 1);
-    const position = { topic: BARE_TOPIC, partition: 0, read, next: (part.at(-1)?.record.offset ?? 0n) + 1n };
+    const next = (part.at(-1)?.record.offset ?? 0n) + 1n;
+    const position = { topic: BARE_TOPIC, partition: 0, read, next, emitted: read ?? 0n };
     read = position.next;
     return { effects, request: requestFor(part, baseCurrencies), position };
   });

@@ -114,6 +114,7 @@ create table event_log.topics (
   topic_id smallint not null generated as identity,
   topic text not null,
   partitions smallint not null,
+  log_id uuid not null default gen_random_uuid(),
   constraint topics_pkey PRIMARY KEY (topic_id),
   constraint topics_topic_key UNIQUE (topic)
 );
@@ -261,6 +262,15 @@ create policy own_tenant on campaigns for all to engagement_api using ((tenant_i
 grant delete, insert, select, update on public.campaigns to engagement_api;
 grant delete, insert, select, update on public.campaigns to engagement_service;
 
+create table public.consumed_logs (
+  group_name text not null,
+  topic text not null,
+  log_id text not null,
+  since timestamp with time zone not null default now(),
+  constraint consumed_logs_pkey PRIMARY KEY (group_name, topic)
+);
+grant delete, insert, select, update on public.consumed_logs to engagement_service;
+
 create table public.currencies (
   tenant_id uuid not null,
   code text not null,
@@ -279,6 +289,15 @@ create policy every_tenant on currencies for all to engagement_service using (tr
 create policy own_tenant on currencies for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.currencies to engagement_api;
 grant delete, insert, select, update on public.currencies to engagement_service;
+
+create table public.database_epochs (
+  epoch integer not null,
+  identity text not null,
+  started_at timestamp with time zone not null default now(),
+  ready_at timestamp with time zone,
+  constraint database_epochs_pkey PRIMARY KEY (epoch)
+);
+grant delete, insert, select, update on public.database_epochs to engagement_service;
 
 create table public.dead_letter_replays (
   partition integer not null,
@@ -326,6 +345,8 @@ create table public.fold_positions (
   topic text not null,
   partition integer not null,
   next_offset bigint not null,
+  emitted_offset bigint,
+  constraint fold_positions_check CHECK ((emitted_offset <= next_offset)),
   constraint fold_positions_pkey PRIMARY KEY (topic, partition)
 );
 grant delete, insert, select, update on public.fold_positions to engagement_service;
@@ -539,6 +560,7 @@ create table public.mirror_positions (
   name text not null,
   changed_xid xid8 not null,
   row_id uuid not null,
+  epoch integer not null default 0,
   constraint mirror_positions_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.mirror_positions to engagement_service;

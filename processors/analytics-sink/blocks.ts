@@ -7,7 +7,7 @@ import {
   type SinkPosition,
   type SinkRange,
 } from '../../src/analytics/sink-queries.ts';
-import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
+import { PositionMoved, type LogBatch, type LogRecord } from '../../src/platform/event-log/port.ts';
 import { headOf } from '../../src/ingest/events/envelope.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { markDirtyByEvents } from '../../src/segments/dirty-players.ts';
@@ -83,16 +83,22 @@ export class SinkBlocks {
   async #sink(batches: readonly LogBatch[]): Promise<void> {
     const positions = await this.#finishOpenBlocks(new Set(batches.map(({ partition }) => partition)));
     const fresh = batches
-      .map(({ partition, records }) => {
+      .map((batch) => {
+        const { partition, records } = batch;
         const next_offset = positions.get(partition)?.next_offset ?? 0n;
-        return { partition, records: records.filter(({ offset }) => offset >= next_offset) };
+        if (next_offset < batch.from) throw new PositionMoved(batch, next_offset);
+        return {
+          partition,
+          from: next_offset,
+          records: records.filter(({ offset }) => offset >= next_offset),
+        };
       })
       .filter(({ records }) => records.length > 0)
       .sort((a, b) => a.partition - b.partition);
     if (fresh.length === 0) return;
-    const ranges = fresh.map(({ partition, records }) => ({
+    const ranges = fresh.map(({ partition, from, records }) => ({
       partition,
-      from: records[0]?.offset ?? 0n,
+      from,
       to: (records.at(-1)?.offset ?? 0n) + 1n,
     }));
     const token = `${this.#topic}:${newId()}`;

@@ -1,5 +1,6 @@
 import type { LogConsumer } from '../../src/platform/event-log/port.ts';
-import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
+import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { MAX_BLOCK_RECORDS, SinkBlocks } from './blocks.ts';
 
@@ -10,13 +11,18 @@ const LINGER_MS = 150;
  * The records' values are ClickHouse rows already. {@link SinkBlocks} inserts the batches of all partitions together.
  */
 export async function startAnalyticsSink(platform: Platform): Promise<LogConsumer> {
-  const topic = TOPICS.playerEvents;
-  const blocks = new SinkBlocks(platform, topic);
-  return platform.eventLog.consume({
-    topic,
-    group: GROUPS.sink,
-    max_records: MAX_BLOCK_RECORDS,
-    linger_ms: LINGER_MS,
-    handle: (batch) => blocks.add(batch),
+  const { eventLog, postgres, logger, metrics } = platform;
+  const blocks = new SinkBlocks(platform, OWNERS.sink.topic);
+  return consumeOwned({
+    eventLog,
+    sql: postgres.service,
+    logger,
+    refused: metrics.consumersRefused,
+    owner: OWNERS.sink,
+    consumer: {
+      max_records: MAX_BLOCK_RECORDS,
+      linger_ms: LINGER_MS,
+      handle: (batch) => blocks.add(batch),
+    },
   });
 }

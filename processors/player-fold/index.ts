@@ -1,7 +1,9 @@
 import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
 import { foldBatch, type FoldContext } from '../../src/ledger/fold/fold-batch.ts';
-import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
+import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
+import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -17,7 +19,7 @@ const MAX_TRANSACTION = 2_000;
 /**
  * player-fold: `events` → Postgres → `player-events`. A batch is handled in parts: each part is applied in one
  * transaction and then emitted, while the next part is applied. The offset of the batch is committed at its end. After
- * a crash in between the batch comes again, and the parts that were applied are only emitted again (ARCHITECTURE.md).
+ * a crash in between the parts come again whose emission is not recorded, and are only emitted again (ARCHITECTURE.md).
  */
 export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;
@@ -30,25 +32,46 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
     positions: new Map(),
     baseCurrencies: new Map(),
   };
-  return eventLog.consume({
-    topic: TOPICS.events,
-    group: GROUPS.fold,
-    max_records: MAX_BATCH,
-    linger_ms: 0,
-    async handle(batch) {
-      let emitted: Promise<void> = Promise.resolve();
-      for (let from = 0; from < batch.records.length; from += MAX_TRANSACTION) {
-        const part = { ...batch, records: batch.records.slice(from, from + MAX_TRANSACTION) };
-        // Both must have ended before the batch is given up and comes again: a fold that is still running would move the
-        // position under the repeated one.
-        const [folded, before] = await Promise.allSettled([foldBatch(context, part), emitted]);
-        if (before.status === 'rejected') throw before.reason;
-        if (folded.status === 'rejected') throw folded.reason;
-        emitted = emit(platform, part, folded.value);
-      }
-      await emitted;
-    },
+  return consumeOwned({
+    eventLog,
+    sql: postgres.service,
+    logger,
+    refused: metrics.consumersRefused,
+    owner: OWNERS.fold,
+    consumer: { max_records: MAX_BATCH, linger_ms: 0, handle: (batch) => handle(platform, context, batch) },
   });
+}
+
+async function handle(platform: Platform, context: FoldContext, batch: LogBatch): Promise<void> {
+  let emitted_to = batch.from;
+  let emitting: Promise<bigint> = Promise.resolve(emitted_to);
+  for (const part of partsOf(batch)) {
+    // Both must have ended before the batch is given up and comes again: a fold that is still running would move the
+    // position under the repeated one.
+    const [folded, before] = await Promise.allSettled([foldBatch(context, part, emitted_to), emitting]);
+    if (before.status === 'rejected') throw before.reason;
+    if (folded.status === 'rejected') throw folded.reason;
+    emitted_to = before.value;
+    emitting = emit(platform, part, folded.value).then(() => endOf(part));
+  }
+  await emitting;
+}
+
+function partsOf(batch: LogBatch): LogBatch[] {
+  const parts: LogBatch[] = [];
+  let { from } = batch;
+  for (let i = 0; i < batch.records.length; i += MAX_TRANSACTION) {
+    const part = { ...batch, from, records: batch.records.slice(i, i + MAX_TRANSACTION) };
+    parts.push(part);
+    from = endOf(part);
+  }
+  return parts;
+}
+
+/** The offset after a batch. */
+function endOf({ from, records }: LogBatch): bigint {
+  const last = records.at(-1);
+  return last === undefined ? from : last.offset + 1n;
 }
 
 /** Appends dead letters, then events. After a crash before the batch is committed, both are emitted again. */

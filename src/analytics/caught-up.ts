@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
+import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
@@ -8,6 +8,8 @@ import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirro
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
 const FOLD_POLL_MS = 5;
+/** For how long the id of a log is believed: to ask Kafka takes a connection. */
+const LOG_ID_MS = 10_000;
 
 /** The processors did not catch up in time; `message` names the processor and its open work. */
 export class NotCaughtUp extends Error {
@@ -47,7 +49,7 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
       ? 'send-mirror has changed messages to copy'
       : undefined;
   });
-  await groupReaches(engines, TOPICS.playerEvents, GROUPS.sink, { deadline_ms });
+  await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms });
 }
 
 /**
@@ -59,8 +61,8 @@ export async function waitUntilInClickHouse(
   deadline_ms: number,
   stop?: AbortSignal,
 ): Promise<void> {
-  await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop });
-  await groupReaches(engines, TOPICS.playerEvents, GROUPS.sink, { deadline_ms, stop });
+  await ownerReaches(engines, OWNERS.fold, 'emitted', { deadline_ms, stop });
+  await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms, stop });
 }
 
 /**
@@ -69,25 +71,48 @@ export async function waitUntilInClickHouse(
  */
 export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: AbortSignal): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
-  await groupReaches(engines, TOPICS.events, GROUPS.fold, { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
+  await ownerReaches(engines, OWNERS.fold, 'applied', { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
 }
 
-/** Waits until the group has passed the present end of the topic. */
-async function groupReaches(
-  engines: Engines,
-  topic: string,
-  group: string,
+/**
+ * Waits until the consumer has passed the present end of its topic. Its positions in Postgres decide, and only those that
+ * belong to this log: after a restore of an earlier Postgres what the group has committed is ahead of them. `emitted`: what
+ * follows from the records was emitted, too; that is known by what the group has committed.
+ */
+async function ownerReaches(
+  { eventLog, ...engines }: Engines,
+  owner: PositionOwner,
+  goal: 'applied' | 'emitted',
   patience: Patience,
 ): Promise<void> {
-  const ends = await engines.eventLog.endOffsets(topic);
+  const { group, topic } = owner;
+  const { service } = engines.postgres;
+  const before = await readPositions(service, owner);
+  const ends = await eventLog.endOffsets(topic);
   await poll(engines, patience, async () => {
-    const lag = await engines.eventLog.lag(topic, group);
-    const behind = lag.reduce((sum, { partition, next_offset }) => {
-      const missing = (ends.get(partition) ?? 0n) - next_offset;
-      return missing > 0n ? sum + missing : sum;
-    }, 0n);
+    if (before.log_id !== undefined && before.log_id !== (await eventLog.idOf(topic, LOG_ID_MS)))
+      return `the positions of ${group} belong to another log`;
+    if ([...before.next].some(([partition, next]) => next > (ends.get(partition) ?? 0n)))
+      return `the positions of ${group} are beyond the end of its log`;
+    const proven = goal === 'emitted' ? await committedOffsets(eventLog, owner) : undefined;
+    const { next } = await readPositions(service, owner);
+    let behind = 0n;
+    for (const [partition, end] of ends) {
+      const position = next.get(partition) ?? 0n;
+      const emitted = proven?.get(partition) ?? position;
+      const reached = emitted < position ? emitted : position;
+      if (reached < end) behind += end - reached;
+    }
     return behind > 0n ? `${group} is ${behind} records behind` : undefined;
   });
+}
+
+async function committedOffsets(
+  eventLog: Engines['eventLog'],
+  { topic, group }: PositionOwner,
+): Promise<Map<number, bigint>> {
+  const lag = await eventLog.lag(topic, group);
+  return new Map(lag.map(({ partition, next_offset }) => [partition, next_offset]));
 }
 
 interface Patience {
@@ -98,7 +123,7 @@ interface Patience {
 
 /** Calls `probe` until it resolves to undefined; otherwise it resolves to a description of the open work. */
 async function poll(
-  { clock }: Engines,
+  { clock }: Pick<Engines, 'clock'>,
   { deadline_ms, stop, poll_ms = POLL_MS }: Patience,
   probe: () => Promise<string | undefined>,
 ): Promise<void> {

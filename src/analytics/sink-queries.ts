@@ -31,7 +31,7 @@ export async function readBlock(sql: Tx, topic: string, token: string): Promise<
 
 /**
  * Records a block before it is inserted: all of its ranges or none. False when a partition is in another open block, or
- * another sink has advanced its position.
+ * its position is not the start of its range.
  */
 export async function openBlock(
   sql: Db,
@@ -51,7 +51,7 @@ export async function openBlock(
         order by r.partition
         on conflict (topic, partition) do update set next_offset = excluded.next_offset,
           block_end = excluded.block_end, block_token = excluded.block_token
-          where s.block_token is null and s.next_offset <= excluded.next_offset`;
+          where s.block_token is null and s.next_offset = excluded.next_offset`;
       if (written.count !== ranges.length) throw new BlockTaken();
       return true;
     })

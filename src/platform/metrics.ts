@@ -62,6 +62,12 @@ export function createMetrics() {
       buckets: [1, 10, 100, 1000, 10_000, 50_000],
       registers,
     }),
+    consumersRefused: new Gauge({
+      name: 'consumer_refused',
+      help: '1 while a consumer does not start because its positions do not fit the event log',
+      labelNames: ['group'],
+      registers,
+    }),
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
     rowsUnreadable: new Counter({
       name: 'sink_records_unreadable_total',

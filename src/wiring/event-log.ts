@@ -12,14 +12,17 @@ import { kafkaLogOptions } from './kafka-options.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 
 /**
- * Opens the event log without the other engines, so that it can be read when they are lost. The embedded log is in a
+ * Opens the event log without the other engines, so that it can be read when they are lost. `postgres_url` is where the
+ * consumers' positions are. The embedded log is in a
  * data folder that exists and that no running service uses; otherwise it rejects with ConfigError or DataFolderInUse.
  */
-export async function openEventLog(config: Config): Promise<Pick<EventLog, 'close'> & { log: EventLog }> {
+export async function openEventLog(
+  config: Config,
+): Promise<Pick<EventLog, 'close'> & { log: EventLog; postgres_url: string }> {
   const logger = createLogger(config.log_level);
   if (config.servers !== undefined) {
     const log = openKafkaLog(await kafkaLogOptions(config.servers, logger));
-    return { log, close: () => log.close() };
+    return { log, postgres_url: config.servers.postgres_url, close: () => log.close() };
   }
   const dir = resolve(config.data_dir, 'postgres');
   const exists = await stat(join(dir, 'cluster')).then(
@@ -35,7 +38,7 @@ export async function openEventLog(config: Config): Promise<Pick<EventLog, 'clos
     shutdown.add('log connections', () => sql.end({ timeout: 5 }));
     const log = await openPostgresLog({ sql, clock: systemClock, logger });
     shutdown.add('event log', () => log.close());
-    return { log, close: () => shutdown.close() };
+    return { log, postgres_url: server.url, close: () => shutdown.close() };
   } catch (error) {
     await shutdown.close();
     throw error;

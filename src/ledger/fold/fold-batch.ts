@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
-import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
+import { PositionMoved, type LogBatch, type LogRecord } from '../../platform/event-log/port.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
@@ -33,17 +33,29 @@ const LONGEST_PAUSE_MS = 500;
  * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were applied
  * before a crash: they are only replayed. A write conflict is retried, 12 attempts in all. Rejects with the last write
  * conflict and with every other error of Postgres. Then nothing of the batch is applied, or all of it up to some
- * record; another call continues there.
+ * record; another call continues there. Rejects with {@link PositionMoved} when the position is before the batch: then
+ * Postgres has lost what was applied. Everything below `emitted` was emitted.
  */
-export async function foldBatch(context: FoldContext, batch: LogBatch): Promise<Emission> {
+export async function foldBatch(
+  context: FoldContext,
+  batch: LogBatch,
+  emitted: bigint = batch.from,
+): Promise<Emission> {
   for (let attempt = 1; ; attempt++) {
     const position = await currentPosition(context, batch);
+    if ((position ?? 0n) < batch.from) {
+      context.positions.delete(batch.partition);
+      throw new PositionMoved(batch, position ?? 0n);
+    }
     const applied =
       position === undefined ? 0 : batch.records.findIndex((record) => record.offset >= position);
     const fresh_from = applied === -1 ? batch.records.length : applied;
     try {
       const replayed = await replayRecords(context, batch, batch.records.slice(0, fresh_from));
-      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from), position);
+      const fresh = await applyRecords(context, batch, batch.records.slice(fresh_from), {
+        position,
+        emitted,
+      });
       return {
         events: [...replayed.events, ...fresh.events],
         rejections: [...replayed.rejections, ...fresh.rejections],
@@ -91,7 +103,7 @@ async function applyRecords(
   context: FoldContext,
   batch: LogBatch,
   records: readonly LogRecord[],
-  position: bigint | undefined,
+  { position, emitted }: { position: bigint | undefined; emitted: bigint },
 ): Promise<Emission> {
   let read = position;
   const apply = async (
@@ -99,7 +111,7 @@ async function applyRecords(
     events: readonly FoldEvent[],
     rejections: readonly Rejection[],
   ) => {
-    const move = { read, next: (part.at(-1)?.offset ?? 0n) + 1n };
+    const move = { read, next: (part.at(-1)?.offset ?? 0n) + 1n, emitted };
     const emission = await applyInOneTransaction(context, batch, move, part.length, events, rejections);
     read = move.next;
     return emission;
@@ -141,7 +153,7 @@ async function isolating(
 async function applyInOneTransaction(
   context: FoldContext,
   batch: LogBatch,
-  move: { read: bigint | undefined; next: bigint },
+  move: { read: bigint | undefined; next: bigint; emitted: bigint },
   records: number,
   events: readonly FoldEvent[],
   rejections: readonly Rejection[],

@@ -11,6 +11,8 @@ interface Position {
   /** The position at which this batch was decided; undefined for a partition's first batch. */
   read: bigint | undefined;
   next: bigint;
+  /** Everything below was emitted, and is at most `read`. */
+  emitted: bigint;
 }
 
 /**
@@ -34,12 +36,12 @@ export async function writeEffects(
   ]);
 }
 
-async function movePosition(tx: Tx, { topic, partition, read, next }: Position): Promise<void> {
+async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: Position): Promise<void> {
   const moved =
     read === undefined
-      ? await tx`insert into fold_positions (topic, partition, next_offset) values (${topic}, ${partition}, ${next})
-          on conflict do nothing`
-      : await tx`update fold_positions set next_offset = ${next}
+      ? await tx`insert into fold_positions (topic, partition, next_offset, emitted_offset)
+          values (${topic}, ${partition}, ${next}, ${emitted}) on conflict do nothing`
+      : await tx`update fold_positions set next_offset = ${next}, emitted_offset = ${emitted}
           where topic = ${topic} and partition = ${partition} and next_offset = ${read}`;
   if (moved.count !== 1)
     throw new WriteConflict(`another process moved the position of ${topic}/${partition}`);

@@ -28,7 +28,7 @@ export interface KafkaMemberOptions extends KafkaConnection {
   /** A member that sends no heartbeat for this long loses its partitions. */
   session_timeout_ms: number;
   /** The committed position of each partition, or its first offset if there is none; rejects with LogUnavailable. */
-  committed(): Promise<Map<number, bigint>>;
+  committed(): Promise<ReadonlyMap<number, bigint>>;
 }
 
 /** Settles {@link KafkaMember.open}. */
@@ -45,7 +45,9 @@ export class KafkaMember implements LogConsumer {
   #feeds = new Map<number, KafkaFeed>();
   /** Feeds of earlier generations whose last batch is still being handled. */
   #retiring = new Map<number, Promise<void>>();
-  #committed: Promise<Map<number, bigint>> | undefined;
+  /** Where the partitions of this assignment start. */
+  #starts: Promise<ReadonlyMap<number, bigint>> | undefined;
+  #assigned: ReadonlySet<number> = new Set();
   /** Counts the assignments: a feed of an earlier assignment must not commit a position any more. */
   #generation = 0;
   #handover_until_ms: number | undefined;
@@ -196,9 +198,14 @@ export class KafkaMember implements LogConsumer {
     this.#retireAll();
     this.#generation++;
     this.#handover_until_ms = undefined;
-    this.#committed = undefined;
+    this.#starts = undefined;
     kafka.resume([{ topic: this.#options.topic, partitions }]);
-    for (const partition of partitions) this.#feeds.set(partition, this.#createFeed(kafka, partition));
+    this.#assigned = new Set(partitions);
+    for (const partition of partitions) {
+      // kafkajs starts where the group has committed; without records after that it would never fetch any before it.
+      if (this.#options.consumer.startsAt !== undefined) void this.#startOver(kafka, partition);
+      else this.#feeds.set(partition, this.#createFeed(kafka, partition));
+    }
   }
 
   #createFeed(kafka: Consumer, partition: number): KafkaFeed {
@@ -217,6 +224,11 @@ export class KafkaMember implements LogConsumer {
         if (generation !== this.#generation || this.#closed) return;
         if (paused) kafka.pause([{ topic, partitions: [partition] }]);
         else kafka.resume([{ topic, partitions: [partition] }]);
+      },
+      startOver: () => {
+        if (generation !== this.#generation) return;
+        this.#starts = undefined;
+        void this.#startOver(kafka, partition);
       },
     });
   }
@@ -240,14 +252,14 @@ export class KafkaMember implements LogConsumer {
   /**
    * Passes a fetch to the partition's feed. kafkajs may deliver a fetch that was running when the group was joined
    * again, and would then continue after that fetch. So a fetch is accepted only if it starts at the feed's
-   * `fetch_offset`; otherwise a new feed starts at the committed position.
+   * `fetch_offset`; otherwise a new feed starts at the position.
    */
   async #onBatch(kafka: Consumer, payload: EachBatchPayload): Promise<void> {
     const { batch } = payload;
     const { partition } = batch;
     const feed = this.#feeds.get(partition);
     if (feed === undefined || batch.isEmpty()) return;
-    feed.fetch_offset ??= await this.#committedOffset(partition);
+    if (feed.fetch_offset === undefined) feed.startAt(await this.#startOf(kafka, partition));
     if (feed !== this.#feeds.get(partition)) return;
     // `fetchedOffset` is missing in kafkajs's types. Unlike firstOffset(), it is correct after a gap in the offsets.
     const { fetchedOffset } = batch as { fetchedOffset?: string };
@@ -257,25 +269,57 @@ export class KafkaMember implements LogConsumer {
       payload.resolveOffset(batch.lastOffset());
       return;
     }
-    this.#retire(partition);
-    this.#committed = undefined;
-    const generation = this.#generation;
-    const offset = await this.#committedOffset(partition);
-    if (generation !== this.#generation || this.#closed) return;
-    const fresh = this.#createFeed(kafka, partition);
-    fresh.fetch_offset = offset;
-    this.#feeds.set(partition, fresh);
-    kafka.seek({ topic: this.#options.topic, partition, offset: String(offset) });
+    this.#starts = undefined;
+    await this.#startOver(kafka, partition);
   }
 
-  async #committedOffset(partition: number): Promise<bigint> {
-    const asked = (this.#committed ??= this.#options.committed());
+  /** Replaces the partition's feed by one at its position; repeats that until it succeeds or is assigned anew. */
+  async #startOver(kafka: Consumer, partition: number): Promise<void> {
+    const { logger, consumer, topic } = this.#options;
+    const generation = this.#generation;
+    this.#retire(partition);
+    // No record is accepted without a feed.
+    for (let pause_ms = FIRST_RESTART_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS)) {
+      const offset = await this.#startOf(kafka, partition).catch((error: unknown) => {
+        logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'position unknown; retrying');
+      });
+      if (generation !== this.#generation || this.#closed || this.#feeds.has(partition)) return;
+      if (offset !== undefined) {
+        const fresh = this.#createFeed(kafka, partition);
+        fresh.startAt(offset);
+        this.#feeds.set(partition, fresh);
+        // The earlier feed may have paused it.
+        kafka.resume([{ topic, partitions: [partition] }]);
+        kafka.seek({ topic, partition, offset: String(offset) });
+        return;
+      }
+      await sleep(pause_ms);
+    }
+  }
+
+  async #startOf(kafka: Consumer, partition: number): Promise<bigint> {
+    const asked = (this.#starts ??= this.#readStarts(kafka));
     try {
       return (await asked).get(partition) ?? 0n;
     } catch (error) {
-      this.#committed = undefined;
+      if (asked === this.#starts) this.#starts = undefined;
       throw error;
     }
+  }
+
+  /** Where all partitions start. What the group has committed for the assigned ones is made equal to that. */
+  async #readStarts(kafka: Consumer): Promise<ReadonlyMap<number, bigint>> {
+    const { consumer, topic } = this.#options;
+    const generation = this.#generation;
+    const assigned = this.#assigned;
+    const committed = await this.#options.committed();
+    if (consumer.startsAt === undefined) return committed;
+    const starts = await consumer.startsAt(committed);
+    const other = [...starts]
+      .filter(([partition, offset]) => assigned.has(partition) && committed.get(partition) !== offset)
+      .map(([partition, offset]) => ({ topic, partition, offset: String(offset) }));
+    if (other.length > 0 && generation === this.#generation) await kafka.commitOffsets(other);
+    return new Map([...committed, ...starts]);
   }
 
   /**

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import type { Logger } from '../logger.ts';
-import { MAX_BATCH_BYTES, type ConsumeOptions, type LogRecord } from './port.ts';
+import { MAX_BATCH_BYTES, PositionMoved, type ConsumeOptions, type LogBatch } from './port.ts';
+import type { LogRecord } from './port.ts';
 import { countWithin } from './record-size.ts';
 
 const FIRST_PAUSE_MS = 100;
@@ -17,6 +18,8 @@ interface FeedOptions {
   commit(next_offset: bigint): Promise<void>;
   /** Pauses or resumes fetching of this partition. */
   setPaused(paused: boolean): void;
+  /** Replaces this feed by one at the position that the handler keeps. */
+  startOver(): void;
 }
 
 /**
@@ -27,8 +30,10 @@ interface FeedOptions {
 export class KafkaFeed {
   /** Resolves when the last batch has been handled and committed, or was abandoned because the feed was stopped. */
   readonly done: Promise<void>;
-  /** The offset at which the next fetch must start; undefined until the committed position has been read. */
+  /** The offset at which the next fetch must start; undefined until the position has been read. */
   fetch_offset: bigint | undefined;
+  /** The offset at which the next batch begins. */
+  #next = 0n;
   #options: FeedOptions;
   #buffer: KafkaMessage[] = [];
   #buffer_bytes = 0;
@@ -42,6 +47,13 @@ export class KafkaFeed {
     this.done = this.#run().catch((error: unknown) => {
       options.logger.error({ err: error, partition: options.partition }, 'consumer loop failed');
     });
+  }
+
+  /** Sets where the first fetch must start; a second call does nothing. */
+  startAt(offset: bigint): void {
+    if (this.fetch_offset !== undefined) return;
+    this.fetch_offset = offset;
+    this.#next = offset;
   }
 
   /** Adds consecutive records to the buffer; pauses the partition when a full batch waits. */
@@ -77,12 +89,11 @@ export class KafkaFeed {
     while (!this.#stop.signal.aborted) {
       await this.#waitForRecords();
       if (this.#stop.signal.aborted) return;
-      const records = this.#take();
-      const last = records.at(-1);
+      const batch: LogBatch = { topic: consumer.topic, partition, from: this.#next, records: this.#take() };
+      const last = batch.records.at(-1);
       if (last === undefined) continue;
-      const handled = await this.#insist('batch failed; retrying', () =>
-        consumer.handle({ topic: consumer.topic, partition, records }),
-      );
+      this.#next = last.offset + 1n;
+      const handled = await this.#insist('batch failed; retrying', () => consumer.handle(batch));
       if (!handled) return;
       await this.#insist('position not committed; retrying', () => this.#options.commit(last.offset + 1n));
     }
@@ -97,6 +108,10 @@ export class KafkaFeed {
         return true;
       } catch (error) {
         logger.warn({ err: error, group: consumer.group, partition, pause_ms }, failure);
+        if (error instanceof PositionMoved) {
+          if (!this.#stop.signal.aborted) this.#options.startOver();
+          return false;
+        }
       }
       if (this.#stop.signal.aborted) return false;
       await sleep(pause_ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);

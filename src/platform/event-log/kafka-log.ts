@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { KafkaAppender } from './kafka-appender.ts';
 import { KafkaAdmin, type KafkaConnection } from './kafka-client.ts';
 import { KafkaMember } from './kafka-consumer.ts';
+import { KafkaIdentity } from './kafka-identity.ts';
 import { readRange } from './kafka-reader.ts';
 import { describeTopic, prepareTopics, type TopicSettings } from './kafka-topics.ts';
 import type { EventLog } from './port.ts';
@@ -25,6 +26,7 @@ const ONE_OF_EACH: TopicSettings = { partitions: 1, replication_factor: 1, min_i
 export function openKafkaLog(options: KafkaLogOptions): EventLog {
   const { topic_prefix = '', topics = ONE_OF_EACH, session_timeout_ms = SESSION_TIMEOUT_MS } = options;
   const admin = new KafkaAdmin(options);
+  const identity = new KafkaIdentity(options);
   const admins = new Map<string, KafkaAdmin>();
   const appenders = new Map<string, KafkaAppender>();
   const members = new Set<KafkaMember>();
@@ -46,9 +48,12 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
     return own;
   }
 
+  function limits(name: string) {
+    return adminOf(name).run('return its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
+  }
+
   async function endOffsets(name: string): Promise<Map<number, bigint>> {
-    const rows = await adminOf(name).run('return its end offsets', (a) => a.fetchTopicOffsets(nameOf(name)));
-    return new Map(rows.map((row) => [row.partition, BigInt(row.high)]));
+    return new Map((await limits(name)).map((row) => [row.partition, BigInt(row.high)]));
   }
 
   function committed(name: string, group: string): Promise<Map<number, bigint>> {
@@ -88,6 +93,14 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
         },
       };
     },
+    async describe(name) {
+      const [id, rows] = await Promise.all([identity.idOf(nameOf(name), 0), limits(name)]);
+      const states = rows.map(({ partition, low, high }) => {
+        return [partition, { first: BigInt(low), end: BigInt(high) }] as const;
+      });
+      return { id, partitions: new Map(states) };
+    },
+    idOf: (name, max_age_ms) => identity.idOf(nameOf(name), max_age_ms),
     endOffsets,
     async lag(name, group) {
       const [next, ends] = await Promise.all([committed(name, group), endOffsets(name)]);

@@ -90,6 +90,7 @@ async function* readAsMember(options: ReadOptions): AsyncIterable<LogBatch> {
   });
   try {
     await withDeadline(start(consumer, options, fetched), SILENCE_MS, 'start a read');
+    let begin = from;
     for (let next = from; next < to;) {
       const messages = await withDeadline(fetched.take(), SILENCE_MS, 'go on with a read');
       const wanted = messages.filter(({ offset }) => BigInt(offset) >= next && BigInt(offset) < to);
@@ -97,7 +98,8 @@ async function* readAsMember(options: ReadOptions): AsyncIterable<LogBatch> {
         const part = wanted.slice(at, at + max_records);
         const records = part.slice(0, countWithin(part.map(messageBytes), MAX_BATCH_BYTES)).map(toRecord);
         at += records.length;
-        yield { topic, partition, records };
+        yield { topic, partition, from: begin, records };
+        begin = (records.at(-1)?.offset ?? begin) + 1n;
       }
       next = BigInt(messages.at(-1)?.offset ?? next) + 1n;
       fetched.taken();

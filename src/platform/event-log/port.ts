@@ -24,6 +24,8 @@ export interface LogRecord {
 export interface LogBatch {
   topic: string;
   partition: number;
+  /** Where the batch begins: no record lies between this offset and the first one. */
+  from: bigint;
   records: LogRecord[];
 }
 
@@ -40,8 +42,24 @@ export interface ConsumeOptions {
    * Handles one batch; batches of one partition are delivered one at a time, in order. When `handle` resolves, the
    * position after the batch is committed; when it rejects, the same records are delivered again after a pause.
    * Delivery is at-least-once: after a crash, records that were handled but not committed are delivered again.
+   * When it rejects with {@link PositionMoved}, the partition starts over at the position that `startsAt` gives.
    */
   handle(batch: LogBatch): Promise<void>;
+  /**
+   * For a consumer that keeps its positions itself: returns where partitions start, given what the group has committed
+   * for them. Called whenever partitions are assigned, and again when it rejects; meanwhile nothing is delivered. The
+   * positions are committed to the group before the first batch, so what the group has committed is never ahead of them.
+   * Absent: partitions start where the group has committed.
+   */
+  startsAt?(committed: ReadonlyMap<number, bigint>): Promise<ReadonlyMap<number, bigint>>;
+}
+
+/** A topic of the log as it is now. */
+export interface TopicState {
+  /** Identifies the log that the offsets belong to: a topic that is removed and created again has another id. */
+  id: string;
+  /** Of each partition the first record that it still has, and the offset that the next appended one will get. */
+  partitions: ReadonlyMap<number, { first: bigint; end: bigint }>;
 }
 
 /** A running consumer. */
@@ -73,6 +91,9 @@ export interface EventLog {
    */
   append(topic: string, records: readonly NewRecord[]): Promise<void>;
   consume(options: ConsumeOptions): Promise<LogConsumer>;
+  describe(topic: string): Promise<TopicState>;
+  /** The id that {@link TopicState} has, as it was at most `max_age_ms` ago. */
+  idOf(topic: string, max_age_ms: number): Promise<string>;
   /** End offset per partition: the offset the next record will get. */
   endOffsets(topic: string): Promise<Map<number, bigint>>;
   lag(topic: string, group: string): Promise<GroupLag[]>;
@@ -103,6 +124,15 @@ export class LogUnavailable extends Error {
  */
 export class LogMisconfigured extends LogUnavailable {
   override readonly name = 'LogMisconfigured';
+}
+
+/** The handler's own position is before the batch: records between them would be passed over. */
+export class PositionMoved extends Error {
+  override readonly name = 'PositionMoved';
+
+  constructor({ topic, partition, from }: Pick<LogBatch, 'topic' | 'partition' | 'from'>, stored: bigint) {
+    super(`the position of ${topic}/${partition} is ${stored}, and the batch begins at ${from}`);
+  }
 }
 
 /** A record exceeds {@link MAX_RECORD_BYTES}; a retry cannot succeed. */

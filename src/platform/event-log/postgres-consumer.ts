@@ -119,7 +119,7 @@ async function consumePartition(
   let read_ms = performance.now();
   while (!stop.aborted) {
     try {
-      next ??= await committedOffset(sql, consumer.group, topic_id, partition);
+      next ??= await startOf(options, partition);
       // The last batch ended at its byte limit, so more records wait: they need no further lingering.
       if (!more_waits) await waitForRecords(options, appender, { next, read_ms }, stop);
       if (stop.aborted) return;
@@ -129,7 +129,7 @@ async function consumePartition(
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
       if (last === undefined) continue;
-      const batch: LogBatch = { topic: consumer.topic, partition, records };
+      const batch: LogBatch = { topic: consumer.topic, partition, from: next, records };
       await consumer.handle(batch);
       next = last.offset + 1n;
       await commitOffset(sql, consumer.group, topic_id, partition, next);
@@ -141,6 +141,15 @@ async function consumePartition(
       pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
     }
   }
+}
+
+/** Where the partition starts; what the group has committed is made equal to it. */
+async function startOf({ sql, topic_id, consumer }: MemberOptions, partition: number): Promise<bigint> {
+  const committed = await committedOffset(sql, consumer.group, topic_id, partition);
+  const starts = await consumer.startsAt?.(new Map([[partition, committed]]));
+  const start = starts?.get(partition) ?? committed;
+  if (start !== committed) await commitOffset(sql, consumer.group, topic_id, partition, start);
+  return start;
 }
 
 /**

@@ -7,8 +7,10 @@ import {
   committedOffset,
   createTopic,
   endOffset,
+  firstOffset,
   listTopics,
   readRecords,
+  topicLogId,
   tryLockLog,
 } from './postgres-queries.ts';
 import { partitionOf } from './partition.ts';
@@ -88,6 +90,18 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
         },
       };
     },
+    async describe(topicName) {
+      const { topic_id, partitions } = topicOf(topicName);
+      const states = await Promise.all(
+        partitions.map(async ({ partition, end }) => {
+          const first = (await firstOffset(sql, topic_id, partition)) ?? end;
+          return [partition, { first, end }] as const;
+        }),
+      );
+      return { id: await topicLogId(sql, topic_id), partitions: new Map(states) };
+    },
+    // No other process can change it while this one has the log.
+    idOf: (topicName) => topicLogId(sql, topicOf(topicName).topic_id),
     async endOffsets(topicName) {
       return new Map(topicOf(topicName).partitions.map((appender) => [appender.partition, appender.end]));
     },
@@ -107,7 +121,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
         const records = await readRecords(sql, topic_id, partition, next, to, max_records);
         const last = records.at(-1);
         if (last === undefined) return;
-        yield { topic: topicName, partition, records };
+        yield { topic: topicName, partition, from: next, records };
         next = last.offset + 1n;
       }
     },

@@ -37,6 +37,21 @@ export async function endOffset(sql: Tx, topic_id: number, partition: number): P
   return row?.end ?? 0n;
 }
 
+/** The offset of the first record that the partition has; undefined when it has none. */
+export async function firstOffset(sql: Tx, topic_id: number, partition: number): Promise<bigint | undefined> {
+  const [row] = await sql<{ first: bigint | null }[]>`
+    select min(log_offset) as first from event_log.records where topic_id = ${topic_id} and partition = ${partition}`;
+  return row?.first ?? undefined;
+}
+
+/** The id of the log that a topic's offsets belong to. */
+export async function topicLogId(sql: Tx, topic_id: number): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`
+    select log_id::text as id from event_log.topics where topic_id = ${topic_id}`;
+  if (row === undefined) throw new Error(`there is no topic ${topic_id}`);
+  return row.id;
+}
+
 /** Inserts consecutive records from `first` on, in one statement. */
 export async function insertRecords(
   sql: Db,

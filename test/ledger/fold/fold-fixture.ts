@@ -116,7 +116,7 @@ export function batchOf(
     const value = typeof event === 'string' ? event : encodeAccepted(stamp, 0, JSON.stringify(event));
     return { offset: first + BigInt(i), key: 'any', value };
   });
-  return { topic, partition, records };
+  return { topic, partition, from: first, records };
 }
 
 export function deposit(anonymous_id: string, transaction_id: string, amount: number | string): Given {

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startPlayerFold } from '../../../processors/player-fold/index.ts';
 import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
-import type { ConsumeOptions, EventLog, NewRecord } from '../../../src/platform/event-log/port.ts';
-import type { Db } from '../../../src/platform/postgres/port.ts';
+import {
+  PositionMoved,
+  type ConsumeOptions,
+  type EventLog,
+  type NewRecord,
+} from '../../../src/platform/event-log/port.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 import type { Platform } from '../../../src/wiring/platform.ts';
 import { until } from '../../engines/until.ts';
@@ -45,12 +49,25 @@ it('applies a record once when the position moves while the part before it is re
   };
   const sql = new Proxy(fixture.sql, {
     get: (target, name) => (name === 'begin' ? begin : (Reflect.get(target, name) as unknown)),
-  }) as Db;
+  });
   const straddling = foldBatch({ ...fold, sql }, batch);
   await foldBatch(fold, { ...batch, records: batch.records.slice(2) });
   gate.open();
   expect((await straddling).events).toHaveLength(3);
   expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ session_count: 3n });
+});
+
+it('passes over no record when Postgres has lost what was applied', async () => {
+  const batch = batchOf(project, [session('a'), session('a'), session('a'), deposit('a', 't', 5)], { topic });
+  const fold = fixture.newFold();
+  await foldBatch(fold, { ...batch, records: batch.records.slice(0, 3) });
+  // As after a failover to a standby without the last commits, while this process goes on.
+  await fixture.sql`update fold_positions set next_offset = 1, emitted_offset = 0 where topic = ${topic}`;
+  await fixture.sql`update player_totals set session_count = 1 where project_id = ${project.project_id}`;
+  const rest = { ...batch, from: 3n, records: batch.records.slice(3) };
+  await expect(foldBatch(fold, rest)).rejects.toThrow(PositionMoved);
+  await foldBatch(fold, { ...batch, from: 1n, records: batch.records.slice(1) });
+  expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ session_count: 3n, total_deposited: 5n });
 });
 
 it('gives a batch up only when the fold of its next part has ended, and emits all of it when it comes again', async () => {
@@ -60,6 +77,7 @@ it('gives a batch up only when the fold of its next part has ended, and emits al
   let is_down = true;
   const emitted: NewRecord[] = [];
   const eventLog = {
+    describe: async () => ({ id: 'log', partitions: new Map([[0, { first: 0n, end: 0n }]]) }),
     consume: async (options: ConsumeOptions) => {
       consumer = options;
       return { close: async () => undefined };
@@ -70,7 +88,7 @@ it('gives a batch up only when the fold of its next part has ended, and emits al
     },
   } as unknown as EventLog;
   const postgres = { service: fixture.sql };
-  await startPlayerFold({ ...fold, postgres, eventLog } as unknown as Platform);
+  const running = await startPlayerFold({ ...fold, postgres, eventLog } as unknown as Platform);
   const events = [...Array.from({ length: PART }, () => session('a')), deposit('a', 't', 5)];
   const batch = batchOf(project, events, { topic });
   await foldBatch(fold, { ...batch, records: batch.records.slice(0, PART) });
@@ -101,4 +119,5 @@ it('gives a batch up only when the fold of its next part has ended, and emits al
     session_count: BigInt(PART),
     total_deposited: 5n,
   });
+  await running.close();
 });

@@ -78,6 +78,8 @@ async function useLog({ eventLog }: Platform, value: string): Promise<void> {
   });
   await until(() => read.includes(value));
   await consumer.close();
+  // Another client asks this question, with the same settings.
+  expect((await eventLog.describe('events')).id).toMatch(/^[\w-]+\/[\w-]+$/);
   const found: string[] = [];
   for (const [partition, end] of await eventLog.endOffsets('events')) {
     for await (const { records } of eventLog.read('events', partition, 0n, end)) {

@@ -21,6 +21,7 @@ async function watched(handle: (batch: LogBatch) => Promise<void> = () => Promis
       given({
         topic: 't',
         partition: 0,
+        from: offset,
         records: received_ms.map((ms, i) => ({ offset: offset + BigInt(i), key: 'k', value: String(ms) })),
       }),
     waiting: (next_offset: bigint, end_offset: bigint) =>

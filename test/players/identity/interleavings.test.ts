@@ -154,7 +154,7 @@ function batchOf(run: Run, topic: string, partition: number, first: bigint, leng
     run.sent.set(`${ingestion_id} 0`, event);
     return { offset: first + BigInt(i), key: 'any', value: encodeAccepted(stamp, 0, JSON.stringify(event)) };
   });
-  return { topic, partition, records };
+  return { topic, partition, from: first, records };
 }
 
 /** Sends events over HTTP, which the service's own fold handles. */

@@ -1,0 +1,105 @@
+import { parseArgs } from 'node:util';
+import { readConfig } from '../src/config.ts';
+import { refusalOf } from '../src/platform/event-log/owned-positions.ts';
+import {
+  adoptLog,
+  OWNERS,
+  readPositions,
+  restartLog,
+  type PositionOwner,
+  type StoredPositions,
+} from '../src/platform/event-log/position-queries.ts';
+import type { EventLog, TopicState } from '../src/platform/event-log/port.ts';
+import { connectPool } from '../src/platform/postgres/pool.ts';
+import type { Db } from '../src/platform/postgres/port.ts';
+import { openEventLog } from '../src/wiring/event-log.ts';
+
+const GROUPS = Object.values(OWNERS).map(({ group }) => group);
+
+const USAGE = `usage: npm run positions -- <show|adopt|restart> [consumer]
+
+  show                 the positions of the consumers that keep them in Postgres, and the logs that they belong to
+  adopt    <consumer>  keeps the positions for the log as it is now: it is the same log, with the same records at the same
+                       offsets, under another identity; or it has lost records, and the consumer goes on with the others
+  restart  <consumer>  forgets the positions: it is another log, and the consumer starts at its first record
+
+consumer: ${GROUPS.join(' or ')}. The log and Postgres are those of the configuration (KAFKA_BROKERS and POSTGRES_URL, or
+DATA_DIR). With servers the service may run: a consumer that was refused goes on within seconds. The embedded service must
+be stopped.`;
+
+/** The command line cannot be used; `message` says how to use it. */
+class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+async function main(): Promise<void> {
+  const { positionals } = parseArgs({ allowPositionals: true, options: {} });
+  const run = commandOf(positionals);
+  const { log, postgres_url, close } = await openEventLog(readConfig());
+  try {
+    const sql = connectPool(postgres_url, { max: 1 });
+    try {
+      process.stdout.write(`${await run(log, sql)}\n`);
+    } finally {
+      await sql.end({ timeout: 5 });
+    }
+  } finally {
+    await close();
+  }
+}
+
+function commandOf([what, group, ...rest]: readonly string[]): (log: EventLog, sql: Db) => Promise<string> {
+  const owner = Object.values(OWNERS).find((candidate) => candidate.group === group);
+  if (rest.length > 0) throw new UsageError(USAGE);
+  if (what === 'show' && group === undefined) return show;
+  if (what === 'adopt' && owner !== undefined) return (log, sql) => adopt(log, sql, owner);
+  if (what === 'restart' && owner !== undefined) return (log, sql) => restart(log, sql, owner);
+  throw new UsageError(USAGE);
+}
+
+async function look(log: EventLog, sql: Db, owner: PositionOwner): Promise<[StoredPositions, TopicState]> {
+  // Positions first: read later they could be ahead of the ends.
+  const stored = await readPositions(sql, owner);
+  await log.ensureTopics([owner.topic]);
+  return [stored, await log.describe(owner.topic)];
+}
+
+async function show(log: EventLog, sql: Db): Promise<string> {
+  const parts: string[] = [];
+  for (const owner of Object.values(OWNERS)) {
+    const [stored, state] = await look(log, sql, owner);
+    const lines = [...state.partitions].map(([partition, { first, end }]) => {
+      const next = stored.next.get(partition);
+      return `  partition ${partition}: position ${next ?? 'none'}, records ${first} to ${end}`;
+    });
+    parts.push(
+      `${owner.group}: topic ${owner.topic} is ${state.id}, positions belong to ${stored.log_id ?? 'no log yet'}`,
+      ...lines,
+      `  ${refusalOf(owner, stored, state) ?? 'the positions fit'}`,
+    );
+  }
+  return parts.join('\n');
+}
+
+async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
+  const [, state] = await look(log, sql, owner);
+  await adoptLog(sql, owner, state);
+  return `${owner.group} goes on in ${state.id}`;
+}
+
+async function restart(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
+  const [stored, state] = await look(log, sql, owner);
+  if (stored.log_id === state.id) {
+    throw new Error(
+      `the positions of ${owner.group} belong to this log: from its first record on, events without an id would count ` +
+        'again; if it has lost records, use adopt',
+    );
+  }
+  await restartLog(sql, owner, state);
+  return `${owner.group} starts at the first records of ${state.id}`;
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+});

@@ -1,0 +1,182 @@
+import type { Gauge } from 'prom-client';
+import type { Logger } from '../logger.ts';
+import { startPolling } from '../poll-loop.ts';
+import type { Db } from '../postgres/port.ts';
+import {
+  readPositions,
+  takeLog,
+  takeStart,
+  type PositionOwner,
+  type StoredPositions,
+} from './position-queries.ts';
+import type { ConsumeOptions, EventLog, LogConsumer, TopicState } from './port.ts';
+
+/** How often a consumer compares its positions with the log, and looks again after a refusal. */
+const CHECK_MS = 5_000;
+
+/** A consumer's positions do not fit its log; `message` says which command to use. */
+export class PositionsRefused extends Error {
+  override readonly name = 'PositionsRefused';
+}
+
+/**
+ * Why the positions do not fit the log as it is; undefined when they do. Positions without a log are those of an earlier
+ * version, or there are none.
+ */
+export function refusalOf(
+  owner: PositionOwner,
+  stored: StoredPositions,
+  log: TopicState,
+): string | undefined {
+  const { group, topic } = owner;
+  const command = (what: string) => `npm run positions -- ${what} ${group}`;
+  const misfits = misfitsOf(stored, log);
+  const shown = misfits.slice(0, 3).map(({ text }) => text);
+  if (misfits.length > shown.length) shown.push(`${misfits.length - shown.length} more`);
+  const places = shown.join(', ');
+  if (stored.log_id !== undefined && stored.log_id !== log.id) {
+    const start = `${group} does not start: its positions belong to the log ${stored.log_id}, and the topic ${topic} is ${log.id}`;
+    const other = `if it is another log, which has to be read from its first record: ${command('restart')}`;
+    return misfits.length > 0
+      ? `${start}, into which they do not fit (${places}); ${other}`
+      : `${start}; if this is the same log, with the same records at the same offsets: ${command('adopt')}; ${other}`;
+  }
+  if (misfits.length === 0) return undefined;
+  return (
+    `${group} does not start: its positions are outside of the topic ${topic} (${places}); what is missing there is ` +
+    `lost: restore the log, or go on with the records that there are: ${command('adopt')}`
+  );
+}
+
+/** The partitions whose position is not among the offsets that the log has. */
+function misfitsOf(stored: StoredPositions, log: TopicState): { text: string }[] {
+  const is_new = stored.log_id === undefined && stored.next.size === 0;
+  const misfits: { text: string }[] = [];
+  for (const partition of new Set([...stored.next.keys(), ...log.partitions.keys()])) {
+    const next = stored.next.get(partition) ?? 0n;
+    const found = log.partitions.get(partition);
+    if (found === undefined) misfits.push({ text: `partition ${partition} is missing` });
+    else if (next > found.end)
+      misfits.push({ text: `partition ${partition} ends at ${found.end}, before the position ${next}` });
+    else if (next < found.first && !is_new)
+      misfits.push({ text: `partition ${partition} begins at ${found.first}, after the position ${next}` });
+  }
+  return misfits;
+}
+
+interface Engines {
+  eventLog: Pick<EventLog, 'describe'>;
+  sql: Db;
+}
+
+/**
+ * Where a consumer that keeps its positions starts, given what its group has committed: at its position, and earlier
+ * where what was handled was perhaps not emitted. What is committed counts only as a proof of that, and never moves the
+ * start beyond the position. Rejects with {@link PositionsRefused}.
+ */
+async function readStarts(
+  { eventLog, sql }: Engines,
+  owner: PositionOwner,
+  committed: ReadonlyMap<number, bigint>,
+): Promise<Map<number, bigint>> {
+  // Read before the log's ends: a position read after them could be ahead of them.
+  const stored = await readPositions(sql, owner);
+  const log = await eventLog.describe(owner.topic);
+  const refusal = refusalOf(owner, stored, log);
+  if (refusal !== undefined) throw new PositionsRefused(refusal);
+  if (stored.log_id === undefined) await takeLog(sql, owner, log.id);
+  const starts = new Map<number, bigint>();
+  for (const [partition, { first }] of log.partitions) {
+    const next = stored.next.get(partition);
+    if (next === undefined && first > 0n) await takeStart(sql, owner, partition, first);
+    starts.set(partition, next === undefined ? first : startOf(stored, partition, next, committed, first));
+  }
+  return starts;
+}
+
+function startOf(
+  { done }: StoredPositions,
+  partition: number,
+  next: bigint,
+  committed: ReadonlyMap<number, bigint>,
+  first: bigint,
+): bigint {
+  const proven = smaller(committed.get(partition) ?? 0n, next);
+  const emitted = done.get(partition) ?? 0n;
+  const start = proven > emitted ? proven : emitted;
+  return start < first ? first : start;
+}
+
+const smaller = (one: bigint, other: bigint) => (one < other ? one : other);
+
+interface OwnedOptions {
+  eventLog: EventLog;
+  sql: Db;
+  logger: Logger;
+  /** 1 while a consumer is refused; label `group`. */
+  refused: Gauge<'group'>;
+  owner: PositionOwner;
+  consumer: Omit<ConsumeOptions, 'topic' | 'group' | 'startsAt'>;
+}
+
+/**
+ * Consumes the owner's topic from the owner's positions. While they do not fit the log, nothing is delivered: the log
+ * has the reason, the gauge is 1, and every few seconds it looks again. Rejects when the log or Postgres does not
+ * answer at the start.
+ */
+export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> {
+  const { logger, refused, owner } = options;
+  const { group } = owner;
+  let running: LogConsumer | undefined;
+  let told: string | undefined;
+  const startsAt = async (committed: ReadonlyMap<number, bigint>) => {
+    try {
+      return await readStarts(options, owner, committed);
+    } catch (error) {
+      if (error instanceof PositionsRefused) refuse(error);
+      throw error;
+    }
+  };
+  const refuse = ({ message }: PositionsRefused) => {
+    refused.set({ group }, 1);
+    if (told !== message) logger.error({ group }, message);
+    told = message;
+    loop?.wake();
+  };
+  /** True when the consumer runs, or was stopped because it may not. */
+  const look = async () => {
+    try {
+      await startsAt(new Map());
+    } catch (error) {
+      if (!(error instanceof PositionsRefused)) throw error;
+      await running?.close();
+      running = undefined;
+      return;
+    }
+    if (running !== undefined) return;
+    running = await options.eventLog.consume({
+      ...options.consumer,
+      topic: owner.topic,
+      group,
+      startsAt,
+    });
+    if (told !== undefined) logger.info({ group }, 'the positions fit the log again');
+    told = undefined;
+    refused.set({ group }, 0);
+  };
+  let loop: ReturnType<typeof startPolling> | undefined;
+  await look();
+  let is_first = true;
+  const pauses = { idle_pause_ms: CHECK_MS, longest_pause_ms: CHECK_MS };
+  loop = startPolling({ name: `positions of ${group}`, logger, ...pauses }, async () => {
+    if (!is_first) await look();
+    is_first = false;
+    return false;
+  });
+  return {
+    async close(grace_ms) {
+      await loop?.close();
+      await running?.close(grace_ms);
+    },
+  };
+}
