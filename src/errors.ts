@@ -52,7 +52,10 @@ export const ERRORS = {
   RATE_LIMITED: { status: 429, when: 'the rate limit is exceeded; see Retry-After' },
   INTERNAL_ERROR: { status: 500, when: 'a fault of the service; the log has the cause under the request id' },
   INGESTION_UNAVAILABLE: { status: 503, when: 'the event log takes no writes now; see Retry-After' },
-  SERVICE_UNAVAILABLE: { status: 503, when: 'a storage engine does not answer now; see Retry-After' },
+  SERVICE_UNAVAILABLE: {
+    status: 503,
+    when: 'a storage engine does not answer now, or the service is overloaded; see Retry-After',
+  },
 } as const satisfies Record<string, { status: number; when: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -1,14 +1,20 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
+import { allowIdling } from '../platform/postgres/limits.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
+
+/** The transactions of the next two functions are idle while ClickHouse works: a rewrite alone may take 10 minutes. */
+const LOCK_HELD_MS = 3_600_000;
 
 /** Locks out every other rewriter until the transaction ends; waits for a rewriter that holds the lock. */
 export async function lockAsRewriter(tx: Tx): Promise<void> {
+  await allowIdling(tx, LOCK_HELD_MS);
   await tx`select pg_advisory_xact_lock(hashtext('event-rewriter'))`;
 }
 
 /** Locks out every other rewriter until the transaction ends; false when another rewriter holds the lock. */
 export async function tryLockAsRewriter(tx: Tx): Promise<boolean> {
+  await allowIdling(tx, LOCK_HELD_MS);
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(hashtext('event-rewriter')) as locked`;
   return row?.locked ?? false;

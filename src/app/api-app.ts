@@ -31,6 +31,7 @@ import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
+import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
 import { PLAYER_DEPENDENTS } from './player-dependents.ts';
@@ -113,7 +114,12 @@ export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): 
   const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
   installJsonBody(app);
-  registerEndpoints(app, apiEndpoints(platform, config, deps), {
+  const endpoints = apiEndpoints(platform, config, deps);
+  installLoadShedding(
+    app,
+    endpoints.filter(({ load }) => load === 'vital').map(({ path }) => path),
+  );
+  registerEndpoints(app, endpoints, {
     auth: deps.auth,
     rate_limiter: platform.rateLimiter,
     rates: config.rates,

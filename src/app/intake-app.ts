@@ -4,6 +4,7 @@ import { parseJsonBody } from '../ingest/intake/body.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
+import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
 
 declare module 'fastify' {
@@ -13,10 +14,13 @@ declare module 'fastify' {
   }
 }
 
+const HEALTH_PATH = '/healthz';
+
 /** The ingestion host: event intake only (spec part 4). */
 export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstance {
   const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
+  installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, raw, done) => {
@@ -26,7 +30,7 @@ export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstanc
       done(error as Error);
     }
   });
-  app.get('/healthz', () => ({ data: { status: 'ok' } }));
+  app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);
   return app;
 }

@@ -104,6 +104,11 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   errors: readonly ErrorCode[];
   /** The audit rows of its changes. Required for sessions and the internal secret unless the method is GET. */
   audit?: AuditDeclaration;
+  /**
+   * How its requests are treated under load. `vital`: never refused, and any number at once. `slow`: any number at once,
+   * because they take seconds. Absent: a few at once, see `RouteLane`.
+   */
+  load?: 'vital' | 'slow';
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
   /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`. */

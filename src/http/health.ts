@@ -12,7 +12,7 @@ const PING_TIMEOUT_MS = 3_000;
  */
 export function healthEndpoints(platform: Platform, isStarted: () => boolean): AnyEndpoint[] {
   const access = { mode: 'public' } as const;
-  const shared = { method: 'GET', access, status: 200 } as const;
+  const shared = { method: 'GET', access, status: 200, load: 'vital' } as const;
   const engines = z.record(z.string(), z.literal('ok'));
   return [
     endpoint({

@@ -13,6 +13,7 @@ import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
+import { RouteLane } from './route-lane.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,8 +94,10 @@ type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow'>;
 
 function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards);
+  const lane = laneOf(endpoint);
   return (request, reply) => {
-    const body = endpoint.handle(readCall(endpoint, request, guards));
+    const call = readCall(endpoint, request, guards);
+    const body = lane.run(() => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
   };
@@ -104,6 +107,7 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
   const { method, path, status } = endpoint;
   if (guards === undefined)
     throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
+  const lane = laneOf(endpoint);
   return async (request, reply) => {
     const call = readCall(endpoint, request, guards);
     const { project_id } = (request.caller ?? {}) as { project_id?: string };
@@ -120,11 +124,16 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
     const once = createOnce(guards.idempotency, keyed, (before) => {
       replayed = before;
     });
-    const body = await endpoint.handle({ ...call, once });
+    const body = await lane.run(() => endpoint.handle({ ...call, once }));
     if (replayed !== undefined) void reply.header('idempotent-replayed', 'true');
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
   };
+}
+
+/** Calls of operators are few, and some take minutes. */
+function laneOf({ load, access }: AnyEndpoint): RouteLane {
+  return load === undefined && access.mode !== 'internal' ? new RouteLane() : new RouteLane(Infinity);
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {

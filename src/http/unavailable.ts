@@ -17,6 +17,12 @@ const CODES = new Set([
   '57P03',
   '53300',
   '25006',
+  // Postgres: a time limit of the statement, of waiting for a lock, of pausing in a transaction.
+  '57014',
+  '55P03',
+  '25P03',
+  // The queue for a connection is full, or the wait was too long.
+  'TOO_BUSY',
 ]);
 
 /** ClickHouse's codes for temporary errors: timeout, too many queries, out of memory, too many parts. */

@@ -89,6 +89,7 @@ function previewEndpoint(deps: Platform): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/segments/preview',
+    load: 'slow',
     summary: 'The size of a definition and some of its players; nothing is saved',
     audit: { none: 'it changes nothing' },
     access: read,
@@ -113,6 +114,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/segments/:id/refresh',
+      load: 'slow',
       summary: 'Computes the members of the segment now, after those of the segments it refers to',
       audit: { resource: 'segment', action: 'refresh' },
       access: write,
@@ -131,6 +133,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/segments/:id/sample',
+      load: 'slow',
       summary: 'Random members of the segment',
       access: read,
       query: sampleQuery,
@@ -149,6 +152,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/segments/:id/explain',
+      load: 'slow',
       summary: 'Why a player is or is not in the segment, condition by condition',
       access: read,
       query: explainQuery,
@@ -161,6 +165,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/:id/refresh-segments',
+      load: 'slow',
       summary: 'Evaluates every segment of the project for one player',
       audit: { resource: 'player', action: 'refresh' },
       access: write,

@@ -24,6 +24,7 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/campaigns/:id/send',
+      load: 'slow',
       audit: { resource: 'campaign', action: 'send' },
       summary:
         'Sends the campaign to the members of its segment; the rest of a large one follows in the background',

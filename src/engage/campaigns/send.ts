@@ -3,6 +3,7 @@ import { requireLiveRow, requireRow } from '../../http/record.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
+import { allowStatements } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
@@ -64,6 +65,7 @@ export async function startCampaign(
   { requireReady = requireUnsent, audit }: StartOptions = {},
 ): Promise<SendResult> {
   // Counting many members takes time. It runs before the campaign is locked, so that it blocks no other transaction.
+  await allowStatements(tx, COUNTING_MS);
   const [row] = await selectCampaign(tx, ref);
   const seen = requireLiveRow(CAMPAIGN, ref, row);
   requireReady(seen);
@@ -80,6 +82,9 @@ export async function startCampaign(
   if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
   return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
 }
+
+/** The longest count of an audience: some 7 s for a million members. */
+const COUNTING_MS = 120_000;
 
 /** The counts of a triggered campaign: events find its recipients later. */
 const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };

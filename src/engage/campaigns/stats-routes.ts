@@ -32,6 +32,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/stats',
+      load: 'slow',
       summary: 'How far the messages have come; each counts for every stage it has been through',
       response: campaignStats,
       handle: async ({ caller, params }) => {
@@ -55,6 +56,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/conversion-stats',
+      load: 'slow',
       summary:
         'Per variant: how many messages were sent, and how many of them converted within the attribution window',
       response: conversionStats,

@@ -1,12 +1,25 @@
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { Logger } from '../logger.ts';
+import { PROCESSORS } from '../postgres/limits.ts';
 import { APPLICATION } from '../postgres/pool.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
+type Limits = Pick<
+  ClientConfig,
+  'statement_timeout' | 'lock_timeout' | 'idle_in_transaction_session_timeout'
+>;
+
+/** For the library's own statements; the jobs themselves use the pools of the service. */
+export const JOB_LIMITS: Limits = {
+  statement_timeout: PROCESSORS.statement_ms,
+  lock_timeout: PROCESSORS.lock_ms,
+  idle_in_transaction_session_timeout: PROCESSORS.idle_in_transaction_ms,
+};
+
 /** A pool of `pg`, the driver that graphile-worker needs. It connects as the user that owns the schema. */
-export function connectJobs(url: string, max: number, logger: Logger): Pool {
-  const pool = new Pool({ ...configOf(url), max, application_name: `${APPLICATION} jobs` });
+export function connectJobs(url: string, max: number, logger: Logger, limits: Limits): Pool {
+  const pool = new Pool({ ...configOf(url), ...limits, max, application_name: `${APPLICATION} jobs` });
   // Without these listeners, a lost connection would end the process. The statement that used the connection rejects.
   const lost = (error: Error) => logger.debug({ err: error }, 'a connection of the jobs was lost');
   pool.on('error', lost);

@@ -12,7 +12,7 @@ import type { Pool } from 'pg';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { watchWorkerLiveness } from './worker-liveness.ts';
-import { connectJobs } from './connections.ts';
+import { connectJobs, JOB_LIMITS } from './connections.ts';
 import { libraryLogger } from './library-logger.ts';
 import type { CronEntry, JobWorker, Task } from './port.ts';
 
@@ -101,7 +101,7 @@ async function workShift(
 }
 
 async function startShift({ url, logger, metrics, tasks, crontab }: WorkerOptions): Promise<Shift> {
-  const pool = connectJobs(url, POOL_SIZE, logger);
+  const pool = connectJobs(url, POOL_SIZE, logger, JOB_LIMITS);
   const events: WorkerEvents = new EventEmitter();
   report(events, logger, metrics);
   let worker_id = '';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
+import { WaitingLine, type WaitingLimits } from '../waiting-line.ts';
 import type { Db } from './port.ts';
 
 /** How long a discarded driver may take to settle the statements that it still holds. */
@@ -10,11 +11,6 @@ export interface ExclusiveConnection {
   sql: Db;
   /** Called when the connection was closed. */
   onClosed: () => void;
-}
-
-interface Waiting {
-  resolve: (connection: ExclusiveConnection) => void;
-  reject: (error: Error) => void;
 }
 
 /** The connection was lost, or the pool was closed. `code` is one of the driver's error codes. */
@@ -30,7 +26,7 @@ export class ConnectionLost extends Error {
 
 /**
  * A pool of connections, each used by one caller at a time. When all connections are in use, callers wait in order of
- * arrival.
+ * arrival: as many and as long as `waiting` allows.
  *
  * Each connection has a driver instance of its own, instead of being part of the driver's pool. When the driver
  * replaces a lost connection, it continues with the state of the old one: it sends statements of the lost transaction
@@ -43,31 +39,33 @@ export class ExclusivePool {
   #max: number;
   #connections = new Set<ExclusiveConnection>();
   #idle: ExclusiveConnection[] = [];
-  #waiting: Waiting[] = [];
+  #waiting: WaitingLine<ExclusiveConnection>;
   #leaving = new Set<Promise<void>>();
   #closed = false;
 
   /** `connect` creates a driver with one connection, which calls `onClosed` when that connection closes. */
-  constructor(connect: (onClosed: () => void) => Db, max: number) {
+  constructor(connect: (onClosed: () => void) => Db, max: number, waiting: WaitingLimits) {
     this.#connect = connect;
     this.#max = max;
+    this.#waiting = new WaitingLine('a connection to Postgres', waiting);
   }
 
-  /** Returns an idle or a new connection, or waits for one. Rejects with {@link ConnectionLost} after `close`. */
+  /**
+   * Returns an idle or a new connection, or waits for one. Rejects with TooBusy beyond the limits of waiting, and with
+   * {@link ConnectionLost} after `close`.
+   */
   async acquire(): Promise<ExclusiveConnection> {
     if (this.#closed) throw ended();
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     if (this.#connections.size < this.#max) return this.#open();
-    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+    return this.#waiting.join();
   }
 
   /** Returns a connection in a known state to the pool. */
   release(connection: ExclusiveConnection): void {
     connection.onClosed = () => undefined;
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(connection);
-    else next.resolve(connection);
+    if (!this.#waiting.serve(connection)) this.#idle.push(connection);
   }
 
   /**
@@ -88,7 +86,7 @@ export class ExclusivePool {
   /** Rejects further callers and gives running statements at most `timeout_s` to finish. */
   async close(timeout_s: number): Promise<void> {
     this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(ended());
+    this.#waiting.refuseAll(ended());
     await Promise.all([...this.#connections].map((connection) => connection.sql.end({ timeout: timeout_s })));
     await Promise.all(this.#leaving);
   }
@@ -104,7 +102,7 @@ export class ExclusivePool {
 
   #replace(connection: ExclusiveConnection): void {
     this.#connections.delete(connection);
-    if (this.#waiting.length > 0) this.#waiting.shift()?.resolve(this.#open());
+    if (!this.#waiting.isEmpty) this.#waiting.serve(this.#open());
   }
 }
 

@@ -1,7 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './port.ts';
+import { isLockTimeout } from './retry.ts';
 import { packageRoot } from '../../package-root.ts';
+import { StartupError } from '../startup-error.ts';
 
 /** The database was migrated by a newer version of the service; `message` says what to do. */
 export class SchemaTooNew extends Error {
@@ -39,6 +42,26 @@ export function refuseNewer(applied: number, migrations: readonly Migration[], d
   }
 }
 
+/** A migration could not lock a table that it changes; `message` says what to do. */
+export class MigrationBlocked extends StartupError {
+  override readonly name = 'MigrationBlocked';
+}
+
+/**
+ * The longest wait of a migration for the lock of a table. While it waits, everyone who needs the table waits behind
+ * it.
+ */
+export const TABLE_LOCK_MS = 1_000;
+
+/** How often a migration that meets a locked table is tried, and the pauses in which those who waited have their turn. */
+export interface MigrationPatience {
+  attempts: number;
+  pause_ms: number;
+}
+
+/** Three minutes: longer than any transaction of the service lasts. */
+export const PATIENCE: MigrationPatience = { attempts: 60, pause_ms: 2_000 };
+
 const LOCK_KEY = 7_022_001;
 const OTHER_LOCK_KEY = 7_022_003;
 
@@ -55,12 +78,52 @@ export async function withMigrationLock(sql: Db, work: () => Promise<void>): Pro
 
 /**
  * Applies the missing migrations of `folder` and their records in one transaction, under an advisory lock: a process
- * that dies leaves the schema as it was. Rejects with {@link SchemaTooNew}.
+ * that dies leaves the schema as it was. When a table is locked for longer than {@link TABLE_LOCK_MS}, everything is
+ * rolled back and tried again later, so that nobody else waits behind the migration. Rejects with {@link SchemaTooNew},
+ * and with {@link MigrationBlocked} after the last attempt.
  */
-export async function migratePostgres(sql: Db, folder = 'pg-migrations'): Promise<void> {
+export async function migratePostgres(
+  sql: Db,
+  folder = 'pg-migrations',
+  patience: MigrationPatience = PATIENCE,
+): Promise<void> {
   const migrations = await readMigrations(folder);
+  await repeatWhileLocked(folder, patience, () => applyMissing(sql, folder, migrations));
+}
+
+/**
+ * Runs a migration, and runs it again after a pause when it has waited too long for the lock of a table. Rejects with
+ * {@link MigrationBlocked} after the last attempt; `what` names the migration.
+ */
+export async function repeatWhileLocked(
+  what: string,
+  { attempts, pause_ms }: MigrationPatience,
+  migrate: () => Promise<void>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await migrate();
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      if (attempt === attempts) {
+        throw new MigrationBlocked(
+          `a migration (${what}) found a table locked ${attempts} times: end the transaction that uses the table ` +
+            '(pg_stat_activity shows it), and start again',
+          { cause: error },
+        );
+      }
+    }
+    await sleep(pause_ms);
+  }
+}
+
+async function applyMissing(sql: Db, folder: string, migrations: readonly Migration[]): Promise<void> {
   await sql.begin(async (tx) => {
+    // Without a limit: another process may be migrating, and nobody waits behind this lock.
+    await tx`select set_config('lock_timeout', '0', true), set_config('statement_timeout', '0', true)`;
     await tx`select pg_advisory_xact_lock(${LOCK_KEY})`;
+    await tx`select set_config('lock_timeout', ${String(TABLE_LOCK_MS)}, true)`;
     await tx`create table if not exists schema_migrations (
       folder text not null, version integer not null, name text not null,
       applied_at timestamptz not null default now(), primary key (folder, version))`;

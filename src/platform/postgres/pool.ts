@@ -1,7 +1,17 @@
 import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import { parseTextArray, textArray } from './arrays.ts';
+import { boundStatements } from './bounded-statements.ts';
 import { ExclusivePool } from './exclusive-pool.ts';
+import {
+  API_READS,
+  API_WRITES,
+  limitOptions,
+  OWNER,
+  PATIENT,
+  PROCESSORS,
+  type SessionLimits,
+} from './limits.ts';
 import { PipelinedReader } from './pipelined-reader.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 import { Transactions } from './transactions.ts';
@@ -27,6 +37,8 @@ interface PoolOptions {
   /** Set when a connection opens; migration 001 grants it to the URL's user. Absent: the URL's user itself. */
   role?: string;
   max?: number;
+  /** Absent: those of the owner, none but for waiting callers. */
+  limits?: SessionLimits;
   /**
    * For processors, whose statements look up thousands of keys: turns sequential scans off, so that Postgres uses the
    * index even where it made the plan while the table was empty.
@@ -36,13 +48,15 @@ interface PoolOptions {
 
 /**
  * A pool of connections. 64-bit integers are returned as `bigint`; `text[]` is the only array type that is returned as
- * an array. Transactions (`begin`) use `max` further connections of their own: see {@link Transactions}.
+ * an array. Transactions (`begin`) use `max` further connections of their own: see {@link Transactions}. Statements and
+ * transactions that find every connection in use wait within the limits, beyond which they are rejected with TooBusy.
  */
 export function connectPool(url: string, options: PoolOptions = {}): Db {
   const max = options.max ?? POOL_SIZE;
-  const pool = connect(url, { ...options, max });
+  const driver = connect(url, { ...options, max });
+  const pool = boundStatements(driver, max, (options.limits ?? OWNER).waiting);
   const transactions = new Transactions(openPool(url, options, max));
-  const end = pool.end.bind(pool);
+  const end = driver.end.bind(driver);
   return Object.assign(pool, {
     begin(
       ...args: [work: (tx: Tx) => Promise<unknown>] | [settings: string, work: (tx: Tx) => Promise<unknown>]
@@ -57,7 +71,8 @@ export function connectPool(url: string, options: PoolOptions = {}): Db {
 }
 
 function openPool(url: string, options: PoolOptions, max: number): ExclusivePool {
-  return new ExclusivePool((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max);
+  const { waiting } = options.limits ?? OWNER;
+  return new ExclusivePool((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max, waiting);
 }
 
 /** A driver with `max` connections; it calls `onClosed` each time one of them closes. */
@@ -82,14 +97,19 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
 
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
-  const api = { role: 'engagement_api' } as const;
-  const transactions = new Transactions(openPool(url, api, POOL_SIZE));
-  const reader = new PipelinedReader(openPool(url, api, POOL_SIZE));
-  const service = connectPool(url, { role: 'engagement_service', for_key_batches: true });
+  const role = 'engagement_api';
+  const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
+  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS }, POOL_SIZE));
+  const service = connectPool(url, {
+    role: 'engagement_service',
+    for_key_batches: true,
+    limits: PROCESSORS,
+  });
   const patient = connectPool(url, {
     role: 'engagement_service',
     for_key_batches: true,
     max: PATIENT_POOL_SIZE,
+    limits: PATIENT,
   });
   return {
     service,
@@ -121,10 +141,11 @@ export function openPostgres(url: string): Postgres {
   };
 }
 
-function settingsOf({ role, for_key_batches }: PoolOptions): { options?: string } {
+function settingsOf({ role, for_key_batches, limits }: PoolOptions): { options?: string } {
   const settings = [
     ...(role === undefined ? [] : [`-c role=${role}`]),
     ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
+    ...(limits === undefined ? [] : limitOptions(limits)),
   ];
   return settings.length === 0 ? {} : { options: settings.join(' ') };
 }

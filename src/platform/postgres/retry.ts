@@ -37,6 +37,21 @@ export function isDataError(error: unknown): error is Error & { code: string } {
   return typeof code === 'string' && /^(22|23|54)[\dA-Z]{3}$/.test(code);
 }
 
+/** Whether a statement waited too long for a lock. A retry may succeed; nothing is wrong with the data. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: string }).code === '55P03';
+}
+
+/**
+ * Whether a statement waited too long for the lock of a whole table, which concerns every tenant. Of a wait for a row
+ * Postgres says where it was; advisory locks are locks of a name.
+ */
+export function isTableLocked(error: unknown): boolean {
+  if (!isLockTimeout(error)) return false;
+  const { where, query = '' } = error as { where?: string; query?: string };
+  return where === undefined && !query.includes('advisory');
+}
+
 /** Whether a number was out of its type's range, for example a sum that exceeds 64 bits. */
 export function isOverflow(error: unknown): boolean {
   return error instanceof Error && (error as { code?: string }).code === '22003';

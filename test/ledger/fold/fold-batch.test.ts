@@ -305,3 +305,25 @@ describe('money properties on an event that has none in the catalogue', () => {
     });
   });
 });
+
+it('a statement that is cancelled or waits too long makes no dead letter; the batch is applied later', async () => {
+  const fold = fixture.newFold();
+  await foldBatch(fold, batchOf(project, [deposit('a', 't-1', 1)], { topic }));
+  const batch = batchOf(project, [deposit('a', 't-2', 20), deposit('b', 't-3', 300)], { topic, first: 1n });
+  await fixture.sql.begin(async (tx) => {
+    await tx`lock table player_totals in access exclusive mode`;
+    const failed = foldBatch(fold, batch).catch((error: Error & { code?: string }) => error.code);
+    await fixture.someoneWaits();
+    // As the owner: the service role may not cancel statements of other sessions.
+    await fixture.sql.begin(async (other) => {
+      await other`set local role none`;
+      await other`
+        select pg_cancel_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+    });
+    expect(await failed).toBe('57014');
+  });
+  expect(await storedPosition()).toBe(1n);
+  expect((await foldBatch(fold, batch)).rejections).toEqual([]);
+  expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({ total_deposited: 21n });
+});

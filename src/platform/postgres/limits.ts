@@ -1,0 +1,80 @@
+import type { WaitingLimits } from '../waiting-line.ts';
+import type { Tx } from './port.ts';
+
+/**
+ * How long one kind of caller may keep others waiting. The first three are settings of each connection, so they hold
+ * whatever the roles in the database are configured with.
+ */
+export interface SessionLimits {
+  /** The longest statement. Postgres cancels it (57014). */
+  statement_ms: number;
+  /** The longest wait for one lock. Postgres refuses the statement (55P03). */
+  lock_ms: number;
+  /** The longest pause within a transaction. Postgres closes the connection (25P03). */
+  idle_in_transaction_ms: number;
+  /** For callers that find every connection in use. */
+  waiting: WaitingLimits;
+}
+
+/** Statements of API requests that only read: they wait for a lock only while someone locks the whole table. */
+export const API_READS: SessionLimits = {
+  statement_ms: 10_000,
+  lock_ms: 1_000,
+  idle_in_transaction_ms: 10_000,
+  waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
+};
+
+/** Transactions of API requests. They wait for rows that the fold is writing. */
+export const API_WRITES: SessionLimits = {
+  statement_ms: 10_000,
+  lock_ms: 3_000,
+  idle_in_transaction_ms: 60_000,
+  waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
+};
+
+/** Processors. Some wait within a transaction for ClickHouse, which ends statements after 60 s. */
+export const PROCESSORS: SessionLimits = {
+  statement_ms: 60_000,
+  lock_ms: 10_000,
+  idle_in_transaction_ms: 120_000,
+  waiting: { max_waiting: 10_000, max_wait_ms: 30_000 },
+};
+
+/** Refreshes of whole segments and starts of campaigns, which write millions of rows and wait for each other. */
+export const PATIENT: SessionLimits = {
+  statement_ms: 300_000,
+  lock_ms: 120_000,
+  idle_in_transaction_ms: 120_000,
+  waiting: { max_waiting: 1_000, max_wait_ms: 120_000 },
+};
+
+/** The user who owns the schema: migrations, which limit themselves, and the embedded event log. */
+export const OWNER: SessionLimits = {
+  statement_ms: 0,
+  lock_ms: 0,
+  idle_in_transaction_ms: 0,
+  waiting: { max_waiting: 100_000, max_wait_ms: 60_000 },
+};
+
+/** The limits as options of a connection. */
+export function limitOptions({ statement_ms, lock_ms, idle_in_transaction_ms }: SessionLimits): string[] {
+  return [
+    `-c statement_timeout=${statement_ms}`,
+    `-c lock_timeout=${lock_ms}`,
+    `-c idle_in_transaction_session_timeout=${idle_in_transaction_ms}`,
+  ];
+}
+
+/** Lets the statements of this transaction take up to `statement_ms`, whatever the limit of its connection. */
+export async function allowStatements(tx: Tx, statement_ms: number): Promise<void> {
+  await tx`select set_config('statement_timeout', ${String(statement_ms)}, true)`;
+}
+
+/**
+ * For a transaction that only holds a lock while its caller works elsewhere, for up to `idle_ms`: it may pause for that
+ * long, and wait for its lock for that long.
+ */
+export async function allowIdling(tx: Tx, idle_ms: number): Promise<void> {
+  await tx`select set_config('idle_in_transaction_session_timeout', ${String(idle_ms)}, true),
+    set_config('lock_timeout', ${String(idle_ms)}, true), set_config('statement_timeout', ${String(idle_ms)}, true)`;
+}
