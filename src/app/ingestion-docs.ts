@@ -13,7 +13,7 @@ const shared = {
   status: 202,
 } as const;
 
-const errors = ['RATE_LIMITED', 'INGESTION_UNAVAILABLE'] as const;
+const errors = ['INGESTION_UNAVAILABLE'] as const;
 
 /** The endpoints of the ingestion host, which the API host documents and does not serve. */
 export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [

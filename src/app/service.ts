@@ -5,6 +5,8 @@ import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config, Role } from '../config.ts';
 import { closeServer } from '../http/close-server.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
@@ -39,6 +41,8 @@ interface Front {
 interface FrontOptions {
   config: Config;
   clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
   /** The service role. */
   sql: Db;
   notifications: Notifications;
@@ -67,11 +71,11 @@ export async function startService(
   const listen = (app: FastifyInstance, port: number) => listenOn(app, config.host, port, shutdown);
   try {
     shutdown.add('platform', () => platform.close());
-    const { postgres, clock } = platform;
+    const { postgres, clock, logger, metrics } = platform;
     const notifications = openNotifications(postgres.service, platform.logger);
     // Consumers are opened before the listeners and closed after them: they process what intake accepts until its end.
     await startProcessors(config, platform, notifications, shutdown);
-    const keys = { config, clock, sql: postgres.service, notifications };
+    const keys = { config, clock, logger, metrics, sql: postgres.service, notifications };
     const front = has('api') || has('intake') ? await openFront(keys) : undefined;
     let auth: Authenticators | undefined;
     if (front !== undefined && has('api')) {

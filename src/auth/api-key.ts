@@ -2,11 +2,17 @@ import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import { LastKnown } from '../platform/last-known.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { RatePolicy } from '../platform/rate-limit/port.ts';
 import { bearerToken } from './bearer.ts';
-import { findKeyByPublicId, type StoredKey } from './queries.ts';
+import { KeyLookups, type FindKeys } from './key-lookups.ts';
+import type { Maybe } from './maybe.ts';
+import { findKeysByPublicId, type StoredKey } from './queries.ts';
+import { UnknownKeys } from './unknown-keys.ts';
 
 /** NOTIFY channel; the payload is the public id of a key that was revoked or created. */
 export const API_KEYS_CHANNEL = 'api_keys_changed';
@@ -19,10 +25,13 @@ const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const PUBLIC_ID_LENGTH = 8;
 const SECRET_BYTES = 33;
 const MAX_CACHED_KEYS = 50_000;
-const MAX_CACHED_REFUSALS = 10_000;
 /** Only a safety net: a revocation is announced by NOTIFY and takes effect at once. */
 const KEY_TTL_MS = 60_000;
-const REFUSAL_TTL_MS = 5_000;
+/** Unseen keys of an address that guesses are looked up together, once in this time. */
+const GUESSES_TOGETHER_MS = 1_000;
+/** So many look-ups of addresses that guess wait at a time; further ones are refused. */
+const MAX_WAITING_GUESSES = 200;
+const RETRY_AFTER_S = 1;
 
 /** The parts of `svc_pk_<env>_<id8>_<secret44>` (spec part 2). */
 export interface ParsedApiKey {
@@ -80,31 +89,57 @@ export function hashSecret(secret: string): Buffer {
 interface CachedKey {
   principal: ApiKeyPrincipal;
   secret_hash: Buffer;
-  expires_at_ms: number;
+}
+
+/** A header that was accepted: what it contains, and its key, which must still be the one in the cache. */
+interface PassedHeader {
+  given: ParsedApiKey;
+  key: CachedKey;
+}
+
+/** The connection of a caller. */
+interface Caller {
+  /** The address of the other end; behind a proxy that of the proxy. */
+  readonly ip: string;
 }
 
 interface ApiKeyAuthenticatorOptions {
   /** The deployment's environment; keys of another one are refused. */
   service_env: ApiKeyEnvironment;
   clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'staleAnswers'>;
   /** The service role. */
   sql: Db;
 }
 
-/** Checks API keys against Postgres through a cache. A revocation removes the key from the cache at once. */
+/**
+ * Checks API keys against Postgres through a cache. A revocation removes the key from the cache at once. While Postgres
+ * does not answer, keys of the cache stay valid for at most 15 minutes, and others are answered with 503.
+ */
 export class ApiKeyAuthenticator {
-  #options: ApiKeyAuthenticatorOptions;
-  #keys = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
-  /** Authorization headers that were accepted: a repeated header needs no hash. Every eviction clears all of them. */
-  #headers = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
-  /** Public ids that name no key, each with the time until which it is refused without a query. */
-  #refusals = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
-  #lookups = new Map<string, Promise<CachedKey | undefined>>();
-  /** Grows with every eviction: a look-up that began before an eviction must not fill the cache after it. */
-  #epoch = 0;
+  #service_env: ApiKeyEnvironment;
+  #keys: LastKnown<CachedKey>;
+  /** Authorization headers that were accepted: a repeated header needs no hash. */
+  #headers = new LRUCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
+  #unknown: UnknownKeys;
+  #guesses: KeyLookups;
 
-  constructor(options: ApiKeyAuthenticatorOptions) {
-    this.#options = options;
+  constructor({ service_env, clock, logger, metrics, sql }: ApiKeyAuthenticatorOptions) {
+    this.#service_env = service_env;
+    this.#unknown = new UnknownKeys(clock);
+    const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
+    const lookups = new KeyLookups(find);
+    this.#guesses = new KeyLookups(find, GUESSES_TOGETHER_MS);
+    this.#keys = new LastKnown({
+      name: 'api_keys',
+      max: MAX_CACHED_KEYS,
+      fresh_ms: KEY_TTL_MS,
+      load: (public_id) => lookups.find(public_id).then((stored) => this.#usable(stored)),
+      clock,
+      logger,
+      onStale: () => metrics.staleAnswers.inc({ cache: 'api_keys' }),
+    });
   }
 
   /** Starts to listen for keys that any process revokes or creates. */
@@ -112,45 +147,59 @@ export class ApiKeyAuthenticator {
     await notifications.on(
       API_KEYS_CHANNEL,
       (public_id) => this.evict(public_id),
-      () => this.#evictAll(),
+      () => this.#expireAll(),
     );
   }
 
   /**
    * Returns the caller that an Authorization header identifies, without a promise when it is cached. Throws or rejects
-   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked or of another environment.
+   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked or of another environment; with
+   * SERVICE_UNAVAILABLE when it is not cached and Postgres does not answer; with RATE_LIMITED when it is not cached and
+   * the address of `from` asks for too many unknown keys.
    */
-  authenticate(header: string | undefined): ApiKeyPrincipal | Promise<ApiKeyPrincipal> {
-    const now_ms = this.#options.clock.now_ms();
+  authenticate(header: string | undefined, from: Caller): Maybe<ApiKeyPrincipal> {
     const passed = header === undefined ? undefined : this.#headers.get(header);
-    if (passed !== undefined && passed.expires_at_ms > now_ms) return passed.principal;
-    const parsed = this.#parse(header);
-    const cached = this.#keys.get(parsed.public_id);
-    if (cached !== undefined && cached.expires_at_ms > now_ms) {
-      const principal = checkSecret(cached, parsed);
-      if (header !== undefined) this.#headers.set(header, cached);
-      return principal;
-    }
-    const refused_until_ms = this.#refusals.get(parsed.public_id);
-    if (refused_until_ms !== undefined && refused_until_ms > now_ms) throw unknownKey();
-    return this.#lookUp(parsed.public_id).then((found) => checkSecret(found, parsed));
+    const given = passed?.given ?? this.#parse(header);
+    const { public_id } = given;
+    if (passed === undefined && this.#unknown.has(public_id)) throw unknownKey();
+    const key = this.#find(public_id, from);
+    if (!(key instanceof Promise))
+      return passed !== undefined && passed.key === key ? key.principal : this.#admit(header, key, given);
+    return key.then((found) => {
+      if (found === undefined) this.#refuse(header, public_id, from);
+      return this.#admit(header, found, given);
+    }, throwUnchecked);
   }
 
-  /** Removes one key from the caches; must be called after its change has been committed. */
+  /** Removes one key from the cache; must be called after its change has been committed. */
   evict(public_id: string): void {
-    this.#epoch++;
-    this.#headers.clear();
-    this.#keys.delete(public_id);
-    this.#refusals.delete(public_id);
-    this.#lookups.delete(public_id);
+    this.#keys.forget(public_id);
+    this.#unknown.forget(public_id);
   }
 
-  #evictAll(): void {
-    this.#epoch++;
-    this.#headers.clear();
-    this.#keys.clear();
-    this.#refusals.clear();
-    this.#lookups.clear();
+  /** Keys are not removed: Postgres may still be out of reach. Each is loaded again at its next use. */
+  #expireAll(): void {
+    this.#keys.expireAll();
+    this.#unknown.forgetAll();
+  }
+
+  #find(public_id: string, from: Caller): Maybe<CachedKey | undefined> {
+    if (this.#keys.has(public_id) || !this.#unknown.isGuessing(from.ip)) return this.#keys.get(public_id);
+    if (this.#guesses.waiting >= MAX_WAITING_GUESSES) throw tooManyGuesses();
+    return this.#keys.get(public_id, this.#findGuessed);
+  }
+
+  #findGuessed = async (public_id: string) => this.#usable(await this.#guesses.find(public_id));
+
+  #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
+    if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();
+    if (header !== undefined) this.#headers.set(header, { given, key });
+    return key.principal;
+  }
+
+  #refuse(header: string | undefined, public_id: string, from: Caller): void {
+    if (header !== undefined) this.#headers.delete(header);
+    this.#unknown.add(public_id, from.ip);
   }
 
   #parse(header: string | undefined): ParsedApiKey {
@@ -160,7 +209,7 @@ export class ApiKeyAuthenticator {
     }
     const parsed = parseApiKey(token);
     if (parsed === undefined) throw new ApiError('UNAUTHORIZED', 'the bearer token is not an API key');
-    const { service_env } = this.#options;
+    const service_env = this.#service_env;
     if (parsed.environment !== service_env) {
       const message = `this API key is for environment ${parsed.environment}; this service is ${service_env}`;
       throw new ApiError('UNAUTHORIZED', message);
@@ -168,32 +217,12 @@ export class ApiKeyAuthenticator {
     return parsed;
   }
 
-  /** Concurrent requests that miss the cache for one key share one query. */
-  #lookUp(public_id: string): Promise<CachedKey | undefined> {
-    const running = this.#lookups.get(public_id);
-    if (running !== undefined) return running;
-    const lookup = this.#fetch(public_id).finally(() => {
-      if (this.#lookups.get(public_id) === lookup) this.#lookups.delete(public_id);
-    });
-    this.#lookups.set(public_id, lookup);
-    return lookup;
-  }
-
-  async #fetch(public_id: string): Promise<CachedKey | undefined> {
-    const epoch = this.#epoch;
-    const { sql, clock, service_env } = this.#options;
-    const stored = await findKeyByPublicId(sql, public_id);
-    const now_ms = clock.now_ms();
-    const found =
-      stored?.environment === service_env ? toCached(stored, service_env, now_ms + KEY_TTL_MS) : undefined;
-    if (epoch !== this.#epoch) return found;
-    if (found === undefined) this.#refusals.set(public_id, now_ms + REFUSAL_TTL_MS);
-    else this.#keys.set(public_id, found);
-    return found;
+  #usable(stored: StoredKey | undefined): CachedKey | undefined {
+    return stored?.environment === this.#service_env ? toCached(stored, this.#service_env) : undefined;
   }
 }
 
-function toCached(stored: StoredKey, environment: ApiKeyEnvironment, expires_at_ms: number): CachedKey {
+function toCached(stored: StoredKey, environment: ApiKeyEnvironment): CachedKey {
   const { tenant_id, project_id, key_id, secret_hash, ingest_per_minute, ingest_burst } = stored;
   const ingest_policy =
     ingest_per_minute === null
@@ -202,15 +231,19 @@ function toCached(stored: StoredKey, environment: ApiKeyEnvironment, expires_at_
   return {
     principal: { tenant_id, project_id, key_id, environment, ingest_policy },
     secret_hash,
-    expires_at_ms,
   };
-}
-
-function checkSecret(key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
-  if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();
-  return key.principal;
 }
 
 function unknownKey(): ApiError {
   return new ApiError('UNAUTHORIZED', 'the API key is unknown or was revoked');
+}
+
+function throwUnchecked(cause: unknown): never {
+  const message = 'the API key cannot be checked now; send the request again';
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { cause, retry_after_s: RETRY_AFTER_S });
+}
+
+function tooManyGuesses(): ApiError {
+  const message = 'too many unknown API keys from this address; send the request again';
+  return new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
 }

@@ -1,5 +1,7 @@
 import { ConfigError, type Config } from '../config.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
@@ -31,12 +33,17 @@ interface OpenOptions {
   internal_secret: string;
 }
 
+interface OpenKeysOptions {
+  logger: Logger;
+  metrics: Pick<Metrics, 'staleAnswers'>;
+}
+
 /** Opens only the check of API keys: the intake needs no other. */
 export async function openApiKeys(
-  options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'>,
+  options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'> & OpenKeysOptions,
 ): Promise<ApiKeyAuthenticator> {
-  const { config, clock, sql, notifications } = options;
-  const api_keys = new ApiKeyAuthenticator({ service_env: config.service_env, clock, sql });
+  const { config, clock, logger, metrics, sql, notifications } = options;
+  const api_keys = new ApiKeyAuthenticator({ service_env: config.service_env, clock, logger, metrics, sql });
   await api_keys.follow(notifications);
   return api_keys;
 }

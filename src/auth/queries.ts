@@ -1,8 +1,10 @@
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Role } from './roles.ts';
 
 /** The columns of an API key that a check needs. Rates are null when the deployment's default applies. */
 export interface StoredKey {
+  public_id: string;
   tenant_id: string;
   project_id: string;
   key_id: string;
@@ -18,13 +20,14 @@ export interface Membership {
   role: Role;
 }
 
-/** The key with this public id that is not revoked. It is searched in all tenants, because the key names the tenant. */
-export async function findKeyByPublicId(sql: Tx, public_id: string): Promise<StoredKey | undefined> {
-  const rows = await sql<StoredKey[]>`
-    select tenant_id, project_id, key_id, environment, secret_hash, ingest_per_minute, ingest_burst
-    from api_keys
-    where public_id = ${public_id} and deleted_at is null`;
-  return rows[0];
+/** The keys with these public ids that are not revoked. They are searched in all tenants: a key names its tenant. */
+export async function findKeysByPublicId(sql: Tx, public_ids: readonly string[]): Promise<StoredKey[]> {
+  return sql<StoredKey[]>`
+    select k.public_id, k.tenant_id, k.project_id, k.key_id, k.environment, k.secret_hash, k.ingest_per_minute,
+      k.ingest_burst
+    from unnest(${textArray(public_ids)}::text::text[]) as wanted (public_id)
+    cross join lateral (
+      select * from api_keys a where a.public_id = wanted.public_id and a.deleted_at is null offset 0) k`;
 }
 
 /** The user's memberships in all tenants, oldest first: the membership names the tenant. */

@@ -20,11 +20,11 @@ const REPLAYED: Json = {
   },
 };
 
-const RATE_LIMIT: Json = {
-  'X-RateLimit-Limit': { required: true, description: 'Requests at once', schema: seconds },
-  'X-RateLimit-Remaining': { required: true, description: 'Requests left now', schema: count },
-  'X-RateLimit-Reset': { required: true, description: 'Seconds until all are there again', schema: count },
-};
+const rateLimit = (required: boolean): Json => ({
+  'X-RateLimit-Limit': { required, description: 'Requests at once', schema: seconds },
+  'X-RateLimit-Remaining': { required, description: 'Requests left now', schema: count },
+  'X-RateLimit-Reset': { required, description: 'Seconds until all are there again', schema: count },
+});
 
 const retryAfter = (required: boolean): Json => ({
   'Retry-After': { required, description: 'Seconds to wait before trying again', schema: seconds },
@@ -41,17 +41,20 @@ const OF_STATUS: Readonly<Record<number, Json>> = {
 /** The headers of a success. The ingestion host sends no request id with accepted events: ingestion_id names them. */
 export function successHeaders({ server, idempotent }: DocumentedEndpoint): Json {
   return {
-    ...(server === 'ingestion' ? RATE_LIMIT : REQUEST_ID),
+    ...(server === 'ingestion' ? rateLimit(true) : REQUEST_ID),
     ...(idempotent === true ? REPLAYED : {}),
   };
 }
 
-/** The headers of an error. A request whose headers are too large is refused before it gets a request id. */
+/**
+ * The headers of an error. A request that is refused because its address sends unknown API keys has no rate limit to
+ * report. A request whose headers are too large is refused before it gets a request id.
+ */
 export function errorHeaders(status: number, { server }: DocumentedEndpoint): Json {
   if (status === 431) return {};
   return {
     ...REQUEST_ID,
     ...OF_STATUS[status],
-    ...(server === 'ingestion' && status === 429 ? RATE_LIMIT : {}),
+    ...(server === 'ingestion' && status === 429 ? rateLimit(false) : {}),
   };
 }

@@ -69,7 +69,7 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   else if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
   if (access.mode === 'session') add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (access.mode === 'session' && access.scope === 'project') add('PROJECT_NOT_FOUND');
-  if (access.mode === 'api_key' && access.rate === 'identify') add('RATE_LIMITED');
+  if (access.mode === 'api_key') add('RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
   if (method !== 'GET') add('BODY_MALFORMED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE');

@@ -210,14 +210,15 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       }),
     );
   };
-  const authoriseKey = (access: Access & { mode: 'api_key' }, headers: IncomingHttpHeaders) => {
-    const caller = auth.api_keys.authenticate(headers.authorization);
+  const authoriseKey = (access: Access & { mode: 'api_key' }, request: FastifyRequest) => {
+    const caller = auth.api_keys.authenticate(request.headers.authorization, request);
     if (access.rate === 'none') return caller;
     return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
   };
-  return (access, { headers }) => {
+  return (access, request) => {
+    const { headers } = request;
     if (access.mode === 'session') return authoriseSession(access, headers);
-    if (access.mode === 'api_key') return authoriseKey(access, headers);
+    if (access.mode === 'api_key') return authoriseKey(access, request);
     if (access.mode === 'internal') {
       auth.checkInternalSecret(single(headers['x-internal-secret']));
     }

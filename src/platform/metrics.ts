@@ -135,6 +135,12 @@ export function createMetrics() {
       labelNames: ['task', 'outcome'],
       registers,
     }),
+    staleAnswers: new Counter({
+      name: 'stale_answers_total',
+      help: 'API keys and tenant configurations used as last known, because Postgres did not answer',
+      labelNames: ['cache'],
+      registers,
+    }),
     rateLimiterDegraded: new Gauge({
       name: 'rate_limiter_degraded',
       help: '1 while Redis does not answer and limits are decided locally',

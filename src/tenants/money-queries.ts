@@ -7,12 +7,11 @@ export interface TenantMoney {
   currencies: ReadonlySet<string>;
 }
 
-/** Reads the currencies of a tenant; rejects when the tenant does not exist. */
-export async function readTenantMoney(sql: Tx, tenant_id: string): Promise<TenantMoney> {
+/** The currencies of a tenant; undefined when the tenant does not exist. */
+export async function findTenantMoney(sql: Tx, tenant_id: string): Promise<TenantMoney | undefined> {
   const [row] = await sql<{ base_currency: string; codes: string[] }[]>`
     select base_currency,
       array(select code from currencies c where c.tenant_id = t.tenant_id and c.is_active) as codes
     from tenants t where t.tenant_id = ${tenant_id}`;
-  if (row === undefined) throw new Error(`tenant ${tenant_id} does not exist`);
-  return { base_currency: row.base_currency, currencies: new Set(row.codes) };
+  return row === undefined ? undefined : { base_currency: row.base_currency, currencies: new Set(row.codes) };
 }

@@ -76,6 +76,7 @@ export const NEVER_ON_SERVERS = {
   ],
   'starts the embedded engines itself, because it kills, copies or configures them': [
     'test/app/{npm-start,readme}.test.ts',
+    'test/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
     'test/crash/{restore,second-start,service-kill}.test.ts',
     'test/golden/schemas.test.ts',

@@ -94,12 +94,12 @@ export async function openFixture(
 }
 
 async function openDeps(
-  { clock, logger, postgres }: Platform,
+  { clock, logger, metrics, postgres }: Platform,
   config: Config,
 ): Promise<{ auth: Authenticators; deps: ApiDeps }> {
   const sql = postgres.service;
   const notifications = openNotifications(sql, logger);
-  const shared = { config, clock, sql, notifications };
+  const shared = { config, clock, logger, metrics, sql, notifications };
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
   const capabilities = await openTenantCapabilities(shared);

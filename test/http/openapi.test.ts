@@ -134,7 +134,7 @@ const OF_ACCESS: Record<AnyEndpoint['access']['mode'], number[]> = {
   public: [431, 500],
   webhook: [401, 431, 500, 503],
   internal: [401, 431, 500, 503],
-  api_key: [401, 431, 500, 503],
+  api_key: [401, 429, 431, 500, 503],
   session: [401, 403, 422, 429, 431, 500, 503],
 };
 
@@ -142,7 +142,6 @@ function statusesOf({ access, method, status, errors, query, body, idempotent }:
   const found = new Set<number>([status, ...OF_ACCESS[access.mode]]);
   const add = (...more: number[]) => more.forEach((one) => found.add(one));
   if (access.mode === 'session' && access.scope === 'project') add(404);
-  if (access.mode === 'api_key' && access.rate !== 'none') add(429);
   if (method !== 'GET') add(400, 413, 415);
   if (query !== undefined || body !== undefined) add(422);
   if (idempotent === true) add(409, 422, 503);
@@ -173,7 +172,7 @@ function headersOf(status: number, ingestion: boolean): string[] {
   if (status < 300) return ingestion ? rate : ['X-Request-Id'];
   if (status === 401) return ['X-Request-Id', 'WWW-Authenticate'];
   if (status === 503) return ['X-Request-Id', 'Retry-After'];
-  if (status === 429) return ['X-Request-Id', 'Retry-After', ...(ingestion ? rate : [])];
+  if (status === 429) return ['X-Request-Id', 'Retry-After'];
   return ['X-Request-Id'];
 }
 

@@ -154,18 +154,26 @@ describe('revocation', () => {
 
   test('reaches another process by notification', async () => {
     const { config, platform, deps } = fixture;
-    const { clock } = platform;
+    const { clock, logger, metrics } = platform;
     const sql = platform.postgres.service;
-    const elsewhere = await openApiKeys({ config, clock, sql, notifications: deps.notifications });
+    const elsewhere = await openApiKeys({
+      config,
+      clock,
+      logger,
+      metrics,
+      sql,
+      notifications: deps.notifications,
+    });
     const { id, key } = await newKey();
     const header = `Bearer ${key}`;
-    await elsewhere.authenticate(header);
-    expect(elsewhere.authenticate(header)).not.toBeInstanceOf(Promise);
+    const from = { ip: '127.0.0.1' };
+    await elsewhere.authenticate(header, from);
+    expect(elsewhere.authenticate(header, from)).not.toBeInstanceOf(Promise);
     await fixture.as(tenant.session, `${path()}/${id}`, { method: 'DELETE' });
     await expect
       .poll(async () => {
         try {
-          await elsewhere.authenticate(header);
+          await elsewhere.authenticate(header, from);
           return 'accepted';
         } catch (error) {
           return (error as { code?: string }).code;

@@ -116,6 +116,8 @@ describe('removing a membership', () => {
     const shared = {
       config,
       clock: platform.clock,
+      logger: platform.logger,
+      metrics: platform.metrics,
       sql: platform.postgres.service,
       notifications: deps.notifications,
     };

@@ -93,7 +93,7 @@ function bodyOf(request: FastifyRequest): JsonBody {
 
 /** Authenticates the caller and takes one permit of its API key; sets the X-RateLimit-* headers. */
 function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
-  return andThen(deps.apiKeys.authenticate(request.headers.authorization), (key) => {
+  return andThen(deps.apiKeys.authenticate(request.headers.authorization, request), (key) => {
     request.apiKey = key;
     const policy = key.ingest_policy ?? deps.defaultPolicy;
     return andThen(deps.rateLimiter.take(policy, key.key_id), (verdict) =>

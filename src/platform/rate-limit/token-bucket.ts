@@ -11,12 +11,16 @@ export function fullBucket(policy: RatePolicy, now_ms: number): Bucket {
   return { permits: policy.burst, at_ms: now_ms };
 }
 
+/** The permits in the bucket at `now_ms`. When the clock steps back, nothing is refilled. */
+export function contentOf(bucket: Bucket, policy: RatePolicy, now_ms: number): number {
+  const refilled = Math.max(0, now_ms - bucket.at_ms) * (policy.per_second / 1000);
+  return Math.min(policy.burst, bucket.permits + refilled);
+}
+
 /** Refills the bucket to `now_ms` and takes one permit if there is one. Changes `bucket` in place. */
 export function takePermit(bucket: Bucket, policy: RatePolicy, now_ms: number): RateVerdict {
   const per_ms = policy.per_second / 1000;
-  // When the clock steps back, nothing is refilled.
-  const elapsed_ms = Math.max(0, now_ms - bucket.at_ms);
-  bucket.permits = Math.min(policy.burst, bucket.permits + elapsed_ms * per_ms);
+  bucket.permits = contentOf(bucket, policy, now_ms);
   bucket.at_ms = Math.max(bucket.at_ms, now_ms);
   const allowed = bucket.permits >= 1;
   if (allowed) bucket.permits -= 1;

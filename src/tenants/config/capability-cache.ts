@@ -1,45 +1,56 @@
-import { LRUCache } from 'lru-cache';
 import type { Maybe } from '../../auth/maybe.ts';
+import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { LastKnown, type Load } from '../../platform/last-known.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
-import { readTenantConfig, type TenantConfig } from './read.ts';
-import { readTenantMoney, type TenantMoney } from '../money-queries.ts';
+import { withinTime } from '../../platform/time-limit.ts';
+import { findTenantMoney, type TenantMoney } from '../money-queries.ts';
+import { selectTenantConfig } from './queries.ts';
+import { foundConfig, type TenantConfig } from './read.ts';
 
 /** NOTIFY channel; the payload is the id of a tenant whose configuration changed. */
 export const TENANTS_CHANNEL = 'tenants_changed';
 
 const TTL_MS = 30_000;
 const MAX_TENANTS = 10_000;
+const LOAD_LIMIT_MS = 5_000;
+const RETRY_AFTER_S = 1;
 
 /** A tenant's currencies and its configuration. */
 export interface TenantCapability extends TenantMoney, TenantConfig {}
 
-type LoadCapability = (tenant_id: string) => Promise<TenantCapability>;
-
-interface CachedCapability {
-  capability: TenantCapability;
-  expires_at_ms: number;
+interface CacheOptions {
+  /**
+   * Reads a tenant's capability from Postgres; undefined when the tenant does not exist. Rejects when Postgres does not
+   * answer.
+   */
+  load: Load<TenantCapability>;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'staleAnswers'>;
 }
 
 /**
- * Caches tenants' capabilities for at most 30 s (spec part 8). A notification of a change evicts the tenant's entry, so
- * no entry is older than the last change of which this process was notified.
+ * Caches tenants' capabilities for at most 30 s (spec part 8). A notification of a change expires the tenant's entry, so
+ * no entry is older than the last change of which this process was notified. While Postgres does not answer, the last
+ * known capability is used, for at most 15 minutes.
  */
 export class TenantCapabilityCache {
-  #load: LoadCapability;
-  #clock: Clock;
-  #cache = new LRUCache<string, CachedCapability>({ max: MAX_TENANTS });
-  /**
-   * Loads under way: concurrent callers share one. An eviction removes a load, because it may have read the values from
-   * before the change; its result is then not cached.
-   */
-  #loading = new Map<string, Promise<TenantCapability>>();
+  #known: LastKnown<TenantCapability>;
 
-  /** `load` reads a tenant's capability from Postgres and rejects when the tenant does not exist. */
-  constructor(load: LoadCapability, clock: Clock) {
-    this.#load = load;
-    this.#clock = clock;
+  constructor({ load, clock, logger, metrics }: CacheOptions) {
+    this.#known = new LastKnown({
+      name: 'tenants',
+      max: MAX_TENANTS,
+      fresh_ms: TTL_MS,
+      load,
+      clock,
+      logger,
+      onStale: () => metrics.staleAnswers.inc({ cache: 'tenants' }),
+    });
   }
 
   /** Subscribes to notifications of configurations changed by other processes. */
@@ -47,47 +58,38 @@ export class TenantCapabilityCache {
     await notifications.on(
       TENANTS_CHANNEL,
       (tenant_id) => this.evict(tenant_id),
-      () => this.#evictAll(),
+      () => this.#known.expireAll(),
     );
   }
 
-  /** Returns synchronously when cached; otherwise a promise, which rejects when the tenant does not exist. */
+  /**
+   * Returns synchronously when cached; otherwise a promise, which rejects when the tenant does not exist, and with
+   * SERVICE_UNAVAILABLE when Postgres does not answer and no capability is known.
+   */
   get(tenant_id: string): Maybe<TenantCapability> {
-    const cached = this.#cache.get(tenant_id);
-    if (cached !== undefined && cached.expires_at_ms > this.#clock.now_ms()) return cached.capability;
-    return this.#loading.get(tenant_id) ?? this.#fetch(tenant_id);
+    const known = this.#known.get(tenant_id);
+    if (!(known instanceof Promise)) return known;
+    return known.then((capability) => {
+      if (capability === undefined) throw new Error(`tenant ${tenant_id} does not exist`);
+      return capability;
+    }, throwUnknown);
   }
 
-  /** Removes the entry of one tenant; to be called after its change is committed. */
+  /**
+   * Loads the entry of one tenant again at its next use; to be called after its change is committed. The old one stays
+   * for the case that Postgres is lost before: it is better than a tenant whose events are refused.
+   */
   evict(tenant_id: string): void {
-    this.#cache.delete(tenant_id);
-    this.#loading.delete(tenant_id);
-  }
-
-  #evictAll(): void {
-    this.#cache.clear();
-    this.#loading.clear();
-  }
-
-  #fetch(tenant_id: string): Promise<TenantCapability> {
-    // Counted from the start of the load: the values may be as old as that.
-    const expires_at_ms = this.#clock.now_ms() + TTL_MS;
-    const isCurrent = () => this.#loading.get(tenant_id) === loading;
-    const loading = this.#load(tenant_id)
-      .then((capability) => {
-        if (isCurrent()) this.#cache.set(tenant_id, { capability, expires_at_ms });
-        return capability;
-      })
-      .finally(() => {
-        if (isCurrent()) this.#loading.delete(tenant_id);
-      });
-    this.#loading.set(tenant_id, loading);
-    return loading;
+    this.#known.expire(tenant_id);
   }
 }
 
-interface OpenOptions {
-  clock: Clock;
+function throwUnknown(cause: unknown): never {
+  const message = 'the configuration of the tenant cannot be read now; send the request again';
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { cause, retry_after_s: RETRY_AFTER_S });
+}
+
+interface OpenOptions extends Omit<CacheOptions, 'load'> {
   /** The service role. */
   sql: Db;
   notifications: Notifications;
@@ -95,15 +97,22 @@ interface OpenOptions {
 
 /** Opens the cache over Postgres; one per process. */
 export async function openTenantCapabilities(options: OpenOptions): Promise<TenantCapabilityCache> {
-  const { clock, sql, notifications } = options;
-  const load: LoadCapability = async (tenant_id) => {
-    const [money, config] = await Promise.all([
-      readTenantMoney(sql, tenant_id),
-      readTenantConfig(sql, tenant_id),
-    ]);
-    return { ...money, ...config };
-  };
-  const capabilities = new TenantCapabilityCache(load, clock);
+  const { sql, notifications, ...shared } = options;
+  const load = (tenant_id: string) =>
+    withinTime(
+      LOAD_LIMIT_MS,
+      readCapability(sql, tenant_id),
+      () => new Error(`Postgres did not read tenant ${tenant_id} within ${LOAD_LIMIT_MS} ms`),
+    );
+  const capabilities = new TenantCapabilityCache({ ...shared, load });
   await capabilities.follow(notifications);
   return capabilities;
+}
+
+async function readCapability(sql: Db, tenant_id: string): Promise<TenantCapability | undefined> {
+  const [money, config] = await Promise.all([
+    findTenantMoney(sql, tenant_id),
+    selectTenantConfig(sql, tenant_id),
+  ]);
+  return money === undefined ? undefined : { ...money, ...foundConfig(config, tenant_id) };
 }

@@ -1,4 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { createMetrics, type Metrics } from '../../../src/platform/metrics.ts';
 import type { Notifications } from '../../../src/platform/postgres/notifications.ts';
 import {
   TENANTS_CHANNEL,
@@ -15,6 +18,7 @@ interface Load {
 
 let now_ms: number;
 let loads: Load[];
+let metrics: Metrics;
 let cache: TenantCapabilityCache;
 let heard: { onPayload: (payload: string) => void; onReset: () => void };
 
@@ -25,7 +29,9 @@ beforeEach(async () => {
     new Promise<TenantCapability>((resolve, reject) => {
       loads.push({ tenant_id, answer: (currency) => resolve(capability(currency)), fail: reject });
     });
-  cache = new TenantCapabilityCache(load, { now_ms: () => now_ms });
+  metrics = createMetrics();
+  const clock = { now_ms: () => now_ms };
+  cache = new TenantCapabilityCache({ load, clock, logger: createLogger('silent'), metrics });
   const notifications: Notifications = {
     on: async (channel, onPayload, onReset) => {
       expect(channel).toBe(TENANTS_CHANNEL);
@@ -90,7 +96,7 @@ describe('a cached capability', () => {
   it('is not stored after a failed load', async () => {
     const failing = known();
     loads[0]?.fail(new Error('away'));
-    await expect(failing).rejects.toThrow('away');
+    await expect(failing).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', cause: { message: 'away' } });
     expect(await ask('EUR')).toBe('asked for EUR');
   });
 });
@@ -133,11 +139,86 @@ describe.each([
     forget();
     const after = known();
     loads[0]?.fail(new Error('away'));
-    await expect(before).rejects.toThrow('away');
+    await expect(before).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', cause: { message: 'away' } });
     const beside = known();
     loads[1]?.answer('NEW');
     expect(await Promise.all([after, beside])).toEqual(['asked for NEW', 'asked for NEW']);
     expect(loads).toHaveLength(2);
+  });
+});
+
+describe('while Postgres does not answer', () => {
+  const stale = async () => (await metrics.staleAnswers.get()).values[0]?.value ?? 0;
+  /** Gets the capability, which Postgres cannot give. */
+  const fail = async (tenant_id = 'a') => {
+    const answer = known(tenant_id);
+    loads.at(-1)?.fail(new Error('away'));
+    return answer;
+  };
+
+  it('what is known is used, without waiting for each attempt, until 15 minutes after its load', async () => {
+    await ask('EUR');
+    now_ms += 30_000;
+    expect(await fail()).toBe('asked for EUR');
+    expect(await known()).toBe('knew EUR');
+    expect(loads).toHaveLength(2);
+    expect(await stale()).toBe(2);
+    now_ms += 15 * 60_000 - 30_001;
+    expect(await known()).toBe('knew EUR');
+    loads.at(-1)?.fail(new Error('away'));
+    now_ms += 1;
+    await expect(fail()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  });
+
+  it('it is asked once a second, whatever number of tenants is used', async () => {
+    const tenants = Array.from({ length: 50 }, (_, i) => `tenant ${i}`);
+    for (const tenant_id of tenants) await ask('EUR', tenant_id);
+    now_ms += 30_000;
+    await fail('tenant 0');
+    for (let second = 1; second <= 3; second++) {
+      now_ms += 1_000;
+      for (const tenant_id of tenants) expect(await known(tenant_id)).toBe('knew EUR');
+      expect(loads).toHaveLength(51 + second);
+      loads.at(-1)?.fail(new Error('away'));
+      await setImmediate();
+    }
+  });
+
+  it('callers wait 1 s for a load that hangs, and once only', async () => {
+    await ask('EUR');
+    now_ms += 30_000;
+    expect(await known()).toBe('asked for EUR');
+    expect(await known()).toBe('knew EUR');
+    expect(loads).toHaveLength(2);
+    loads[1]?.answer('SEK');
+    expect(await known()).toBe('knew EUR');
+    expect(await known()).toBe('knew SEK');
+  });
+
+  it.each([
+    ['a notification', () => heard.onPayload('a')],
+    ['listening again', () => heard.onReset()],
+  ])('%s makes it ask, and drops nothing', async (_what, forget) => {
+    await ask('EUR');
+    forget();
+    expect(await fail()).toBe('asked for EUR');
+    now_ms += 1_000;
+    forget();
+    expect(await known()).toBe('knew EUR');
+  });
+
+  it('once it answers, everything that was known before is loaded again', async () => {
+    await ask('EUR', 'a');
+    now_ms += 20_000;
+    await ask('EUR', 'b');
+    now_ms += 10_000;
+    await fail('a');
+    now_ms += 1_000;
+    expect(await known('a')).toBe('knew EUR');
+    loads.at(-1)?.answer('SEK');
+    await expect.poll(() => known('a')).toBe('knew SEK');
+    // This entry has not expired by its age, but a notification may have been missed.
+    expect(await ask('SEK', 'b')).toBe('asked for SEK');
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditNothing } from '../../../src/http/audit.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
+import { createMetrics } from '../../../src/platform/metrics.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
 import { openNotifications, type Notifications } from '../../../src/platform/postgres/notifications.ts';
@@ -43,8 +44,11 @@ afterAll(async () => {
 async function openProcess(): Promise<Process> {
   const postgres = openPostgres(server.url);
   const sql = postgres.service;
-  const notifications = openNotifications(sql, createLogger('silent'));
-  const capabilities = await openTenantCapabilities({ clock: { now_ms: () => 0 }, sql, notifications });
+  const logger = createLogger('silent');
+  const notifications = openNotifications(sql, logger);
+  const clock = { now_ms: () => 0 };
+  const shared = { clock, logger, metrics: createMetrics(), sql, notifications };
+  const capabilities = await openTenantCapabilities(shared);
   return { postgres, notifications, capabilities };
 }
 

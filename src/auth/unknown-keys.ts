@@ -1,0 +1,67 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../platform/clock.ts';
+import { contentOf, fullBucket, takePermit, type Bucket } from '../platform/rate-limit/token-bucket.ts';
+import type { RatePolicy } from '../platform/rate-limit/port.ts';
+
+const MAX_REFUSALS = 10_000;
+const REFUSAL_TTL_MS = 5_000;
+const MAX_ADDRESSES = 10_000;
+/** An address may ask for so many unknown keys before it counts as guessing. */
+const GUESSES: RatePolicy = { name: 'unknown keys', per_second: 0.5, burst: 30 };
+/** An IPv6 client usually has all addresses of a /64: its first four groups. */
+const IPV6_GROUPS = 4;
+
+/** Public ids that name no key, and the addresses that asked for them. Both are bounded: the oldest are forgotten. */
+export class UnknownKeys {
+  #clock: Clock;
+  /** Each with the time until which it is refused without a query. */
+  #refusals = new LRUCache<string, number>({ max: MAX_REFUSALS });
+  #guesses = new LRUCache<string, Bucket>({ max: MAX_ADDRESSES });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether the id was found to name no key within the last 5 s. */
+  has(public_id: string): boolean {
+    const until_ms = this.#refusals.get(public_id);
+    return until_ms !== undefined && until_ms > this.#clock.now_ms();
+  }
+
+  /** Notes that the id names no key, and that this address asked for it. */
+  add(public_id: string, address: string): void {
+    const now_ms = this.#clock.now_ms();
+    this.#refusals.set(public_id, now_ms + REFUSAL_TTL_MS);
+    const network = networkOf(address);
+    let bucket = this.#guesses.get(network);
+    if (bucket === undefined) this.#guesses.set(network, (bucket = fullBucket(GUESSES, now_ms)));
+    takePermit(bucket, GUESSES, now_ms);
+  }
+
+  /** Whether this address has asked for so many unknown keys that it counts as guessing. */
+  isGuessing(address: string): boolean {
+    const bucket = this.#guesses.get(networkOf(address));
+    return bucket !== undefined && contentOf(bucket, GUESSES, this.#clock.now_ms()) < 1;
+  }
+
+  /** Forgets that the id names no key. */
+  forget(public_id: string): void {
+    this.#refusals.delete(public_id);
+  }
+
+  /** Forgets every id; the addresses stay. */
+  forgetAll(): void {
+    this.#refusals.clear();
+  }
+}
+
+/** What of an address belongs to one client: all of IPv4, the /64 of IPv6. */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address;
+  const [head = '', tail] = address.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  // `::` stands for so many zeros that there are eight groups; zeros after the fourth group do not matter.
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  return [...groups, ...Array<string>(zeros).fill('0'), ...after].slice(0, IPV6_GROUPS).join(':');
+}
