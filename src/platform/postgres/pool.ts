@@ -14,6 +14,7 @@ import {
 } from './limits.ts';
 import { PipelinedReader } from './pipelined-reader.ts';
 import type { Db, Postgres, Tx } from './port.ts';
+import { runSession } from './session.ts';
 import { Transactions } from './transactions.ts';
 
 /** The first word of our sessions' application_name. */
@@ -21,7 +22,11 @@ export const APPLICATION = 'engagement';
 
 const POOL_SIZE = 10;
 const PATIENT_POOL_SIZE = 4;
+/** Sessions of processors: four evaluations, two that are retried, one rewriter. */
+const SESSION_POOL_SIZE = 7;
 const CONNECT_TIMEOUT_S = 10;
+/** The server ends a session after 25 s without its client's machine: the locks of a session end with it. */
+const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
 const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
 
@@ -81,6 +86,8 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
     max: options.max,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
+    // A connection of one caller at a time is used as long as it lives: the driver must not replace it meanwhile.
+    ...(onClosed === undefined ? {} : { max_lifetime: null }),
     onnotice: () => undefined,
     onclose: () => onClosed?.(),
     types: { bigint: postgres.BigInt, texts: TEXTS },
@@ -100,20 +107,16 @@ export function openPostgres(url: string): Postgres {
   const role = 'engagement_api';
   const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
   const reader = new PipelinedReader(openPool(url, { role, limits: API_READS }, POOL_SIZE));
-  const service = connectPool(url, {
-    role: 'engagement_service',
-    for_key_batches: true,
-    limits: PROCESSORS,
-  });
-  const patient = connectPool(url, {
-    role: 'engagement_service',
-    for_key_batches: true,
-    max: PATIENT_POOL_SIZE,
-    limits: PATIENT,
-  });
+  const processing = { role: 'engagement_service', for_key_batches: true } as const;
+  const service = connectPool(url, { ...processing, limits: PROCESSORS });
+  const patient = connectPool(url, { ...processing, max: PATIENT_POOL_SIZE, limits: PATIENT });
+  const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
+  const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
   return {
     service,
+    session: (work) => runSession(sessions, work),
     patient,
+    patientSession: (work) => runSession(patient_sessions, work),
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return transactions.run('', (tx) => {
@@ -136,6 +139,8 @@ export function openPostgres(url: string): Postgres {
         reader.close(CLOSE_TIMEOUT_S),
         service.end({ timeout: CLOSE_TIMEOUT_S }),
         patient.end({ timeout: CLOSE_TIMEOUT_S }),
+        sessions.close(CLOSE_TIMEOUT_S),
+        patient_sessions.close(CLOSE_TIMEOUT_S),
       ]);
     },
   };
@@ -144,7 +149,7 @@ export function openPostgres(url: string): Postgres {
 function settingsOf({ role, for_key_batches, limits }: PoolOptions): { options?: string } {
   const settings = [
     ...(role === undefined ? [] : [`-c role=${role}`]),
-    ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
+    ...(for_key_batches === true ? ['-c enable_seqscan=off', DEAD_PEER] : []),
     ...(limits === undefined ? [] : limitOptions(limits)),
   ];
   return settings.length === 0 ? {} : { options: settings.join(' ') };

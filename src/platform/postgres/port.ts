@@ -9,6 +9,22 @@ export type Db = Sql<Types>;
 /** Anything that runs statements: a pool, or one of its transactions. */
 export type Tx = ISql<Types>;
 
+/**
+ * A connection of its own, for work that holds advisory locks while it waits for other systems: a session holds them
+ * without a transaction, so without a transaction id or a snapshot that others would wait for. All locks end with the
+ * session. Every statement that the locks protect runs in one of the session's transactions: once the connection, and
+ * with it the locks, is lost, none of them can commit.
+ */
+export interface Session {
+  /** Statements outside of transactions, such as those that take locks. */
+  sql: Tx;
+  /** Runs `work` in a transaction of this connection. Rejects with `ConnectionLost` when the connection was lost. */
+  begin<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+/** Gives `work` a session of its own; when all connections for sessions are in use, callers wait in order of arrival. */
+export type RunSession = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
+
 /** Postgres as the service uses it: one member per kind of caller. */
 export interface Postgres {
   /**
@@ -28,11 +44,15 @@ export interface Postgres {
    * The service role, used by processors, sign-in and provisioning. It sees every tenant, so every query must name one.
    */
   service: Db;
+  /** Sessions of the service role, for processors. */
+  session: RunSession;
   /**
    * The service role for transactions that run long, or wait long for locks. They share a few connections of their own,
    * so that they never take a connection that a processor needs. Further ones wait for a free connection.
    */
   patient: Db;
+  /** Sessions of the service role that callers wait for: refreshes and the like, which must not hold up processors. */
+  patientSession: RunSession;
   /** Rejects when Postgres does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,8 +1,5 @@
 import { ConnectionLost, isConnectionError, isRefusal, type ExclusivePool } from './exclusive-pool.ts';
-import type { Tx } from './port.ts';
-
-/** `open`: statements may be sent; `over`: committed or rolled back; `lost`: the connection was closed. */
-type Phase = 'open' | 'over' | 'lost';
+import type { Db, Tx } from './port.ts';
 
 /**
  * Runs transactions, each on a connection of its own. Once the connection is lost or the transaction is over, no
@@ -23,39 +20,18 @@ export class Transactions {
    */
   async run<T>(settings: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const connection = await this.#pool.acquire();
-    let phase: Phase = 'open';
+    let is_lost = false;
     connection.onClosed = () => {
-      phase = 'lost';
-    };
-    const check = () => {
-      if (phase === 'open') return;
-      if (phase === 'lost') throw lost();
-      throw new Error('the transaction is over: a statement was issued that was not awaited');
+      is_lost = true;
     };
     let failure: unknown;
     try {
-      return (await connection.sql.begin(settings, (tx) => {
-        return new Promise<T>((resolve, reject) => {
-          // When the connection is lost, this promise must never settle: the driver would then send a commit or a
-          // rollback. `begin` itself rejects in that case.
-          const end = (settle: () => void) => {
-            if (phase !== 'open') return;
-            phase = 'over';
-            settle();
-          };
-          void work(guarded(tx, check)).then(
-            (value) => end(() => resolve(value)),
-            (error: unknown) => end(() => reject(error)),
-          );
-        });
-      })) as T;
+      return await runTransaction(connection.sql, settings, work, () => is_lost);
     } catch (error) {
       failure = error;
       throw error;
     } finally {
-      const gone = (phase as Phase) === 'lost';
-      if (!gone) phase = 'over';
-      if (gone || isDoubtful(failure)) this.#pool.discard(connection, gone, Promise.resolve());
+      if (is_lost || isDoubtful(failure)) this.#pool.discard(connection, is_lost, Promise.resolve());
       else this.#pool.release(connection);
     }
   }
@@ -66,8 +42,44 @@ export class Transactions {
   }
 }
 
-/** A proxy of the transaction that calls `check` before each statement. */
-function guarded(tx: Tx, check: () => void): Tx {
+/**
+ * Runs `work` in a transaction of a driver with one connection, as {@link Transactions.run} describes. `isLost` says
+ * whether the connection was closed since the caller has it.
+ */
+export async function runTransaction<T>(
+  sql: Db,
+  settings: string,
+  work: (tx: Tx) => Promise<T>,
+  isLost: () => boolean,
+): Promise<T> {
+  let is_over = false;
+  const check = () => {
+    if (isLost()) throw lost();
+    if (is_over) throw new Error('the transaction is over: a statement was issued that was not awaited');
+  };
+  try {
+    return (await sql.begin(settings, (tx) => {
+      return new Promise<T>((resolve, reject) => {
+        // When the connection is lost, this promise must never settle: the driver would then send a commit or a
+        // rollback. `begin` itself rejects in that case.
+        const end = (settle: () => void) => {
+          if (isLost() || is_over) return;
+          is_over = true;
+          settle();
+        };
+        void work(guarded(tx, check)).then(
+          (value) => end(() => resolve(value)),
+          (error: unknown) => end(() => reject(error)),
+        );
+      });
+    })) as T;
+  } finally {
+    is_over = true;
+  }
+}
+
+/** A proxy that calls `check` before each statement. */
+export function guarded(tx: Tx, check: () => void): Tx {
   return new Proxy(tx, {
     apply(target, self, args: unknown[]) {
       check();
@@ -84,10 +96,11 @@ function guarded(tx: Tx, check: () => void): Tx {
  * Whether the state of the connection is uncertain after `failure`. It is not after an error of `work` or a refusal by
  * Postgres, because the rollback that followed succeeded.
  */
-function isDoubtful(failure: unknown): boolean {
+export function isDoubtful(failure: unknown): boolean {
   return failure !== undefined && !isRefusal(failure) && isConnectionError(failure);
 }
 
-function lost(): ConnectionLost {
+/** The error of a statement after the connection was closed. */
+export function lost(): ConnectionLost {
   return new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED');
 }

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import postgres from 'postgres';
+import type { ExclusivePool } from './exclusive-pool.ts';
+import type { Db, Session, Tx } from './port.ts';
+import { guarded, isDoubtful, lost, runTransaction } from './transactions.ts';
+
+/** The driver closes a connection that is idle for five minutes, which a session is while it waits. */
+const KEEP_ALIVE_MS = 60_000;
+/** A setting of the session that holds its id: a connection that the driver has replaced does not have it. */
+const ID_SETTING = 'app.session';
+/** The wait for a lock is split, so that no statement waits longer; between two waits others may get the lock. */
+const LOCK_WAIT_MS = 800;
+/** A lock that others hold for longer is given up. */
+const MAX_WAIT_MS = 600_000;
+/** Postgres' code for a lock that was not available in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Gives `work` a connection of the pool as a {@link Session}, and releases its locks afterwards. Rejects as `work` does,
+ * and with `ConnectionLost` when the connection was lost.
+ */
+export async function runSession<T>(pool: ExclusivePool, work: (session: Session) => Promise<T>): Promise<T> {
+  const connection = await pool.acquire();
+  let is_gone = false;
+  // After such an error the driver may have replaced the connection.
+  let is_doubtful = false;
+  connection.onClosed = () => {
+    is_gone = true;
+  };
+  const isLost = () => is_gone || is_doubtful;
+  const id = randomUUID();
+  const keep_alive = setInterval(() => {
+    if (!isLost()) void connection.sql`select 1`.catch(() => undefined);
+  }, KEEP_ALIVE_MS);
+  try {
+    await connection.sql`select set_config(${ID_SETTING}, ${id}, false)`;
+    return await work({
+      sql: guarded(connection.sql, () => {
+        if (isLost()) throw lost();
+      }),
+      begin: (work_of_transaction) =>
+        beginIn(connection.sql, id, work_of_transaction, isLost).catch((error: unknown) => {
+          is_doubtful ||= isDoubtful(error);
+          throw error;
+        }),
+    });
+  } catch (error) {
+    is_doubtful ||= isDoubtful(error);
+    throw error;
+  } finally {
+    clearInterval(keep_alive);
+    if (!isLost()) {
+      await connection.sql`select pg_advisory_unlock_all()`.catch(() => {
+        is_doubtful = true;
+      });
+    }
+    if (isLost()) pool.discard(connection, is_gone, Promise.resolve());
+    else pool.release(connection);
+  }
+}
+
+/** Runs a transaction, if the connection is still the one of the session. */
+async function beginIn<T>(
+  sql: Db,
+  id: string,
+  work: (tx: Tx) => Promise<T>,
+  isLost: () => boolean,
+): Promise<T> {
+  if (isLost()) throw lost();
+  return runTransaction(
+    sql,
+    '',
+    async (tx) => {
+      const [row] = await tx<{ id: string | null }[]>`select current_setting(${ID_SETTING}, true) as id`;
+      if (row?.id !== id) throw lost();
+      return work(tx);
+    },
+    isLost,
+  );
+}
+
+/**
+ * Repeats a statement that waits for session locks until it has them. `statement` must set the `lock_timeout` that it is
+ * given, in milliseconds, for itself. It may be run again after it has got some of several locks. After ten minutes it
+ * rejects with the error of Postgres.
+ */
+export async function waitForLocks(statement: (lock_timeout: string) => Promise<unknown>): Promise<void> {
+  const deadline_ms = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    try {
+      await statement(String(LOCK_WAIT_MS));
+      return;
+    } catch (error) {
+      const is_held = error instanceof postgres.PostgresError && error.code === LOCK_NOT_AVAILABLE;
+      if (!is_held || performance.now() > deadline_ms) throw error;
+    }
+  }
+}
