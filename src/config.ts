@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isLoopback, LOOPBACK_NETWORKS, networkList } from './platform/egress/addresses.ts';
 import type { KafkaCredentials } from './platform/event-log/kafka-client.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -41,6 +42,7 @@ const environmentSchema = z.object({
   CREDENTIALS_KEY: credentialsKey.optional(),
   CREDENTIALS_KEY_PREVIOUS: credentialsKey.optional(),
   PUBLIC_URL: providerUrl.optional(),
+  EGRESS_ALLOW: optionalText,
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
   FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
   RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
@@ -121,6 +123,8 @@ export interface Config {
   credentials_key_previous: string | undefined;
   /** The URL at which players and messaging providers reach the base API, without a trailing slash. */
   public_url: string;
+  /** Networks that messages may be sent to although they are not public. */
+  egress_allow: readonly string[];
   fx: FxUrls;
   rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
 }
@@ -154,6 +158,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     credentials_key: env.CREDENTIALS_KEY,
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
     public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
+    egress_allow: readEgressAllow(env),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
@@ -174,6 +179,19 @@ function readRoles(text: string): ReadonlySet<Role> {
     }
   }
   return new Set(roles as Role[]);
+}
+
+/** By default loopback, if the service itself listens there: then no tenant is a stranger to this machine. */
+function readEgressAllow({ EGRESS_ALLOW: text, HOST }: Environment): readonly string[] {
+  if (text === undefined) return isLoopback(HOST) ? LOOPBACK_NETWORKS : [];
+  const networks = text === 'none' ? [] : text.split(',').map((network) => network.trim());
+  try {
+    networkList(networks);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new ConfigError(`EGRESS_ALLOW: ${message}; separate several by commas, or write "none"`, { cause });
+  }
+  return networks;
 }
 
 function readServers(env: Environment): Servers | undefined {

@@ -59,6 +59,21 @@ it.each<[given: Record<string, string>, message: RegExp]>([
   expect(() => readConfig({ ...servers, ...given })).not.toThrow(/hush/);
 });
 
+it('allows loopback destinations while the service listens on loopback, unless configured otherwise', () => {
+  const loopback = ['127.0.0.0/8', '::1/128'];
+  expect(readConfig({}).egress_allow).toEqual(loopback);
+  expect(readConfig({ HOST: '::1' }).egress_allow).toEqual(loopback);
+  expect(readConfig({ HOST: '0.0.0.0' }).egress_allow).toEqual([]);
+  expect(readConfig({ EGRESS_ALLOW: 'none' }).egress_allow).toEqual([]);
+  expect(readConfig({ EGRESS_ALLOW: '10.0.0.0/8, fd00::/8' }).egress_allow).toEqual([
+    '10.0.0.0/8',
+    'fd00::/8',
+  ]);
+  expect(() => readConfig({ EGRESS_ALLOW: '10.0.0.0/8,mail' })).toThrow(
+    /^EGRESS_ALLOW: "mail" is no network/,
+  );
+});
+
 it('refuses security settings when no Kafka is configured', () => {
   expect(() => readConfig({ KAFKA_TLS: 'true' })).toThrow(/need KAFKA_BROKERS/);
 });

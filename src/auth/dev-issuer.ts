@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { SignJWT, createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Config } from '../config.ts';
+import { isLoopback } from '../platform/egress/addresses.ts';
 import type { Clock } from '../platform/clock.ts';
 import { readOrCreateSecret } from './secret-file.ts';
 import type { TrustedIssuer } from './token-verifier.ts';
@@ -54,8 +55,4 @@ export async function openDevIssuer(data_dir: string, clock: Clock): Promise<Dev
 async function makeKey(): Promise<string> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
   return JSON.stringify({ ...(await exportJWK(privateKey)), kid: 'dev' });
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -3,6 +3,7 @@ import { accessOf, connectClickHouse } from '../platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { systemClock } from '../platform/clock.ts';
+import { Egress } from '../platform/egress/egress.ts';
 import { openKafkaLog } from '../platform/event-log/kafka-log.ts';
 import { ALL_TOPICS } from '../platform/event-log/topics.ts';
 import { openJobs } from '../platform/jobs/graphile.ts';
@@ -45,6 +46,8 @@ export async function openDistributedPlatform(
     const rateLimiter = await openRateLimiter(config.roles, limiting);
     shutdown.add('rate limiter', () => rateLimiter.close());
     const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
+    const egress = new Egress({ allow: config.egress_allow });
+    shutdown.add('egress', () => egress.close());
     return {
       clock,
       logger,
@@ -54,6 +57,7 @@ export async function openDistributedPlatform(
       eventLog,
       jobs,
       rateLimiter,
+      egress,
       close: () => shutdown.close(),
     };
   } catch (error) {

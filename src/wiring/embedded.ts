@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { openEmbeddedClickHouse } from '../platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import { systemClock } from '../platform/clock.ts';
+import { Egress } from '../platform/egress/egress.ts';
 import { openPostgresLog } from '../platform/event-log/postgres-log.ts';
 import { ALL_TOPICS } from '../platform/event-log/topics.ts';
 import { openJobs } from '../platform/jobs/graphile.ts';
@@ -55,6 +56,8 @@ export async function openEmbeddedPlatform(
     shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createMemoryRateLimiter({ clock });
+    const egress = new Egress({ allow: config.egress_allow });
+    shutdown.add('egress', () => egress.close());
     const metrics = createMetrics();
     const jobs = openJobs({ url: server.url, logger, metrics });
     return {
@@ -66,6 +69,7 @@ export async function openEmbeddedPlatform(
       eventLog,
       jobs,
       rateLimiter,
+      egress,
       close: () => shutdown.close(),
     };
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Clock } from '../platform/clock.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import type { Egress } from '../platform/egress/egress.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -17,6 +18,8 @@ export interface Platform {
   eventLog: EventLog;
   jobs: Jobs;
   rateLimiter: RateLimiter;
+  /** The only way to addresses that tenants write. */
+  egress: Egress;
   /** Closes in reverse order of opening; safe to call twice. */
   close(): Promise<void>;
 }

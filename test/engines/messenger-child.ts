@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startMessenger } from '../../processors/messenger/index.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { Egress } from '../../src/platform/egress/egress.ts';
 import { LogUnavailable, type EventLog } from '../../src/platform/event-log/port.ts';
 import { openPostgresLog } from '../../src/platform/event-log/postgres-log.ts';
 import { ALL_TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -41,6 +42,7 @@ await startMessenger(
     postgres,
     eventLog,
     metrics: createMetrics(),
+    egress: new Egress({ allow: [] }),
     rateLimiter: createMemoryRateLimiter({ clock }),
   },
   openNotifications(postgres.service, logger),

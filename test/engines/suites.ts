@@ -69,6 +69,7 @@ export const NEVER_ON_SERVERS = {
     'test/ledger/money/claims.test.ts',
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
+    'test/platform/egress/egress.test.ts',
     'test/platform/poll-loop.test.ts',
     'test/players/identity/interleavings.model.test.ts',
     'test/segments/{definition,docs}.test.ts',

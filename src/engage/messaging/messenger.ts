@@ -44,7 +44,7 @@ export interface MessengerSettings {
 /** The parts of the platform that a messenger uses. */
 export type MessengerDeps = Pick<
   Platform,
-  'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'rateLimiter'
+  'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'rateLimiter' | 'egress'
 >;
 
 /** Messages per batch, for a transport that takes many at once. */

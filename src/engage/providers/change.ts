@@ -6,7 +6,9 @@ import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Egress } from '../../platform/egress/egress.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
+import { requireUsableDestinations } from './destinations.ts';
 import { encryptSecrets, readableSecrets, type SecretsOwner } from './credentials.ts';
 import {
   CHANNELS_OF,
@@ -27,21 +29,23 @@ import {
   type ProviderRow,
 } from './queries.ts';
 import { providerResourceOf } from './provider-json.ts';
-import { PROVIDER } from './read.ts';
+import { findProvider, PROVIDER } from './read.ts';
 import type { CreateProviderBody, PatchProviderBody } from './schema.ts';
 
 /** The dependencies of changing providers; `credentials_keys` encrypt their secrets. */
 export interface ChangeDeps {
   postgres: Postgres;
   clock: Clock;
+  egress: Egress;
   credentials_keys: EncryptionKeys;
 }
 
 /**
- * Creates a provider. Rejects with VALIDATION_ERROR when its kind does not send on the channel, or refuses the config.
+ * Creates a provider. Rejects with VALIDATION_ERROR when its kind does not send on the channel, or refuses the config,
+ * or when a host in it may not be sent to.
  */
 export async function createProvider(
-  { postgres, clock, credentials_keys, audit }: ChangeDeps & Auditing,
+  { postgres, clock, egress, credentials_keys, audit }: ChangeDeps & Auditing,
   { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
@@ -52,6 +56,7 @@ export async function createProvider(
   const owner = { tenant_id, provider_id: newId() };
   const now = new Date(clock.now_ms());
   const stored = storedConfig(credentials_keys, owner, checkedConfig(body.kind, config));
+  await requireUsableDestinations(egress, config);
   const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
   await postgres.asTenant(tenant_id, (tx) =>
     Promise.all([insertProvider(tx, row), auditProvider(audit, tx, row, null, row)]),
@@ -64,10 +69,15 @@ export async function createProvider(
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
-  { postgres, clock, credentials_keys, audit }: ChangeDeps & Auditing,
+  { postgres, clock, egress, credentials_keys, audit }: ChangeDeps & Auditing,
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
+  if (config !== undefined) {
+    // Before the transaction, because names are resolved. A change that comes in between is checked at each connection.
+    const before = await findProvider(postgres, ref);
+    await requireUsableDestinations(egress, mergeConfig(before.config, {}, config));
+  }
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = requireRow(PROVIDER, ref, await lockProvider(tx, ref));
@@ -85,7 +95,7 @@ export async function changeProvider(
 
 /** Soft delete, which also erases the secrets. Idempotent. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
-  { postgres, clock, audit }: Omit<ChangeDeps, 'credentials_keys'> & Auditing,
+  { postgres, clock, audit }: Omit<ChangeDeps, 'credentials_keys' | 'egress'> & Auditing,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
   const now = new Date(clock.now_ms());

@@ -31,7 +31,7 @@ const sender = z
 const base_url = z
   .url({ protocol: /^https?$/ })
   .max(500)
-  .refine((url) => !/[?#]/.test(url), 'must have no query')
+  .refine((url) => !/[?#@]/.test(url), 'must have no query and no credentials')
   .transform((url) => url.replace(/\/+$/, ''));
 const path_segment = (pattern: RegExp, says: string) => z.string().trim().max(200).regex(pattern, says);
 

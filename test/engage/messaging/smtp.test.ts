@@ -4,7 +4,16 @@ import { describe, expect, it } from 'vitest';
 import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
 import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
 import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
-import { clock, cleanUps, MESSAGE, opened, PROVIDER_ID, SEND_ID, TENANT_ID } from './transport-fixture.ts';
+import {
+  clock,
+  cleanUps,
+  egress,
+  MESSAGE,
+  opened,
+  PROVIDER_ID,
+  SEND_ID,
+  TENANT_ID,
+} from './transport-fixture.ts';
 
 describe('SMTP', () => {
   interface Mail {
@@ -47,7 +56,10 @@ describe('SMTP', () => {
     silence_ms = 2_000,
   ) =>
     opened(
-      openSmtp({ host: '127.0.0.1', port, from: 'Casino <hi@casino.example>', ...rest }, { silence_ms }),
+      openSmtp(
+        { host: '127.0.0.1', port, from: 'Casino <hi@casino.example>', ...rest },
+        { egress, silence_ms },
+      ),
     );
   const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode });
 
@@ -193,7 +205,7 @@ describe('SMTP', () => {
       deleted_at: null,
     };
     // An SMTP provider without a rate uses no other dependency.
-    const deps = { clock } as ConstructorParameters<typeof Transports>[0];
+    const deps = { clock, egress } as ConstructorParameters<typeof Transports>[0];
     const transports = new Transports(deps, { public_url: '' }, () => ({}));
     // Closed before the server, whose close waits until no client is connected.
     cleanUps.unshift(() => transports.close());

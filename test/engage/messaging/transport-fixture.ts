@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
+import { LOOPBACK_NETWORKS } from '../../../src/platform/egress/addresses.ts';
+import { Egress } from '../../../src/platform/egress/egress.ts';
 import type { Message, Transport } from '../../../src/engage/providers/message.ts';
 
 export const SEND_ID = '018f0000-0000-7000-8000-000000000001';
@@ -8,6 +10,9 @@ export const PROVIDER_ID = '018f0000-0000-7000-8000-000000000002';
 export const TENANT_ID = '018f0000-0000-7000-8000-000000000003';
 export const NOW_MS = Date.UTC(2026, 0, 1);
 export const clock = { now_ms: () => NOW_MS };
+
+/** The guard of a service that listens on loopback: the servers of the tests are there. */
+export const egress = new Egress({ allow: LOOPBACK_NETWORKS });
 
 export const MESSAGE: Message = {
   channel: 'email',

@@ -10,6 +10,7 @@ import { openTwilio } from '../../../src/engage/messaging/transports/twilio.ts';
 import {
   clock,
   cleanUps,
+  egress,
   MESSAGE,
   NOW_MS,
   opened,
@@ -25,7 +26,7 @@ describe('SendGrid', () => {
     opened(
       openSendgrid(
         { api_key: 'SG.key', from: 'Casino <hi@casino.example>', base_url },
-        { clock, tenant_id: TENANT_ID },
+        { clock, egress, tenant_id: TENANT_ID },
       ),
     );
 
@@ -134,7 +135,7 @@ describe('SendGrid', () => {
 describe('one request', () => {
   it('ends after its timeout', async () => {
     const { url } = await serve(() => undefined);
-    const answer = await post({ url, headers: {}, body: 'x', timeout_ms: 100 });
+    const answer = await post({ egress, url, headers: {}, body: 'x', timeout_ms: 100 });
     expect(answer).toEqual({ not_sent: false, reason: 'TIMEOUT' });
     expect(outcomeOf(answer, NOW_MS, () => null)).toEqual({ kind: 'unknown', reason: 'TIMEOUT' });
   });
@@ -149,7 +150,7 @@ describe('one request', () => {
       more();
     });
     const before_ms = performance.now();
-    const answer = await post({ url, headers: {}, body: 'x' });
+    const answer = await post({ egress, url, headers: {}, body: 'x' });
     expect('text' in answer ? (answer.text?.length ?? 0) : -1).toBeLessThan(70_000);
     expect(performance.now() - before_ms).toBeLessThan(5_000);
   });
@@ -177,7 +178,7 @@ describe('Twilio', () => {
     opened(
       openTwilio(
         { account_sid: 'AC01', auth_token: 'secret', from, base_url },
-        { clock, public_url: 'https://crm.example', provider_id: PROVIDER_ID },
+        { clock, egress, public_url: 'https://crm.example', provider_id: PROVIDER_ID },
       ),
     );
 
@@ -243,7 +244,7 @@ describe('FCM', () => {
       path === '/token' ? token(response) : send(response),
     );
     const transport = opened(
-      openFcm({ service_account: account(server.url), base_url: server.url }, { clock: now }),
+      openFcm({ service_account: account(server.url), base_url: server.url }, { clock: now, egress }),
     );
     const paths = () => server.seen.map(({ path }) => path);
     return { ...server, transport, paths };

@@ -11,7 +11,7 @@ describe('the sandbox', () => {
   afterAll(() => service?.close());
 
   const open = () => {
-    const { postgres } = service.platform;
+    const { postgres, egress } = service.platform;
     const now = new Date(NOW_MS);
     return openTransport(
       {
@@ -29,7 +29,7 @@ describe('the sandbox', () => {
         deleted_at: null,
       },
       {},
-      { postgres, clock, public_url: 'http://localhost' },
+      { postgres, clock, egress, public_url: 'http://localhost' },
     );
   };
   const stored = () => service.platform.postgres.service<

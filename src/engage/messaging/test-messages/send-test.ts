@@ -10,6 +10,7 @@ import { isAddress } from '../transports/email.ts';
 import { openTransport } from '../transports/open.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
 import { selectProviderFor, type ProviderRow } from '../../providers/queries.ts';
+import type { Egress } from '../../../platform/egress/egress.ts';
 import type { EventLog } from '../../../platform/event-log/port.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
@@ -36,6 +37,7 @@ export interface SendTestDeps {
   postgres: Postgres;
   clock: Clock;
   logger: Logger;
+  egress: Egress;
   credentials_keys: EncryptionKeys;
   public_url: string;
 }

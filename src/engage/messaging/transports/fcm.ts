@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '../../../platform/clock.ts';
+import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
@@ -25,17 +26,17 @@ type Token = Granted | { failed: Exclude<Outcome, { kind: 'sent' }> };
 /** Push messages through Firebase Cloud Messaging (HTTP v1), as a service account. */
 export function openFcm(
   { service_account, base_url = BASE_URL }: FcmConfig,
-  { clock }: { clock: Clock },
+  { clock, egress }: { clock: Clock; egress: Egress },
 ): Transport {
   const url = `${base_url}/v1/projects/${encodeURIComponent(service_account.project_id)}/messages:send`;
-  const token = keptToken(() => fetchToken(service_account, clock), clock);
+  const token = keptToken(() => fetchToken(service_account, clock, egress), clock);
   return {
     concurrency: CONCURRENCY,
     async send(message): Promise<Outcome> {
       const granted = await token.get();
       if ('failed' in granted) return granted.failed;
       const headers = { authorization: `Bearer ${granted.value}`, 'content-type': 'application/json' };
-      const answer = await post({ url, headers, body: JSON.stringify(requestOf(message)) });
+      const answer = await post({ egress, url, headers, body: JSON.stringify(requestOf(message)) });
       const outcome = outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'name'));
       if (!('status' in answer)) return outcome;
       if (answer.status !== 401) {
@@ -93,7 +94,11 @@ function requestOf({ recipient, subject, body, data, send_id }: Message) {
 }
 
 /** Requests a token. Any failure means that no message went out, so even a request without an answer may be retried. */
-async function fetchToken(account: FcmConfig['service_account'], clock: Clock): Promise<Token> {
+async function fetchToken(
+  account: FcmConfig['service_account'],
+  clock: Clock,
+  egress: Egress,
+): Promise<Token> {
   const now_ms = clock.now_ms();
   const now_s = Math.floor(now_ms / 1_000);
   let assertion: string;
@@ -116,8 +121,11 @@ async function fetchToken(account: FcmConfig['service_account'], clock: Clock): 
   const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
   const body = String(new URLSearchParams({ grant_type, assertion }));
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const answer = await post({ url: account.token_uri, headers, body });
+  const answer = await post({ egress, url: account.token_uri, headers, body });
   if ('not_sent' in answer) {
+    if (answer.reason === EGRESS_REFUSED) {
+      return { failed: { kind: 'rejected', reason: `token: ${answer.reason}` } };
+    }
     return { failed: { kind: 'retry', reason: `token: ${answer.reason}`, retry_after_ms: null } };
   }
   return tokenOf(answer, now_ms);

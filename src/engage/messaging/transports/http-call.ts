@@ -1,3 +1,4 @@
+import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { Outcome } from '../../providers/message.ts';
 
@@ -8,6 +9,7 @@ const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** One request to a provider. */
 export interface HttpCall {
+  egress: Egress;
   url: string;
   headers: Record<string, string>;
   body: string;
@@ -37,6 +39,7 @@ const BEFORE_SENDING = new Set([
   'EADDRNOTAVAIL',
   'UND_ERR_CONNECT_TIMEOUT',
   'BAD_PORT',
+  EGRESS_REFUSED,
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -47,15 +50,16 @@ const OF_TLS = /^ERR_(?:SSL|TLS)_/;
 
 /** Posts once; never rejects. It follows no redirects, which would send the credentials to another host. */
 export async function post({
+  egress,
   url,
   headers,
   body,
   timeout_ms = TIMEOUT_MS,
 }: HttpCall): Promise<HttpAnswer | NoAnswer> {
   const signal = AbortSignal.timeout(timeout_ms);
-  let response: Response;
+  let response: Awaited<ReturnType<Egress['fetch']>>;
   try {
-    response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
+    response = await egress.fetch(url, { method: 'POST', headers, body, signal });
   } catch (error) {
     const code = codeOf(error);
     return { not_sent: BEFORE_SENDING.has(code) || OF_TLS.test(code), reason: code };
@@ -66,7 +70,8 @@ export async function post({
 
 /**
  * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
- * from it, if there is one. 408, 429 and 5xx may be retried; any other status is a refusal.
+ * from it, if there is one. 408, 429 and 5xx may be retried; any other status is a refusal, and so is an address that
+ * the egress guard refuses.
  */
 export function outcomeOf(
   answer: HttpAnswer | NoAnswer,
@@ -75,6 +80,7 @@ export function outcomeOf(
 ): Outcome {
   if ('not_sent' in answer) {
     const { not_sent, reason } = answer;
+    if (reason === EGRESS_REFUSED) return { kind: 'rejected', reason };
     return not_sent ? { kind: 'retry', reason, retry_after_ms: null } : { kind: 'unknown', reason };
   }
   const { status, headers, text } = answer;
@@ -103,7 +109,7 @@ export function jsonText(text: string, field: string): string | null {
   return typeof value === 'string' && value !== '' && value.length <= 500 ? value : null;
 }
 
-async function textOf(response: Response): Promise<string> {
+async function textOf(response: { body: unknown }): Promise<string> {
   if (response.body === null) return '';
   const chunks: Uint8Array[] = [];
   let bytes = 0;

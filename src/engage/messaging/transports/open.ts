@@ -1,5 +1,6 @@
 import { CONFIG_OF } from '../../providers/kinds.ts';
 import type { ProviderRow } from '../../providers/queries.ts';
+import type { Egress } from '../../../platform/egress/egress.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import type { Transport } from '../../providers/message.ts';
@@ -12,6 +13,7 @@ import { openTwilio } from './twilio.ts';
 export interface TransportDeps {
   postgres: Postgres;
   clock: Clock;
+  egress: Egress;
   /** The base URL under which providers send their callbacks. */
   public_url: string;
 }
@@ -25,7 +27,7 @@ export function openTransport(
   const config = { ...row.config, ...secrets };
   switch (row.kind) {
     case 'smtp':
-      return openSmtp(CONFIG_OF.smtp.parse(config));
+      return openSmtp(CONFIG_OF.smtp.parse(config), deps);
     case 'sendgrid':
       return openSendgrid(CONFIG_OF.sendgrid.parse(config), { ...deps, tenant_id: row.tenant_id });
     case 'twilio':

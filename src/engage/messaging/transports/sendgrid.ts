@@ -1,4 +1,5 @@
 import type { Clock } from '../../../platform/clock.ts';
+import type { Egress } from '../../../platform/egress/egress.ts';
 import type { SendgridConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
@@ -10,7 +11,7 @@ const CONCURRENCY = 20;
 /** Email through SendGrid's v3 API. Its callbacks carry the send and the tenant as custom arguments. */
 export function openSendgrid(
   { api_key, from, base_url = BASE_URL }: SendgridConfig,
-  { clock, tenant_id }: { clock: Clock; tenant_id: string },
+  { clock, egress, tenant_id }: { clock: Clock; egress: Egress; tenant_id: string },
 ): Transport {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
   return {
@@ -18,7 +19,7 @@ export function openSendgrid(
     async send(message): Promise<Outcome> {
       if (!isAddress(message.recipient)) return NO_ADDRESS;
       const body = JSON.stringify(requestOf(message, from, tenant_id));
-      const answer = await post({ url: `${base_url}/v3/mail/send`, headers, body });
+      const answer = await post({ egress, url: `${base_url}/v3/mail/send`, headers, body });
       return outcomeOf(answer, clock.now_ms(), (_text, answered) => answered.get('x-message-id'));
     },
     close: () => Promise.resolve(),

@@ -1,4 +1,6 @@
 import { createTransport } from 'nodemailer';
+import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
+import { smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
@@ -12,15 +14,22 @@ const MESSAGE_TIMEOUT_MS = 60_000;
 const IDLE_MS = 15_000;
 const IMPLICIT_TLS_PORT = 465;
 
-/** Limits that tests shorten. */
-export interface SmtpTimeouts {
-  silence_ms: number;
+/** How nodemailer is given a connection. */
+type SocketCallback = (
+  error: Error | null,
+  opened: { connection: Awaited<ReturnType<Egress['connect']>> } | false,
+) => void;
+
+interface SmtpOptions {
+  egress: Egress;
+  /** A limit that tests shorten. */
+  silence_ms?: number;
 }
 
 /** Email over SMTP, on a pool of up to 5 connections. */
 export function openSmtp(
   { host, port, secure = port === IMPLICIT_TLS_PORT, username, password = '', from }: SmtpConfig,
-  { silence_ms }: SmtpTimeouts = { silence_ms: SILENCE_TIMEOUT_MS },
+  { egress, silence_ms = SILENCE_TIMEOUT_MS }: SmtpOptions,
 ): Transport {
   const mailer = createTransport({
     pool: true,
@@ -37,6 +46,14 @@ export function openSmtp(
     greetingTimeout: STEP_TIMEOUT_MS,
     dnsTimeout: STEP_TIMEOUT_MS,
     socketTimeout: silence_ms,
+    // Opens every connection, so that nodemailer neither resolves the name nor connects by itself. It still checks that
+    // certificates name the host.
+    getSocket: (_options: unknown, callback: SocketCallback) => {
+      egress.connect(smtpDestination(host, port)).then(
+        (connection) => callback(null, { connection }),
+        (error: unknown) => callback(error as Error, false),
+      );
+    },
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -127,6 +144,7 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
     const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
+  if (code === EGRESS_REFUSED) return { kind: 'rejected', reason };
   if (has_begun) return { kind: 'unknown', reason };
   // Errors without a reply: nodemailer refuses the address or the credentials before it sends them.
   return code === 'EENVELOPE' || code === 'EMESSAGE' || code === 'EAUTH'

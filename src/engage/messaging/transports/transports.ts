@@ -25,7 +25,7 @@ export interface OpenedTransport {
   deliver(messages: readonly Message[]): Promise<Outcome[]>;
 }
 
-type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter'>;
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter' | 'egress'>;
 
 /** The transports of providers, opened at their first use, and again after the provider's row has changed. */
 export class Transports {

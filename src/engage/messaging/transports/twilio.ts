@@ -1,4 +1,5 @@
 import type { Clock } from '../../../platform/clock.ts';
+import type { Egress } from '../../../platform/egress/egress.ts';
 import type { TwilioConfig } from '../../providers/kinds.ts';
 import type { Outcome, Transport } from '../../providers/message.ts';
 import { jsonText, outcomeOf, post } from './http-call.ts';
@@ -9,7 +10,12 @@ const CONCURRENCY = 20;
 /** SMS through Twilio. Each message has a callback URL, which names the provider and the send. */
 export function openTwilio(
   { account_sid, auth_token, from, base_url = BASE_URL }: TwilioConfig,
-  { clock, public_url, provider_id }: { clock: Clock; public_url: string; provider_id: string },
+  {
+    clock,
+    egress,
+    public_url,
+    provider_id,
+  }: { clock: Clock; egress: Egress; public_url: string; provider_id: string },
 ): Transport {
   const url = `${base_url}/2010-04-01/Accounts/${encodeURIComponent(account_sid)}/Messages.json`;
   const headers = {
@@ -28,7 +34,7 @@ export function openTwilio(
         const named = String(new URLSearchParams({ provider_id, send_id }));
         form.set('StatusCallback', `${public_url}/v1/messaging-webhooks/twilio?${named}`);
       }
-      const answer = await post({ url, headers, body: String(form) });
+      const answer = await post({ egress, url, headers, body: String(form) });
       return outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'sid'));
     },
     close: () => Promise.resolve(),
