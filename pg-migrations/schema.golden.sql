@@ -876,3 +876,35 @@ create policy every_tenant on tenants for all to engagement_service using (true)
 create policy own_tenant on tenants for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.tenants to engagement_api;
 grant delete, insert, select, update on public.tenants to engagement_service;
+
+create table public.trigger_events (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  listener_id uuid not null,
+  listener_kind text not null,
+  event_key text not null,
+  player_id uuid not null,
+  partition integer not null,
+  log_offset bigint not null,
+  player_xid xid8 not null,
+  value text,
+  recorded_at timestamp with time zone not null,
+  claimed_until timestamp with time zone,
+  attempts integer not null default 0,
+  last_error text,
+  decided_at timestamp with time zone,
+  outcome text,
+  keep_until timestamp with time zone not null,
+  constraint trigger_events_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
+  constraint trigger_events_listener_kind_check CHECK ((listener_kind = 'campaign'::text)),
+  constraint trigger_events_outcome_check CHECK ((outcome = ANY (ARRAY['fired'::text, 'refused'::text, 'failed'::text]))),
+  constraint trigger_events_pkey PRIMARY KEY (tenant_id, project_id, listener_id, event_key)
+);
+CREATE INDEX trigger_events_by_age ON public.trigger_events USING btree (recorded_at) WHERE (decided_at IS NULL);
+CREATE INDEX trigger_events_kept ON public.trigger_events USING btree (keep_until) WHERE (decided_at IS NOT NULL);
+CREATE INDEX trigger_events_waiting ON public.trigger_events USING btree (listener_id, partition, log_offset) WHERE (decided_at IS NULL);
+-- row-level security of public.trigger_events: enabled, forced
+create policy every_tenant on trigger_events for all to engagement_service using (true);
+create policy own_tenant on trigger_events for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.trigger_events to engagement_api;
+grant delete, insert, select, update on public.trigger_events to engagement_service;

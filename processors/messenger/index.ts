@@ -1,6 +1,6 @@
 import { FanOut } from '../../src/engage/campaigns/fan-out.ts';
 import { Schedule } from '../../src/engage/campaigns/send.ts';
-import { fireCampaigns } from '../../src/engage/campaigns/trigger.ts';
+import { campaignTriggers } from '../../src/engage/campaigns/trigger.ts';
 import { MESSAGES_CHANNEL } from '../../src/engage/campaigns/send-queries.ts';
 import {
   Messenger,
@@ -8,9 +8,12 @@ import {
   type MessengerSettings,
 } from '../../src/engage/messaging/messenger.ts';
 import { applyPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
+import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
+import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
 
 /** Events per batch, for triggered campaigns and for the feedback of push messages. */
 const MAX_EVENTS = 5_000;
@@ -23,13 +26,13 @@ export interface RunningMessenger {
 }
 
 /**
- * messenger: due campaigns → sending; members, and events that fire campaigns → send rows; queued rows → gate →
- * providers; players' feedback on push messages → their send rows. After a crash each step is found again. Several
+ * messenger: due campaigns → sending; members → send rows; events that may fire campaigns → recorded → decided → send
+ * rows; queued rows → gate → providers; players' feedback on push messages → their send rows. After a crash each step is found again. Several
  * messengers may run: only one at a time handles a range of members, and only one at a time takes the messages of a
  * project through the gate.
  */
 export async function startMessenger(
-  platform: MessengerDeps,
+  platform: MessengerDeps & Pick<Platform, 'clickhouse'>,
   notifications: Notifications,
   settings: MessengerSettings,
 ): Promise<RunningMessenger> {
@@ -57,19 +60,24 @@ export async function startMessenger(
       return has_more;
     }),
   );
+  const kinds = [campaignTriggers(platform)];
+  const decider = new TriggerDecider(platform, kinds);
+  const triggers = startPolling({ name: 'triggers', ...pauses }, (stop) => decider.turn(stop));
   const trigger = await platform.eventLog.consume({
     topic: TOPICS.playerEvents,
     group: GROUPS.trigger,
     max_records: MAX_EVENTS,
     linger_ms: 0,
-    async handle({ records }) {
-      await applyPushFeedback(platform, records);
-      await fireCampaigns(platform, records);
+    async handle(batch) {
+      await applyPushFeedback(platform, batch.records);
+      if ((await recordTriggerEvents(platform, kinds, batch)) > 0) triggers.wake();
     },
   });
   return {
     async close() {
       await trigger.close();
+      await triggers.close();
+      await decider.close();
       const closed = loops.map((loop) => loop.close());
       messenger.wake();
       await Promise.all(closed);

@@ -80,6 +80,27 @@ export function createMetrics() {
       labelNames: ['channel', 'outcome'],
       registers,
     }),
+    triggerEvents: new Counter({
+      name: 'trigger_events_total',
+      help: 'Events that may fire a campaign, by decision: fired, refused, or failed (given up)',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    triggerFailures: new Counter({
+      name: 'trigger_failures_total',
+      help: 'Attempts to decide events of a campaign that failed and are repeated',
+      registers,
+    }),
+    triggerWaiting: new Gauge({
+      name: 'trigger_events_waiting',
+      help: 'Events that wait for the decision whether they fire a campaign, counted up to 100,000',
+      registers,
+    }),
+    triggerWaitingAge: new Gauge({
+      name: 'trigger_events_age_seconds',
+      help: 'Age of the oldest event that waits for the decision whether it fires a campaign',
+      registers,
+    }),
     segmentChanges: new Counter({
       name: 'segment_changes_total',
       help: 'Players that entered or left segments, as published to ClickHouse and the log',

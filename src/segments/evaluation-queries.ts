@@ -115,14 +115,23 @@ export async function countMembers(
   return { size: Number(row?.size ?? 0), player_ids: row?.player_ids ?? [] };
 }
 
-/** For each definition, in order, which of the given players it matches. */
+/**
+ * For each definition, in order, which of the given players it matches. `inlined`: definitions of segments that are
+ * asked instead of their stored members.
+ */
 export async function matchPlayers(
   clickhouse: ClickHouse,
   question: Question,
   { player_ids, former_ids }: Players,
   definitions: readonly Group[],
+  inlined?: ReadonlyMap<string, Group>,
 ): Promise<Set<string>[]> {
-  const { sql, params, verdicts } = compileMatrix(definitions, question.now_ms, former_ids.length > 0);
+  const { sql, params, verdicts } = compileMatrix(
+    definitions,
+    question.now_ms,
+    former_ids.length > 0,
+    inlined,
+  );
   const rows = await ask<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
     ...params,
     ...question,

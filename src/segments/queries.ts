@@ -145,6 +145,29 @@ export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: Project
   await tx`select pg_advisory_xact_lock(hashtextextended(${`segment definitions ${tenant_id} ${project_id}`}, 0))`;
 }
 
+/** The definitions of a segment and of those that it refers to, directly or through others; not of deleted ones. */
+export async function selectWithReferences(
+  sql: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+): Promise<{ segment_id: string; definition: unknown }[]> {
+  const live = sql`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.deleted_at is null`;
+  return sql<{ segment_id: string; definition: unknown }[]>`
+    with recursive needed as (
+      select s.segment_id, s.reads from segments s where ${live} and s.segment_id = ${segment_id}
+      union
+      select s.segment_id, s.reads
+      from needed n
+      cross join lateral unnest(n.reads) as r (read)
+      cross join lateral (
+        select * from segments s
+        where r.read like 'segment:%' and ${live}
+          and s.segment_id = substr(r.read, ${'segment:'.length + 1}::integer)::uuid offset 0) s
+    )
+    select s.segment_id, s.definition
+    from needed n
+    cross join lateral (select * from segments s where ${live} and s.segment_id = n.segment_id offset 0) s`;
+}
+
 /** Every segment of the project that is not deleted, with its reads. */
 export async function selectReads(
   tx: Tx,

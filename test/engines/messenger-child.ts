@@ -33,6 +33,18 @@ async function openLog(): Promise<EventLog> {
   }
 }
 
+/** This process has no ClickHouse, and decides no events. */
+const noClickHouse = () => Promise.reject(new Error('no ClickHouse'));
+const clickhouse = {
+  query: noClickHouse,
+  command: noClickHouse,
+  rewrite: noClickHouse,
+  deleteRows: noClickHouse,
+  insertLines: noClickHouse,
+  ping: noClickHouse,
+  close: () => Promise.resolve(),
+};
+
 const eventLog = await openLog();
 await eventLog.ensureTopics(ALL_TOPICS);
 await startMessenger(
@@ -41,6 +53,7 @@ await startMessenger(
     logger,
     postgres,
     eventLog,
+    clickhouse,
     metrics: createMetrics(),
     egress: new Egress({ allow: [] }),
     rateLimiter: createMemoryRateLimiter({ clock }),

@@ -15,7 +15,7 @@ export interface CampaignPlan {
   name: string;
   type: CampaignType;
   channel: Channel;
-  /** Null: the campaign has no recipients. */
+  /** Null: a triggered campaign is for every player, any other has no recipients. */
   segment_id: string | null;
   template_id: string | null;
   provider_id: string | null;
@@ -32,7 +32,7 @@ export interface CampaignRow extends CampaignPlan {
   campaign_id: string;
   started_at: Date | null;
   finished_at: Date | null;
-  /** Why the campaign could not be sent when it was due. */
+  /** Why the campaign could not be sent when it was due, or why events that may fire it wait. */
   last_error: string | null;
   created_at: Date;
   updated_at: Date;

@@ -77,7 +77,10 @@ export const campaignResource = z.object({
   project_id: z.uuid(),
   name: z.string(),
   type: z.enum(CAMPAIGN_TYPES),
-  segment_id: z.uuid().nullable(),
+  segment_id: z
+    .uuid()
+    .nullable()
+    .describe('Null: a triggered campaign is for every player, any other for none'),
   template_id: z.uuid().nullable(),
   provider_id: z.uuid().nullable(),
   channel: z.enum(CHANNELS),
@@ -89,7 +92,10 @@ export const campaignResource = z.object({
   status: z.enum(CAMPAIGN_STATUSES),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),
-  last_error: z.string().nullable().describe('Why it could not be sent when it was due'),
+  last_error: z
+    .string()
+    .nullable()
+    .describe('Why it could not be sent when it was due, or why events that may fire it wait'),
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),

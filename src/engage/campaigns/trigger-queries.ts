@@ -3,15 +3,13 @@ import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
-import type { CampaignRow } from './queries.ts';
+import type { CampaignRef } from './queries.ts';
 
-/** A triggered campaign that is `sending`: its event fires it. */
-export type ArmedCampaign = Pick<CampaignRow, 'campaign_id' | 'segment_id' | 'channel' | 'provider_id'> & {
-  tenant_id: string;
-  project_id: string;
+/** A triggered campaign that is `sending`, and the event that fires it. */
+export interface ArmedCampaign extends CampaignRef {
   trigger_event: string;
   started_at: Date;
-};
+}
 
 /** The triggered campaigns of these projects that are `sending`. */
 export async function selectArmedCampaigns(
@@ -19,13 +17,25 @@ export async function selectArmedCampaigns(
   projects: readonly ProjectRef[],
 ): Promise<ArmedCampaign[]> {
   return sql<ArmedCampaign[]>`
-    select tenant_id, project_id, campaign_id, segment_id, channel, provider_id, trigger_event, started_at
+    select tenant_id, project_id, campaign_id, trigger_event, started_at
     from campaigns
     where (tenant_id, project_id) in (
         select * from unnest(
           ${plainArray(projects.map(({ tenant_id }) => tenant_id))}::text::uuid[],
           ${plainArray(projects.map(({ project_id }) => project_id))}::text::uuid[]))
       and status = 'sending' and type = 'triggered' and trigger_event is not null`;
+}
+
+/** Stores why the campaign's events cannot be decided now; null: they can. */
+export async function noteTriggerFailure(
+  sql: Tx,
+  { tenant_id, project_id, campaign_id }: CampaignRef,
+  message: string | null,
+): Promise<void> {
+  await sql`
+    update campaigns set last_error = ${message}
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
+      and status = 'sending' and last_error is distinct from ${message}`;
 }
 
 /** An event that fires a campaign for its player, and the player's variant. */
@@ -51,8 +61,8 @@ export async function selectPlayerZones(
 }
 
 /**
- * Inserts send rows for the firings whose players are in the segment. Idempotent: an event that has fired the campaign
- * before adds no row. Returns how many rows were added.
+ * Inserts send rows for the firings, except for deleted players. Idempotent: an event that has fired the campaign before
+ * adds no row. Returns how many rows were added.
  */
 export async function insertFirings(
   tx: Tx,
@@ -60,7 +70,7 @@ export async function insertFirings(
   firings: readonly Firing[],
   gate: Gate,
 ): Promise<number> {
-  const { tenant_id, project_id, campaign_id, segment_id, channel, provider_id } = audience;
+  const { tenant_id, project_id, campaign_id, channel, provider_id } = audience;
   const recipient = recipientSql(tx, channel);
   const { count } = await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, dedup_key, player_id, channel, template_id,
@@ -81,12 +91,7 @@ export async function insertFirings(
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = f.player_id offset 0) p
-      where p.deleted_at is null and exists (
-        select from segment_members m
-        join segments s on s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
-          and s.deleted_at is null
-        where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.segment_id = ${segment_id}::uuid
-          and m.player_id = p.player_id)
+      where p.deleted_at is null
       offset 0
     ) j
     on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;

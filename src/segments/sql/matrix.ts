@@ -24,16 +24,22 @@ export interface CompiledMatrix extends CompiledQuery {
  * computed once. Most conditions compare counts and sums of events: one expression computes all of these from lists of
  * values, because ClickHouse takes a millisecond and more to analyse each expression (a hundred segments as a hundred
  * columns took 300 ms to analyse and 10 ms to run). `verdicts` compares the whole numbers and applies AND, OR and NOT.
- * `are_merged`: the players have `former` ids.
+ * `are_merged`: the players have `former` ids. `inlined`: definitions by segment_id; a condition on one of these
+ * segments asks its definition, one on any other segment its stored members.
  */
 export function compileMatrix(
   definitions: readonly Group[],
   now_ms: number,
   are_merged = false,
+  inlined: ReadonlyMap<string, Group> = new Map(),
 ): CompiledMatrix {
-  const context = contextOf(definitions, true);
+  const every = [...definitions, ...inlined.values()];
+  const context = contextOf(every, true);
   const leaves = new Leaves(context, now_ms);
-  for (const definition of definitions) for (const one of conditionsOf(definition)) leaves.add(one);
+  const inlinedOf = (one: Condition) => (one.type === 'segment' ? inlined.get(one.segment_id) : undefined);
+  for (const definition of every) {
+    for (const one of conditionsOf(definition)) if (inlinedOf(one) === undefined) leaves.add(one);
+  }
   const columns = ['p.player_id as player_id', ...leaves.columns()];
   const events = context.scan.is_empty ? undefined : leaves.eventsSql(are_merged);
   const players = playersSql(context);
@@ -41,8 +47,19 @@ export function compileMatrix(
     sql: `select ${columns.join(',\n  ')}\nfrom ${events === undefined ? players : withEvents(players, events)}`,
     params: context.bindings.params,
     verdicts: (row) => {
+      // Each inlined segment is decided once for the player, however often it is referred to.
+      const memberships = new Map<Group, boolean>();
+      const isMember = (definition: Group): boolean => {
+        const known = memberships.get(definition) ?? holds(definition);
+        memberships.set(definition, known);
+        return known;
+      };
       const holds = (node: DefinitionNode): boolean => {
-        if (!isGroup(node)) return leaves.holds(node, row);
+        if (!isGroup(node)) {
+          const definition = inlinedOf(node);
+          if (node.type !== 'segment' || definition === undefined) return leaves.holds(node, row);
+          return isMember(definition) !== node.negated;
+        }
         if (node.operator === 'NOT') return !node.children.some(holds);
         return node.operator === 'AND' ? node.children.every(holds) : node.children.some(holds);
       };

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '../../errors.ts';
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import type { Decision, TriggerKind } from './kind.ts';
+import { ListenerTurns } from './listener-turns.ts';
+import {
+  claimTriggerEvents,
+  countWaiting,
+  failTriggerEvents,
+  holdPlayers,
+  moveToSurvivors,
+  postponeTriggerEvents,
+  pruneTriggerEvents,
+  selectWaitingListeners,
+  settleTriggerEvents,
+  type ClaimedEvent,
+  type GivenUp,
+  type WaitingListener,
+} from './trigger-queries.ts';
+
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
+
+/** Listeners read per turn. */
+const MAX_LISTENERS = 200;
+/** How often positions are looked at while events wait. */
+const POLL_MS = 50;
+/** An event that could not be decided for so long is given up, and how long it is kept after that. */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
+/** The pause of an event after a failed attempt doubles up to this. */
+const LONGEST_PAUSE_S = 30;
+/** How often old events are given up and removed, and the metrics set; and how many events at once. */
+const TIDY_EVERY_MS = 5_000;
+const MAX_TIDIED = 5_000;
+/** The metric of waiting events stops counting here. */
+const MAX_COUNTED = 100_000;
+
+/**
+ * Decides recorded events: as soon as ClickHouse has an event and what it changed, the listener judges the event's
+ * player as of now, and what it fires is written in the transaction that marks the event as decided. So each event fires
+ * a listener at most once, and an event whose decision fails is tried again. Several processes may decide: each event is
+ * claimed by one.
+ *
+ * A listener whose decisions fail backs off alone. After 24 hours, or when its listener has ended, an undecided event is
+ * given up: it stays as a row with the reason, is counted and logged.
+ */
+export class TriggerDecider {
+  readonly #deps: Deps;
+  readonly #kinds: ReadonlyMap<string, TriggerKind>;
+  readonly #turns = new ListenerTurns();
+  #after = NIL;
+  #tidied_ms = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: Deps, kinds: readonly TriggerKind[]) {
+    this.#deps = deps;
+    this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
+  }
+
+  /** Starts decisions of the next listeners that have waiting events, then pauses; false when no event waits. */
+  async turn(stop: AbortSignal): Promise<boolean> {
+    const { service } = this.#deps.postgres;
+    await this.#tidy();
+    const listeners = await selectWaitingListeners(service, this.#after, MAX_LISTENERS);
+    this.#after = listeners.length < MAX_LISTENERS ? NIL : (listeners.at(-1)?.listener_id ?? NIL);
+    for (const listener of listeners) {
+      this.#turns.begin(listener, () => this.#serve(listener));
+    }
+    if (listeners.length === 0 && this.#turns.running === 0) return false;
+    await Promise.race([this.#turns.next(), sleep(POLL_MS, undefined, { signal: stop })]);
+    return true;
+  }
+
+  /** Resolves when the running decisions have ended. */
+  async close(): Promise<void> {
+    await this.#turns.close();
+  }
+
+  /** Never rejects; returns what it did. */
+  async #serve(listener: WaitingListener): Promise<'worked' | 'nothing' | 'failed'> {
+    const kind = this.#kinds.get(listener.listener_kind);
+    if (kind === undefined) return 'nothing';
+    let claimed: ClaimedEvent[] = [];
+    try {
+      const decision = await kind.open(listener);
+      if (decision === undefined) {
+        await this.#giveUp({ listener }, 'it ended before the event was decided');
+        return 'worked';
+      }
+      const { reads_clickhouse } = decision;
+      const limit = this.#turns.limitOf(listener);
+      claimed = await claimTriggerEvents(this.#deps.postgres.service, listener, { reads_clickhouse, limit });
+      if (claimed.length === 0) return 'nothing';
+      await this.#decide(listener, decision, claimed);
+      const was_failing = this.#turns.hasFailed(listener) || claimed.some(({ attempts }) => attempts > 1);
+      if (was_failing) await kind.noteFailure(listener, null);
+      return 'worked';
+    } catch (error) {
+      await this.#postpone(kind, listener, claimed, error);
+      return 'failed';
+    }
+  }
+
+  async #decide(
+    listener: WaitingListener,
+    decision: Decision,
+    claimed: readonly ClaimedEvent[],
+  ): Promise<void> {
+    const { postgres, clock, metrics } = this.#deps;
+    const merged = claimed.filter(({ is_merged }) => is_merged);
+    if (merged.length > 0) await moveToSurvivors(postgres.service, listener, merged.map(keyOf));
+    const events = claimed.filter(({ is_merged }) => !is_merged);
+    if (events.length === 0) return;
+    const player_ids = [...new Set(events.map(({ player_id }) => player_id))];
+    const matching = await decision.judge(player_ids);
+    const outcomes = events.map(({ player_id }) => (matching.has(player_id) ? 'fired' : 'refused'));
+    const settled = await retryConflicts(() =>
+      postgres.service.begin(async (tx) => {
+        await holdPlayers(tx, listener, player_ids);
+        const now = new Date(clock.now_ms());
+        const keys = await settleTriggerEvents(tx, listener, events.map(keyOf), outcomes, now);
+        const firing = events.filter(
+          ({ event_key, player_id }) => keys.has(event_key) && matching.has(player_id),
+        );
+        if (firing.length > 0) {
+          await decision.fire(
+            tx,
+            firing.map(({ event_key, player_id, value }) => {
+              return { event_key, player_id, event: JSON.parse(value) as PlayerEvent };
+            }),
+          );
+        }
+        return { fired: firing.length, refused: keys.size - firing.length };
+      }),
+    );
+    for (const outcome of ['fired', 'refused'] as const) {
+      metrics.triggerEvents.inc({ outcome }, settled[outcome]);
+    }
+  }
+
+  /** After a failure: the events wait, and the reason is stored with them and shown to the listener's editor. */
+  async #postpone(
+    kind: TriggerKind,
+    listener: WaitingListener,
+    claimed: readonly ClaimedEvent[],
+    error: unknown,
+  ): Promise<void> {
+    const { postgres, logger, metrics } = this.#deps;
+    const { listener_id, listener_kind } = listener;
+    const message = reasonOf(error);
+    metrics.triggerFailures.inc();
+    // The error itself is not logged: Postgres quotes rows in it.
+    logger.warn(
+      { listener_id, listener_kind, reason: message, events: claimed.length },
+      'events could not be decided; their listener backs off',
+    );
+    try {
+      const attempts = Math.max(1, ...claimed.map((event) => event.attempts));
+      const pause_s = Math.min(2 ** Math.min(attempts - 1, 10), LONGEST_PAUSE_S);
+      await postponeTriggerEvents(postgres.service, listener, claimed.map(keyOf), message, pause_s);
+      await kind.noteFailure(listener, message);
+    } catch (failure) {
+      // Postgres is away: the claims end by themselves.
+      logger.warn({ err: failure, listener_id }, 'the reason of a failed decision could not be stored');
+    }
+  }
+
+  /** Gives up what waits too long, removes what need not be kept, and sets the metrics; at most every 5 s. */
+  async #tidy(): Promise<void> {
+    const { postgres, clock, metrics } = this.#deps;
+    const now_ms = clock.now_ms();
+    if (now_ms < this.#tidied_ms + TIDY_EVERY_MS) return;
+    this.#tidied_ms = now_ms;
+    await this.#giveUp(
+      { recorded_before: new Date(now_ms - LONGEST_WAIT_MS) },
+      'it could not be decided within 24 hours',
+    );
+    await pruneTriggerEvents(postgres.service, new Date(now_ms), MAX_TIDIED);
+    const { waiting, oldest_ms } = await countWaiting(postgres.service, MAX_COUNTED);
+    metrics.triggerWaiting.set(waiting);
+    metrics.triggerWaitingAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
+  }
+
+  async #giveUp(which: GivenUp, message: string): Promise<void> {
+    const { postgres, clock, logger, metrics } = this.#deps;
+    const now_ms = clock.now_ms();
+    const terms = { now: new Date(now_ms), keep_until: new Date(now_ms + FAILED_KEPT_MS), limit: MAX_TIDIED };
+    for (const { events, listener_id, listener_kind } of await failTriggerEvents(
+      postgres.service,
+      which,
+      message,
+      terms,
+    )) {
+      metrics.triggerEvents.inc({ outcome: 'failed' }, events);
+      logger.error({ listener_id, listener_kind, events }, 'events were given up undecided');
+    }
+  }
+}
+
+/** Sorts before every id. */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+const keyOf = ({ event_key }: ClaimedEvent) => event_key;
+
+/** The reason of a failure for operators and editors: without the text of foreign errors, which may quote rows. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiError) return error.message;
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  return `the decision failed: ${String(code ?? name)}`;
+}

@@ -1,0 +1,52 @@
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+
+/** The kinds of what an event may fire; a stored name. */
+export type ListenerKind = 'campaign';
+
+/** Something that events fire: its id is unique over all kinds. */
+export interface ListenerRef extends ProjectRef {
+  listener_id: string;
+}
+
+/** A listener, and the event that it waits for. */
+export interface Listener extends ListenerRef {
+  event: string;
+  /** It is fired by events that were received from then on. */
+  since: Date;
+}
+
+/** An event for whose player the listener is fired; `player_id` is the survivor of a merged player. */
+export interface FiringEvent {
+  event_key: string;
+  player_id: string;
+  event: PlayerEvent;
+}
+
+/** How a listener decides about its events at this moment. */
+export interface Decision {
+  /**
+   * Whether it must wait until ClickHouse has the event and what the event changed of the player. Postgres has both
+   * before the event is on `player-events`.
+   */
+  reads_clickhouse: boolean;
+  /**
+   * Which of these players it is fired for. Called outside any transaction, so that it may take its time. What it
+   * rejects with is stored and tried again later.
+   */
+  judge(player_ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Does what the events fire, in the transaction in which they count as decided: each event comes here once. */
+  fire(tx: Tx, events: readonly FiringEvent[]): Promise<void>;
+}
+
+/** A kind of listener: what campaigns (or journeys) contribute to the deciding of events. */
+export interface TriggerKind {
+  kind: ListenerKind;
+  /** The listeners of these projects that are in force. */
+  listeners(sql: Tx, projects: readonly ProjectRef[]): Promise<Listener[]>;
+  /** Undefined: the listener has ended, and its events fire nothing. */
+  open(ref: ListenerRef): Promise<Decision | undefined>;
+  /** Shows the editor of the listener why its events wait; null: they no longer do. Without personal data. */
+  noteFailure(ref: ListenerRef, message: string | null): Promise<void>;
+}

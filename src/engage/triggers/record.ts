@@ -1,0 +1,109 @@
+import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import type { Listener, TriggerKind } from './kind.ts';
+import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts';
+
+/** An event that happened longer ago fires nothing. It is long enough for a device that was offline. */
+const LONGEST_DELAY_MS = 24 * 3_600_000;
+/** Added to the time for which a decided event is kept, for processes whose clocks differ. */
+const CLOCK_MARGIN_MS = 3_600_000;
+/** Limits of an insert: its rows, and the UTF-16 units of their values. A single row may exceed the latter. */
+const MAX_ROWS = 1_000;
+const MAX_CHARS = 8 * 1024 * 1024;
+
+/**
+ * Records the resolved events that listeners wait for; `TriggerDecider` decides them. Without listeners in the
+ * projects of the batch it costs one query per kind. A repeated event is recorded once.
+ *
+ * An event fires the listeners that were in force before it was received, if it happened within the last 24 hours. So an
+ * event that a device kept for an hour fires, even if it happened just before the listener was started. An imported
+ * history fires nothing, and neither does an old event that is on the log again, however long the listener has been in
+ * force. Returns how many were recorded.
+ */
+export async function recordTriggerEvents(
+  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  kinds: readonly TriggerKind[],
+  { partition, records }: Pick<LogBatch, 'partition' | 'records'>,
+): Promise<number> {
+  const { byTrigger, projects } = grouped(records);
+  if (projects.length === 0) return 0;
+  const now_ms = clock.now_ms();
+  const read = new Map<string, { record: LogRecord; event: PlayerEvent }[]>();
+  const found: NewTriggerEvent[] = [];
+  for (const kind of kinds) {
+    for (const listener of await kind.listeners(postgres.service, projects)) {
+      const trigger = triggerOf(listener);
+      const of_trigger = byTrigger.get(trigger);
+      if (of_trigger === undefined) continue;
+      const events =
+        read.get(trigger) ??
+        of_trigger.map((record) => ({ record, event: JSON.parse(record.value) as PlayerEvent }));
+      read.set(trigger, events);
+      for (const { record, event } of events) {
+        if (!mayFire(event, listener, now_ms)) continue;
+        const { tenant_id, project_id, listener_id } = listener;
+        found.push({
+          tenant_id,
+          project_id,
+          listener_id,
+          listener_kind: kind.kind,
+          event_key: `${event.ingestion_id}:${event.event_index}`,
+          player_id: event.player_id,
+          partition,
+          log_offset: record.offset,
+          value: record.value,
+          keep_until: new Date(Math.max(event.occurred_at, now_ms) + LONGEST_DELAY_MS + CLOCK_MARGIN_MS),
+        });
+      }
+    }
+  }
+  for (const rows of parts(found)) await insertTriggerEvents(postgres.service, rows, new Date(now_ms));
+  return found.length;
+}
+
+/** Records by project and event name, and their projects. */
+function grouped(records: readonly LogRecord[]): {
+  byTrigger: Map<string, LogRecord[]>;
+  projects: ProjectRef[];
+} {
+  const byTrigger = new Map<string, LogRecord[]>();
+  const projects = new Map<string, ProjectRef>();
+  for (const record of records) {
+    const head = headOf(record.value);
+    if (head === undefined) continue;
+    const { tenant_id, project_id } = head;
+    const trigger = triggerOf(head);
+    const same = byTrigger.get(trigger);
+    if (same === undefined) {
+      byTrigger.set(trigger, [record]);
+      projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
+    } else same.push(record);
+  }
+  return { byTrigger, projects: [...projects.values()] };
+}
+
+/** The key of a trigger: an event name in a project. */
+function triggerOf({ tenant_id, project_id, event }: ProjectRef & { event: string }): string {
+  return `${tenant_id} ${project_id} ${event}`;
+}
+
+function mayFire({ occurred_at, received_at }: PlayerEvent, { since }: Listener, now_ms: number): boolean {
+  return received_at >= since.getTime() && occurred_at >= now_ms - LONGEST_DELAY_MS;
+}
+
+/** The rows in parts of limited size, each with at least one row. */
+function* parts(rows: readonly NewTriggerEvent[]): Generator<NewTriggerEvent[]> {
+  let part: NewTriggerEvent[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    if (part.length === MAX_ROWS || (part.length > 0 && chars + row.value.length > MAX_CHARS)) {
+      yield part;
+      [part, chars] = [[], 0];
+    }
+    part.push(row);
+    chars += row.value.length;
+  }
+  if (part.length > 0) yield part;
+}

@@ -1,0 +1,273 @@
+import { PLAYERS_MIRROR } from '../../analytics/mirror-queries.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { TOPICS } from '../../platform/event-log/topics.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ListenerKind, ListenerRef } from './kind.ts';
+
+/** An event to record for a listener. */
+export interface NewTriggerEvent extends ListenerRef {
+  listener_kind: ListenerKind;
+  event_key: string;
+  player_id: string;
+  /** The event's position on `player-events`. */
+  partition: number;
+  log_offset: bigint;
+  value: string;
+  keep_until: Date;
+}
+
+/**
+ * Records events for the decision; one that is recorded already stays as it is. The fold has committed what an event
+ * changed before the event is on the log, so the player's present `changed_xid` is that change or a later one.
+ */
+export async function insertTriggerEvents(
+  sql: Tx,
+  events: readonly NewTriggerEvent[],
+  now: Date,
+): Promise<void> {
+  await sql`
+    insert into trigger_events (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition,
+      log_offset, player_xid, value, recorded_at, keep_until)
+    select e.tenant_id, e.project_id, e.listener_id, e.listener_kind, e.event_key,
+      coalesce(m.into_player_id, e.player_id), e.partition, e.log_offset, coalesce(t.changed_xid, '0'::xid8), e.value,
+      ${now}, 'epoch'::timestamptz + e.keep_until_ms * interval '1 millisecond'
+    from unnest(
+      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.listener_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.listener_kind))}::text::text[],
+      ${textArray(events.map((e) => e.event_key))}::text::text[], ${plainArray(events.map((e) => e.player_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.partition))}::text::integer[],
+      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.value))}::text::text[],
+      ${plainArray(events.map((e) => e.keep_until.getTime()))}::text::bigint[]
+    ) as e (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition, log_offset, value,
+      keep_until_ms)
+    left join lateral (
+      select into_player_id from player_merges m
+      where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0
+    ) m on true
+    left join lateral (
+      select changed_xid from player_totals t
+      where t.tenant_id = e.tenant_id and t.project_id = e.project_id
+        and t.player_id = coalesce(m.into_player_id, e.player_id) offset 0
+    ) t on true
+    on conflict (tenant_id, project_id, listener_id, event_key) do nothing`;
+}
+
+/** A listener with events that wait. */
+export type WaitingListener = ListenerRef & { listener_kind: ListenerKind };
+
+/**
+ * Up to `limit` listeners with events that wait, in the order of their ids, after `after`. The query hops from one
+ * listener to the next in the index of waiting events, so it does not read every event.
+ */
+export async function selectWaitingListeners(
+  sql: Tx,
+  after: string,
+  limit: number,
+): Promise<WaitingListener[]> {
+  const next = (beyond: ReturnType<typeof sql>) => sql`
+    select e.tenant_id, e.project_id, e.listener_id, e.listener_kind from trigger_events e
+    where e.decided_at is null and e.listener_id > ${beyond}
+    order by e.listener_id limit 1`;
+  return sql<WaitingListener[]>`
+    with recursive hop as (
+      (${next(sql`${after}::uuid`)})
+      union all
+      select n.* from hop cross join lateral (${next(sql`hop.listener_id`)}) n
+    )
+    select * from hop limit ${limit}`;
+}
+
+/** An event that this process decides now. */
+export interface ClaimedEvent {
+  event_key: string;
+  player_id: string;
+  value: string;
+  attempts: number;
+  /** The player was merged into another since the event was recorded. */
+  is_merged: boolean;
+}
+
+/** How many seconds a claim holds; a decision takes less. */
+const CLAIM_S = 60;
+
+/**
+ * Claims up to `limit` waiting events of a listener. With `reads_clickhouse` only those that ClickHouse has, together
+ * with what they changed of the player: the sink has passed the event, and player-mirror the player's change.
+ */
+export async function claimTriggerEvents(
+  sql: Tx,
+  { tenant_id, project_id, listener_id }: ListenerRef,
+  { reads_clickhouse, limit }: { reads_clickhouse: boolean; limit: number },
+): Promise<ClaimedEvent[]> {
+  const waiting = sql`e.listener_id = ${listener_id} and e.decided_at is null
+      and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
+      and (e.claimed_until is null or e.claimed_until < now())`;
+  const due = reads_clickhouse
+    ? sql`
+      select e.ctid
+      from sink_positions s
+      cross join lateral (
+        select e.ctid from trigger_events e
+        where ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
+          and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions where name = ${PLAYERS_MIRROR})
+        order by e.log_offset limit ${limit} for update skip locked) e
+      where s.topic = ${TOPICS.playerEvents}
+      limit ${limit}`
+    : sql`select e.ctid from trigger_events e where ${waiting}
+      order by e.partition, e.log_offset limit ${limit} for update skip locked`;
+  return sql<ClaimedEvent[]>`
+    with due as materialized (${due}),
+    claimed as (
+      update trigger_events e
+      set claimed_until = now() + ${CLAIM_S} * interval '1 second', attempts = e.attempts + 1
+      from due where e.ctid = due.ctid
+      returning e.tenant_id, e.project_id, e.event_key, e.player_id, e.value, e.attempts
+    )
+    select c.event_key, c.player_id, c.value, c.attempts, m.player_id is not null as is_merged
+    from claimed c
+    left join lateral (
+      select m.player_id from player_merges m
+      where m.tenant_id = c.tenant_id and m.project_id = c.project_id and m.player_id = c.player_id offset 0
+    ) m on true`;
+}
+
+/**
+ * Gives events of merged players to the survivors and ends their claims. The decision then waits until player-mirror has
+ * copied the survivor as it is now.
+ */
+export async function moveToSurvivors(
+  sql: Tx,
+  { tenant_id, project_id, listener_id }: ListenerRef,
+  event_keys: readonly string[],
+): Promise<void> {
+  await sql`
+    update trigger_events e set player_id = s.into_player_id, player_xid = s.changed_xid, claimed_until = null
+    from unnest(${textArray(event_keys)}::text::text[]) as r (event_key)
+    cross join lateral (
+      select w.ctid, m.into_player_id, t.changed_xid
+      from trigger_events w
+      join player_merges m on m.tenant_id = w.tenant_id and m.project_id = w.project_id and m.player_id = w.player_id
+      join player_totals t on t.tenant_id = m.tenant_id and t.project_id = m.project_id
+        and t.player_id = m.into_player_id
+      where w.tenant_id = ${tenant_id} and w.project_id = ${project_id} and w.listener_id = ${listener_id}
+        and w.event_key = r.event_key and w.decided_at is null
+      offset 0) s
+    where e.ctid = s.ctid`;
+}
+
+/** Locks players until the transaction ends: they are not merged or deleted meanwhile. */
+export async function holdPlayers(
+  tx: Tx,
+  { tenant_id, project_id }: ListenerRef,
+  player_ids: readonly string[],
+): Promise<void> {
+  await tx`
+    select from (select distinct player_id from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+      order by player_id) r
+    cross join lateral (
+      select from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id for share) p`;
+}
+
+/**
+ * Marks waiting events as decided, in order of `event_keys` with `outcomes`; returns the keys of those that this call
+ * has marked. Events of players that were merged since they were claimed are left for the next attempt. The caller holds
+ * the players.
+ */
+export async function settleTriggerEvents(
+  tx: Tx,
+  { tenant_id, project_id, listener_id }: ListenerRef,
+  event_keys: readonly string[],
+  outcomes: readonly ('fired' | 'refused')[],
+  now: Date,
+): Promise<Set<string>> {
+  const rows = await tx<{ event_key: string }[]>`
+    update trigger_events e
+    set decided_at = ${now}, outcome = r.outcome, value = null, claimed_until = null, last_error = null
+    from unnest(${textArray(event_keys)}::text::text[], ${plainArray(outcomes)}::text::text[]) as r (event_key, outcome)
+    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.listener_id = ${listener_id}
+      and e.event_key = r.event_key and e.decided_at is null
+      and not exists (
+        select from player_merges m
+        where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id)
+    returning e.event_key`;
+  return new Set(rows.map(({ event_key }) => event_key));
+}
+
+/** Stores why an attempt failed; the events wait for `pause_s` seconds. */
+export async function postponeTriggerEvents(
+  sql: Tx,
+  { tenant_id, project_id, listener_id }: ListenerRef,
+  event_keys: readonly string[],
+  message: string,
+  pause_s: number,
+): Promise<void> {
+  await sql`
+    update trigger_events e set last_error = ${message}, claimed_until = now() + ${pause_s} * interval '1 second'
+    from unnest(${textArray(event_keys)}::text::text[]) as r (event_key)
+    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.listener_id = ${listener_id}
+      and e.event_key = r.event_key and e.decided_at is null`;
+}
+
+/** Which events are given up: those recorded before a time, or those of a listener that has ended. */
+export type GivenUp = { recorded_before: Date } | { listener: ListenerRef };
+
+/** How many events of a listener were given up. */
+export type GivenUpCount = WaitingListener & { events: number };
+
+/**
+ * Gives up to `limit` waiting events up: they are decided as `failed`, and kept with their content and `last_error`
+ * until `keep_until`. `message`: the reason of those that have none. Returns how many, per listener.
+ */
+export async function failTriggerEvents(
+  sql: Tx,
+  which: GivenUp,
+  message: string,
+  { now, keep_until, limit }: { now: Date; keep_until: Date; limit: number },
+): Promise<GivenUpCount[]> {
+  const chosen =
+    'listener' in which
+      ? sql`e.listener_id = ${which.listener.listener_id} and e.tenant_id = ${which.listener.tenant_id}
+          and e.project_id = ${which.listener.project_id}`
+      : sql`e.recorded_at < ${which.recorded_before}`;
+  return sql<GivenUpCount[]>`
+    with late as materialized (
+      select e.ctid from trigger_events e where ${chosen} and e.decided_at is null
+      limit ${limit} for update skip locked
+    ), failed as (
+      update trigger_events e set decided_at = ${now}, outcome = 'failed', claimed_until = null,
+        last_error = coalesce(e.last_error, ${message}), keep_until = ${keep_until}
+      from late where e.ctid = late.ctid
+      returning e.tenant_id, e.project_id, e.listener_id, e.listener_kind
+    )
+    select tenant_id, project_id, listener_id, listener_kind, count(*)::integer as events
+    from failed group by tenant_id, project_id, listener_id, listener_kind`;
+}
+
+/** Deletes up to `limit` decided events that need not be kept any more. */
+export async function pruneTriggerEvents(sql: Tx, now: Date, limit: number): Promise<number> {
+  const { count } = await sql`
+    with old as materialized (
+      select e.ctid from trigger_events e where e.decided_at is not null and e.keep_until < ${now}
+      limit ${limit} for update skip locked
+    )
+    delete from trigger_events e using old where e.ctid = old.ctid`;
+  return count;
+}
+
+/** How many events wait, counted up to `limit`, and since when the oldest does (milliseconds since the epoch). */
+export async function countWaiting(
+  sql: Tx,
+  limit: number,
+): Promise<{ waiting: number; oldest_ms: number | undefined }> {
+  const [row] = await sql<{ waiting: number; oldest_ms: bigint | null }[]>`
+    select (select count(*)::integer from (
+        select from trigger_events where decided_at is null order by recorded_at limit ${limit}) w) as waiting,
+      (select epoch_ms(recorded_at) from trigger_events where decided_at is null
+        order by recorded_at limit 1) as oldest_ms`;
+  return {
+    waiting: row?.waiting ?? 0,
+    oldest_ms: row?.oldest_ms == null ? undefined : Number(row.oldest_ms),
+  };
+}
