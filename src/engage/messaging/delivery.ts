@@ -1,5 +1,5 @@
 import type { Outcome } from '../providers/message.ts';
-import type { SendResultRow } from './messenger-queries.ts';
+import type { Attempt, SendResultRow } from './messenger-queries.ts';
 
 /** Retries of a message that certainly did not go out. */
 export const MAX_RETRIES = 5;
@@ -8,11 +8,11 @@ const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 /**
- * The result to write for an outcome of the attempt number `attempts`. Retries have pauses that double, or the
+ * The result to write for the outcome of an attempt. Retries have pauses that double, or the
  * provider's pause if that is longer.
  */
-export function resultOf(send_id: string, attempts: number, outcome: Outcome, now_ms: number): SendResultRow {
-  const failed = { ...NOTHING_LEFT, send_id } as const;
+export function resultOf({ send_id, attempts }: Attempt, outcome: Outcome, now_ms: number): SendResultRow {
+  const failed = { ...NOTHING_LEFT, send_id, attempts } as const;
   switch (outcome.kind) {
     case 'sent': {
       const { provider_message_id } = outcome;
@@ -37,13 +37,13 @@ export function pauseMs(attempts: number, asked_ms: number | null): number {
 }
 
 /** The result of a message that was not handed over, for a reason outside of it: it is queued again. */
-export function requeued(send_id: string): SendResultRow {
-  return { ...NOTHING_LEFT, send_id, status: 'queued', error_code: null };
+export function requeued({ send_id, attempts }: Attempt): SendResultRow {
+  return { ...NOTHING_LEFT, send_id, attempts, status: 'queued', error_code: null };
 }
 
 /** The result of a message that could not be rendered, or whose body is blank. */
-export function renderFailed(send_id: string): SendResultRow {
-  return { ...NOTHING_LEFT, send_id, status: 'failed', error_code: 'TEMPLATE_FAILED' };
+export function renderFailed({ send_id, attempts }: Attempt): SendResultRow {
+  return { ...NOTHING_LEFT, send_id, attempts, status: 'failed', error_code: 'TEMPLATE_FAILED' };
 }
 
 const NOTHING_LEFT = { provider_message_id: null, retry_at: null, counts: false } as const;

@@ -208,9 +208,14 @@ export async function selectSources(
       and template_id = any(${plainArray(template_ids)}::text::uuid[])`;
 }
 
-/** The result of an attempt to send a message. */
-export interface SendResultRow {
+/** One attempt to send a message: the claims of a row count its attempts, so the number names the claim. */
+export interface Attempt {
   send_id: string;
+  attempts: number;
+}
+
+/** The result of an attempt to send a message. */
+export interface SendResultRow extends Attempt {
   status: 'sent' | 'queued' | 'failed';
   error_code: string | null;
   provider_message_id: string | null;
@@ -220,26 +225,35 @@ export interface SendResultRow {
 }
 
 /**
- * Writes the results of messages. A callback may have arrived first; then its status stays, because it is further. The
- * result replaces OUTCOME_UNKNOWN of a message that was given up meanwhile.
+ * Writes the results of messages that were claimed under `lease_id`. A result changes only a row that is still of its
+ * claim, so writing it again changes nothing, also when the message was claimed anew in between. A callback may have
+ * arrived first; then its status stays, because it is further. The result replaces OUTCOME_UNKNOWN of a message that
+ * was given up meanwhile.
  */
 export async function recordResults(
   tx: Tx,
   { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
+  lease_id: string,
   results: readonly SendResultRow[],
   now: Date,
 ): Promise<void> {
   if (results.length === 0) return;
   const given = tx`unnest(
-      ${plainArray(results.map((r) => r.send_id))}::text::uuid[], ${plainArray(results.map((r) => r.status))}::text::text[],
+      ${plainArray(results.map((r) => r.send_id))}::text::uuid[],
+      ${plainArray(results.map((r) => r.attempts))}::text::integer[],
+      ${plainArray(results.map((r) => r.status))}::text::text[],
       ${plainArray(results.map((r) => r.error_code))}::text::text[],
       ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
       ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
       ${plainArray(results.map((r) => r.counts))}::text::boolean[]
-    ) as g (send_id, status, error_code, provider_message_id, retry_ms, counts)`;
+    ) as g (send_id, attempts, status, error_code, provider_message_id, retry_ms, counts)`;
+  // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
+  // new attempt.
   const found = tx`
     select o.ctid, o.status, o.error_code from message_sends o
-    where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id offset 0`;
+    where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id
+      and o.attempts = g.attempts
+      and (o.lease_id = ${lease_id} or (o.lease_id is null and o.status not in ('queued', 'sending'))) offset 0`;
   // The first statement locks the rows in order of send_id, as claims and merges do, which avoids deadlocks. The next
   // one sees the changes of other transactions, and finds the rows by their ctid, which cannot change any more.
   const locked = tx`

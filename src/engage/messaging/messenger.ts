@@ -195,7 +195,7 @@ export class Messenger {
     const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, stop));
     if (claimed === 'locked') return claimed;
     const mine = claimed.filter(({ status }) => status === 'sending');
-    if (transport !== undefined && mine.length > 0) await this.#send(queue, transport, mine, stop);
+    if (transport !== undefined && mine.length > 0) await this.#send(lease, queue, transport, mine, stop);
     return claimed.length > 0 ? 'worked' : 'nothing';
   }
 
@@ -245,6 +245,7 @@ export class Messenger {
 
   /** Hands messages over and writes the results. After an error before the hand-over, all of them are queued again. */
   async #send(
+    lease: MessengerLease,
     queue: SendQueue,
     transport: OpenedTransport,
     claimed: readonly ClaimedSend[],
@@ -255,15 +256,11 @@ export class Messenger {
     const ready: { row: ClaimedSend; message: Message }[] = [];
     try {
       for await (const { row, message } of this.#renderAll(queue, claimed)) {
-        if (message === undefined) results.push(renderFailed(row.send_id));
+        if (message === undefined) results.push(renderFailed(row));
         else ready.push({ row, message });
       }
     } catch (error) {
-      await this.#record(
-        queue,
-        claimed.map(({ send_id }) => requeued(send_id)),
-        stop,
-      );
+      await this.#record(lease, queue, claimed.map(requeued), stop);
       throw error;
     }
     const outcomes = await transport.deliver(ready.map(({ message }) => message));
@@ -274,9 +271,9 @@ export class Messenger {
         reason: 'the transport returned no outcome',
       };
       this.#logUnlessSent(row, outcome);
-      results.push(resultOf(row.send_id, row.attempts, outcome, now_ms));
+      results.push(resultOf(row, outcome, now_ms));
     }
-    await this.#record(queue, results, stop);
+    await this.#record(lease, queue, results, stop);
     for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
   }
 
@@ -291,6 +288,7 @@ export class Messenger {
    * up with OUTCOME_UNKNOWN.
    */
   async #record(
+    { lease_id }: MessengerLease,
     queue: SendQueue,
     results: readonly SendResultRow[],
     stop: AbortSignal | undefined,
@@ -301,7 +299,9 @@ export class Messenger {
     for (let attempt = 1; ; attempt++) {
       try {
         const now = new Date(clock.now_ms());
-        await retryConflicts(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
+        await retryConflicts(() =>
+          postgres.service.begin((tx) => recordResults(tx, queue, lease_id, results, now)),
+        );
         return;
       } catch (error) {
         if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;

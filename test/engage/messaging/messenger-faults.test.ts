@@ -194,3 +194,50 @@ it('messages of a claim whose commit was not confirmed are given up, although ot
   await reaches(lost, 'failed OUTCOME_UNKNOWN');
   expect(await codes(late.campaign_id)).toEqual(['sending null']);
 });
+
+it('results that are written twice do not send a message again that another batch is sending', async () => {
+  const answers: (() => void)[] = [];
+  const server = createServer((_request, response) => {
+    const [status, headers] = answers.length === 0 ? [429, { 'retry-after': '0' }] : [202, {}];
+    answers.push(() => response.writeHead(status, headers).end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const other = new Messenger(service.platform, SETTINGS);
+  try {
+    const { campaign_id } = await sendingInto(server);
+    const { service: whole } = service.platform.postgres;
+    let writes = 0;
+    const release: (() => void)[] = [];
+    // The first write of the results is committed, but not confirmed until another messenger has taken the message.
+    const begin = (async (work: (tx: Tx) => Promise<unknown>) => {
+      const done = await whole.begin(work);
+      if (done !== undefined) return done;
+      writes += 1;
+      if (writes > 1) return done;
+      await new Promise<void>((resolve) => release.push(resolve));
+      throw new Error('the connection was lost after the commit');
+    }) as Db['begin'];
+    messenger = new Messenger(withService({ begin }), SETTINGS);
+    await turnsUntil('the message is handed over', () => Promise.resolve(answers.length === 1));
+    answers[0]?.();
+    await turnsUntil('its result is written', () => Promise.resolve(release.length === 1));
+    expect(await codes(campaign_id)).toEqual(['queued null']);
+    await whole`update message_sends set retry_at = null where campaign_id = ${campaign_id}`;
+    await eventually('the other messenger hands it over', async () => {
+      await other.turn();
+      return answers.length === 2 ? true : undefined;
+    });
+    release[0]?.();
+    await turnsUntil('the result is written again', () => Promise.resolve(writes === 2));
+    expect(await codes(campaign_id)).toEqual(['sending null']);
+    answers[1]?.();
+    await eventually('it is sent', async () =>
+      (await codes(campaign_id)).includes('sent null') ? true : undefined,
+    );
+    expect(answers).toHaveLength(2);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await other.close();
+  }
+});
