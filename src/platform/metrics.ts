@@ -101,6 +101,13 @@ export function createMetrics() {
       help: 'Age of the oldest event that waits for the decision whether it fires a campaign',
       registers,
     }),
+    messageHandOver: new Histogram({
+      name: 'message_hand_over_seconds',
+      help: 'Time from the moment that the gate looks at until a message is handed to its provider',
+      labelNames: ['channel'],
+      buckets: [0.02, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+      registers,
+    }),
     segmentChanges: new Counter({
       name: 'segment_changes_total',
       help: 'Players that entered or left segments, as published to ClickHouse and the log',

@@ -87,6 +87,17 @@ export class BatchDispatcher {
     this.#wakeUp.abort();
   }
 
+  /** Ends the wait, but no back-off. */
+  endWait(): void {
+    this.#wakeUp.abort();
+  }
+
+  /** Something of the queue failed: it is not served for 5 s, whoever wakes it. */
+  fail(queue: SendQueue, error: unknown): void {
+    this.#backOff(queue.campaign_id, LONGEST_BACK_OFF_MS, true);
+    this.#onFailure(queue, error);
+  }
+
   /** Resolves when all running batches have ended. */
   async close(): Promise<void> {
     await Promise.all(this.#running.values());
@@ -101,10 +112,7 @@ export class BatchDispatcher {
     const ended = serve(queue)
       .then(
         (served) => this.#backOffAfter(campaign_id, served),
-        (error: unknown) => {
-          this.#backOff(campaign_id, LONGEST_BACK_OFF_MS, true);
-          this.#onFailure(queue, error);
-        },
+        (error: unknown) => this.fail(queue, error),
       )
       .then(() => {
         this.#running.delete(key);

@@ -26,10 +26,12 @@ import {
   renewLease,
   tryLockMessages,
   type ClaimedSend,
+  type ClaimTerms,
   type SendQueue,
   type SendResultRow,
   type SourceTemplate,
 } from './messenger-queries.ts';
+import type { HeldPlaces } from './transports/places.ts';
 import { Transports, type OpenedTransport } from './transports/transports.ts';
 import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
@@ -53,6 +55,14 @@ const MAX_BATCH = 1_000;
 const MAX_PAGES = 10;
 /** How long messages are rendered before the event loop gets a turn. */
 const RENDERING_MS = 20;
+/**
+ * A batch has no more messages than are rendered in this time, so that none waits long for the others. Before the first
+ * batch of a campaign a message is assumed to take so long.
+ */
+const BATCH_RENDERING_MS = 300;
+const ASSUMED_RENDER_MS = 5;
+/** Batches that are being delivered at the same time; until one has ended, no further batch is begun. */
+const MAX_DELIVERIES = 1_000;
 /** Attempts to write the results of a batch, with pauses that double. */
 const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
@@ -75,6 +85,23 @@ interface MessengerLease {
   batches: number;
 }
 
+/** A claim: the rows that it wrote, and the places at the provider for those that may go out. */
+interface Claimed {
+  rows: ClaimedSend[];
+  places: HeldPlaces | undefined;
+  /** The moment that the gate looked at, in milliseconds. */
+  gated_at_ms: number;
+}
+
+/** A batch of messages that may go out. */
+interface Batch extends Pick<Claimed, 'gated_at_ms'> {
+  queue: SendQueue;
+  lease: MessengerLease;
+  transport: OpenedTransport;
+  places: HeldPlaces;
+  rows: ClaimedSend[];
+}
+
 /**
  * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
  * the event log; 2. passes messages through the gate and marks those that may go out as `sending`; 3. hands them to the
@@ -87,6 +114,10 @@ export class Messenger {
   readonly #transports: Transports;
   readonly #dispatcher: BatchDispatcher;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  /** How long a message of a campaign took to render lately, in milliseconds. */
+  readonly #render_ms = new LRUCache<string, number>({ max: MAX_TEMPLATES });
+  /** Batches that are being delivered; they never reject. */
+  readonly #deliveries = new Set<Promise<void>>();
   /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
   #lease: MessengerLease = { lease_id: newId(), batches: 0 };
@@ -96,9 +127,14 @@ export class Messenger {
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
     this.#settings = settings;
-    this.#transports = new Transports(platform, settings, (row) => this.#secretsOf(row));
     this.#dispatcher = new BatchDispatcher(({ campaign_id }, error) =>
       platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue backs off'),
+    );
+    this.#transports = new Transports(
+      platform,
+      settings,
+      (row) => this.#secretsOf(row),
+      (campaign_id) => this.#dispatcher.wake(campaign_id),
     );
   }
 
@@ -106,7 +142,7 @@ export class Messenger {
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#heartbeat();
     const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
-    if (found === 0 && this.#dispatcher.running === 0) return false;
+    if (found === 0 && this.#dispatcher.running === 0 && this.#deliveries.size === 0) return false;
     await this.#dispatcher.nextWakeUp();
     return true;
   }
@@ -119,6 +155,7 @@ export class Messenger {
   /** Waits for running batches, closes the transports and releases the leases. */
   async close(): Promise<void> {
     await this.#dispatcher.close();
+    await Promise.all(this.#deliveries);
     await this.#transports.close();
     for (const { lease_id } of [this.#lease, ...this.#draining_leases]) {
       await releaseLease(this.#platform.postgres.service, lease_id);
@@ -128,10 +165,18 @@ export class Messenger {
   /** Starts batches of the next queues; returns how many queues were read. */
   async #beginBatches(stop: AbortSignal | undefined): Promise<number> {
     let found = 0;
+    if (this.#deliveries.size >= MAX_DELIVERIES) return found;
     for (let page = 0; page < MAX_PAGES; page++) {
       const queues = await this.#queuesInTurn();
       found += queues.length;
-      const begun = this.#dispatcher.dispatch(queues, (queue) => this.#serveUnder(this.#lease, queue, stop));
+      const begun = this.#dispatcher.dispatch(queues, (queue) => {
+        const lease = this.#lease;
+        return this.#under(lease, stop, () => this.#serve(lease, queue, stop)).catch((error: unknown) => {
+          // The batch was waiting for the fold when the service stopped.
+          if (stop?.aborted === true && error === stop.reason) return 'nothing';
+          throw error;
+        });
+      });
       if (begun > 0 || this.#dispatcher.running > 0 || queues.length < MAX_QUEUES) break;
     }
     return found;
@@ -166,17 +211,16 @@ export class Messenger {
   }
 
   /**
-   * Serves one batch under a lease. A batch that fails may leave messages in `sending`: then the next batches get a new
+   * Works on a batch under a lease. When it fails it may leave messages in `sending`: then the next batches get a new
    * lease, and those messages are given up after the old one has drained.
    */
-  async #serveUnder(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+  async #under<T>(lease: MessengerLease, stop: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     lease.batches += 1;
     try {
-      return await this.#serve(lease, queue, stop);
+      return await work();
     } catch (error) {
-      // The batch was waiting for the fold when the service stopped: it has claimed nothing.
-      if (stop?.aborted === true && error === stop.reason) return 'nothing';
-      if (this.#lease === lease) {
+      // When the service stops, a batch that waits for the fold rejects; it has claimed nothing.
+      if (this.#lease === lease && !(stop?.aborted === true && error === stop.reason)) {
         this.#draining_leases.add(lease);
         this.#lease = { lease_id: newId(), batches: 0 };
       }
@@ -186,17 +230,33 @@ export class Messenger {
     }
   }
 
+  /** Claims a batch of the queue, and begins to deliver it; the delivery goes on without holding up other queues. */
   async #serve(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
     const { postgres } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
-    if (transport?.is_ready === false) return 'nothing';
+    if (transport?.mayBegin(queue.campaign_id) === false) return 'nothing';
     const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, stop));
     if (claimed === 'locked') return claimed;
-    const mine = claimed.filter(({ status }) => status === 'sending');
-    if (transport !== undefined && mine.length > 0) await this.#send(lease, queue, transport, mine, stop);
-    return claimed.length > 0 ? 'worked' : 'nothing';
+    const { places, gated_at_ms } = claimed;
+    const rows = claimed.rows.filter(({ status }) => status === 'sending');
+    if (transport !== undefined && places !== undefined && rows.length > 0) {
+      this.#beginDelivery({ queue, lease, transport, places, rows, gated_at_ms }, stop);
+    }
+    return claimed.rows.length > 0 ? 'worked' : 'nothing';
+  }
+
+  #beginDelivery(batch: Batch, stop: AbortSignal | undefined): void {
+    const { lease, queue, places } = batch;
+    const delivered = this.#under(lease, stop, () => this.#send(batch, stop))
+      .catch((error: unknown) => this.#dispatcher.fail(queue, error))
+      .finally(() => {
+        places.keep(0);
+        this.#deliveries.delete(delivered);
+        this.#dispatcher.endWait();
+      });
+    this.#deliveries.add(delivered);
   }
 
   /** Runs the claims of a project one after another; meanwhile other slots deliver. */
@@ -216,54 +276,77 @@ export class Messenger {
   }
 
   async #claimNow(
-    { lease_id }: MessengerLease,
+    lease: MessengerLease,
     queue: SendQueue,
     transport: OpenedTransport | undefined,
     stop: AbortSignal | undefined,
-  ): Promise<ClaimedSend[] | 'locked'> {
+  ): Promise<Claimed | 'locked'> {
     const { postgres, clock } = this.#platform;
     // The fence: an exclusion that was accepted before this moment is folded before the gate decides. The claimed rows
     // keep the moment in `counted_at`.
     const fenced_at = new Date(clock.now_ms());
     await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
-    const limit =
-      transport === undefined
-        ? MAX_BATCH
-        : await transport.permits(MAX_BATCH, (most) =>
-            countDue(postgres.service, queue, new Date(clock.now_ms()), most),
-          );
-    if (limit === 0) return [];
+    const places = await transport?.reserve(this.#wanted(queue), (most) =>
+      countDue(postgres.service, queue, new Date(clock.now_ms()), most),
+    );
+    const limit = places?.count ?? MAX_BATCH;
+    const nothing = { rows: [], places, gated_at_ms: fenced_at.getTime() };
+    if (limit === 0) return nothing;
+    const terms = { limit, has_provider: transport !== undefined, lease_id: lease.lease_id, fenced_at };
+    try {
+      const rows = await this.#claimRows(queue, terms);
+      if (rows === 'locked') places?.keep(0);
+      else places?.keep(rows.filter(({ status }) => status === 'sending').length);
+      return rows === 'locked' ? rows : { ...nothing, rows };
+    } catch (error) {
+      places?.keep(0);
+      throw error;
+    }
+  }
+
+  #claimRows(queue: SendQueue, terms: ClaimTerms): Promise<ClaimedSend[] | 'locked'> {
+    const { postgres, clock } = this.#platform;
     return postgres.service.begin(async (tx) => {
       if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
-      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit));
-      const terms = { limit, has_provider: transport !== undefined, lease_id, fenced_at };
-      await renewLease(tx, lease_id);
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms.limit));
+      await renewLease(tx, terms.lease_id);
       return claimSends(tx, queue, terms, gate);
     });
   }
 
+  /** How many messages of the queue one batch may have: those that are rendered soon. */
+  #wanted({ campaign_id }: SendQueue): number {
+    const render_ms = this.#render_ms.get(campaign_id) ?? ASSUMED_RENDER_MS;
+    return Math.max(1, Math.min(MAX_BATCH, Math.floor(BATCH_RENDERING_MS / render_ms)));
+  }
+
   /** Hands messages over and writes the results. After an error before the hand-over, all of them are queued again. */
   async #send(
-    lease: MessengerLease,
-    queue: SendQueue,
-    transport: OpenedTransport,
-    claimed: readonly ClaimedSend[],
+    { queue, lease, transport, places, rows, gated_at_ms }: Batch,
     stop: AbortSignal | undefined,
   ): Promise<void> {
     const { clock, metrics } = this.#platform;
+    const { channel } = queue;
     const results: SendResultRow[] = [];
     const ready: { row: ClaimedSend; message: Message }[] = [];
+    const begun_ms = performance.now();
     try {
-      for await (const { row, message } of this.#renderAll(queue, claimed)) {
+      for await (const { row, message } of this.#renderAll(queue, rows)) {
         if (message === undefined) results.push(renderFailed(row));
         else ready.push({ row, message });
       }
     } catch (error) {
-      await this.#record(lease, queue, claimed.map(requeued), stop);
+      await this.#record(lease, queue, rows.map(requeued), stop);
       throw error;
     }
-    const outcomes = await transport.deliver(ready.map(({ message }) => message));
+    this.#render_ms.set(queue.campaign_id, (performance.now() - begun_ms) / rows.length);
+    const waited_s = (clock.now_ms() - gated_at_ms) / 1_000;
+    for (const _ of ready) metrics.messageHandOver.observe({ channel }, waited_s);
+    const outcomes = await transport.deliver(
+      ready.map(({ message }) => message),
+      places,
+    );
     const now_ms = clock.now_ms();
     for (const [i, { row }] of ready.entries()) {
       const outcome: Outcome = outcomes[i] ?? {
@@ -274,7 +357,7 @@ export class Messenger {
       results.push(resultOf(row, outcome, now_ms));
     }
     await this.#record(lease, queue, results, stop);
-    for (const { status } of results) metrics.messagesSent.inc({ channel: queue.channel, outcome: status });
+    for (const { status } of results) metrics.messagesSent.inc({ channel, outcome: status });
   }
 
   #logUnlessSent({ send_id }: ClaimedSend, outcome: Outcome): void {

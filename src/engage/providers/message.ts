@@ -38,7 +38,7 @@ export type Outcome =
 
 /** A provider ready to send; it is kept as long as the provider's row does not change. */
 export interface Transport {
-  /** How many messages it may be given at once. */
+  /** How many messages the provider works on at once, over all campaigns: each begins as soon as it is given. */
   concurrency: number;
   /** Hands over one message; never rejects. */
   send(message: Message): Promise<Outcome>;

@@ -210,8 +210,11 @@ describe('SMTP', () => {
     // Closed before the server, whose close waits until no client is connected.
     cleanUps.unshift(() => transports.close());
     const provider = transports.open(row);
-    const outcomes = await provider.deliver([MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }]);
-    return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).is_ready };
+    const outcomes = await provider.deliver(
+      [MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }],
+      await provider.reserve(2, () => Promise.resolve(2)),
+    );
+    return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).mayBegin('a campaign') };
   };
   type Step = (address: { address: string }, session: unknown, done: (error?: Error) => void) => void;
   const unlessBob =

@@ -11,7 +11,7 @@ const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const ASSERTION_SECONDS = 3_600;
 /** A token is renewed this long before it expires. */
 const MARGIN_MS = 60_000;
-const CONCURRENCY = 20;
+const CONCURRENCY = 60;
 
 interface Granted {
   value: string;

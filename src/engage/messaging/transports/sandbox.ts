@@ -5,7 +5,8 @@ import { newId } from '../../../platform/ids.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 
-const CONCURRENCY = 1_000;
+/** Three full batches: while one is stored, the next ones are claimed and rendered. */
+const CONCURRENCY = 3_000;
 
 /** Stores messages in Postgres, where the API shows them, instead of sending them. */
 export function openSandbox(

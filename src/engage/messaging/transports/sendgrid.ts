@@ -6,7 +6,7 @@ import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.
 import { outcomeOf, post } from './http-call.ts';
 
 const BASE_URL = 'https://api.sendgrid.com';
-const CONCURRENCY = 20;
+const CONCURRENCY = 60;
 
 /** Email through SendGrid's v3 API. Its callbacks carry the send and the tenant as custom arguments. */
 export function openSendgrid(

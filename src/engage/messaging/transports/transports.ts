@@ -3,6 +3,7 @@ import type { ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { openTransport } from './open.ts';
+import { Places, type HeldPlaces } from './places.ts';
 
 const MAX_OPEN = 200;
 /**
@@ -14,15 +15,19 @@ const LONGEST_PAUSE_MS = 15 * 60_000;
 
 /** A provider's transport, and how many messages it may be given now. */
 export interface OpenedTransport {
-  /** Whether the provider is active and not paused after failures. */
-  is_ready: boolean;
   /**
-   * How many messages it may be given at once, up to `wanted`; 0 while the provider's rate is used up. For a provider
-   * with a rate, `countDue` counts the due messages first, because permits that are taken cannot be returned.
+   * Whether a message may begin now: the provider is active, not paused after failures, and has a free place. When all
+   * places are taken, the campaign is reported to `onPlace` once one is free.
    */
-  permits(wanted: number, countDue: (most: number) => Promise<number>): Promise<number>;
-  /** Hands messages over; outcomes in their order. Never rejects. */
-  deliver(messages: readonly Message[]): Promise<Outcome[]>;
+  mayBegin(campaign_id: string): boolean;
+  /**
+   * Takes places for up to `wanted` messages; none while the provider's rate is used up. For a provider with a rate,
+   * `countDue` counts the due messages first, because permits that are taken cannot be returned. Whoever takes places
+   * frees them, or gives them to `deliver`.
+   */
+  reserve(wanted: number, countDue: (most: number) => Promise<number>): Promise<HeldPlaces>;
+  /** Hands messages over, and frees the place of each when it ends; outcomes in their order. Never rejects. */
+  deliver(messages: readonly Message[], places: HeldPlaces): Promise<Outcome[]>;
 }
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter' | 'egress'>;
@@ -38,12 +43,18 @@ export class Transports {
     dispose: (transport) => this.#closeLater(transport),
   });
   readonly #paused_until_ms = new Map<string, number>();
+  readonly #places = new Map<string, Places>();
+  /** The campaigns that wait for a place, by provider; the first one is reported when a place is free. */
+  readonly #waiting = new Map<string, Set<string>>();
+  readonly #onPlace: (campaign_id: string) => void;
 
   constructor(
     deps: Deps,
     settings: { public_url: string },
     secretsOf: (row: ProviderRow) => Record<string, unknown>,
+    onPlace: (campaign_id: string) => void = () => undefined,
   ) {
+    this.#onPlace = onPlace;
     this.#deps = deps;
     this.#settings = settings;
     this.#secretsOf = secretsOf;
@@ -65,34 +76,70 @@ export class Transports {
   }
 
   #watched(row: ProviderRow, transport: Transport): OpenedTransport {
-    const is_paused = (this.#paused_until_ms.get(row.provider_id) ?? 0) > this.#deps.clock.now_ms();
+    const { provider_id } = row;
+    const is_paused = (this.#paused_until_ms.get(provider_id) ?? 0) > this.#deps.clock.now_ms();
+    const places = this.#placesOf(provider_id, transport);
     return {
-      is_ready: row.status === 'active' && !is_paused,
-      permits: (wanted, countDue) => this.#permits(row, transport, wanted, countDue),
-      deliver: async (messages) => {
-        const outcomes =
-          transport.sendMany === undefined
-            ? await Promise.all(messages.map((message) => transport.send(message)))
-            : await transport.sendMany(messages);
+      mayBegin: (campaign_id) => {
+        if (row.status !== 'active' || is_paused) return false;
+        if (places.free > 0) return true;
+        this.#wait(provider_id, campaign_id);
+        return false;
+      },
+      reserve: async (wanted, countDue) => {
+        const held = places.take(wanted);
+        try {
+          held.keep(await this.#permits(row, held.count, countDue));
+          return held;
+        } catch (error) {
+          held.keep(0);
+          throw error;
+        }
+      },
+      deliver: async (messages, held) => {
+        const outcomes = await handOver(transport, messages, held);
         this.#pauseAfter(row, outcomes);
         return outcomes;
       },
     };
   }
 
+  /** The places of a provider stay the same when its row changes: what it works on under the old row still counts. */
+  #placesOf(provider_id: string, { concurrency }: Transport): Places {
+    const known = this.#places.get(provider_id);
+    if (known !== undefined) return known;
+    const made = new Places(concurrency, () => this.#reportPlace(provider_id));
+    this.#places.set(provider_id, made);
+    return made;
+  }
+
+  #wait(provider_id: string, campaign_id: string): void {
+    const waiting = this.#waiting.get(provider_id);
+    if (waiting === undefined) this.#waiting.set(provider_id, new Set([campaign_id]));
+    else waiting.add(campaign_id);
+  }
+
+  #reportPlace(provider_id: string): void {
+    const waiting = this.#waiting.get(provider_id);
+    const [first] = waiting ?? [];
+    if (waiting === undefined || first === undefined) return;
+    waiting.delete(first);
+    if (waiting.size === 0) this.#waiting.delete(provider_id);
+    this.#onPlace(first);
+  }
+
+  /** How many of `wanted` messages the provider's rate lets begin now. */
   async #permits(
-    row: ProviderRow,
-    transport: Transport,
+    { provider_id, rate_per_second }: ProviderRow,
     wanted: number,
     countDue: (most: number) => Promise<number>,
   ): Promise<number> {
+    if (rate_per_second === null || wanted === 0) return wanted;
     const { rateLimiter } = this.#deps;
-    const at_once = transport.sendMany === undefined ? Math.min(wanted, transport.concurrency) : wanted;
-    if (row.rate_per_second === null) return at_once;
-    const policy = { name: 'provider', per_second: row.rate_per_second, burst: row.rate_per_second };
-    const due = await countDue(at_once);
+    const policy = { name: 'provider', per_second: rate_per_second, burst: rate_per_second };
+    const due = await countDue(wanted);
     let permits = 0;
-    while (permits < due && (await rateLimiter.take(policy, row.provider_id)).allowed) permits += 1;
+    while (permits < due && (await rateLimiter.take(policy, provider_id)).allowed) permits += 1;
     return permits;
   }
 
@@ -116,4 +163,19 @@ export class Transports {
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
+}
+
+/** Hands messages over, one place each; the place of a message is free when its outcome is known. */
+async function handOver(
+  transport: Transport,
+  messages: readonly Message[],
+  held: HeldPlaces,
+): Promise<Outcome[]> {
+  held.keep(messages.length);
+  if (transport.sendMany !== undefined) {
+    return transport.sendMany(messages).finally(() => held.keep(0));
+  }
+  return Promise.all(
+    messages.map((message) => transport.send(message).finally(() => held.keep(held.count - 1))),
+  );
 }

@@ -5,7 +5,7 @@ import type { Outcome, Transport } from '../../providers/message.ts';
 import { jsonText, outcomeOf, post } from './http-call.ts';
 
 const BASE_URL = 'https://api.twilio.com';
-const CONCURRENCY = 20;
+const CONCURRENCY = 60;
 
 /** SMS through Twilio. Each message has a callback URL, which names the provider and the send. */
 export function openTwilio(
