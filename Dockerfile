@@ -30,7 +30,9 @@ RUN mkdir data && chown 1000:1000 data
 USER 1000:1000
 VOLUME /app/data
 EXPOSE 8080 8081
-# Every role serves /healthz on PORT.
+# Every role serves /healthz, on OPS_PORT or, without it, on PORT.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["node", "-e", "\
-fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
+const { PORT, OPS_PORT, OPS_HOST } = process.env; \
+const host = OPS_PORT && OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; \
+fetch(`http://${host}:${OPS_PORT || PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
 CMD ["node", "dist/src/main.js"]

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { readConfig } from '../src/config.ts';
 import type { DevCredentials } from '../src/app/greeting.ts';
 
-/** The address of the internal API of a running service, and its secret. */
+/** The addresses of a running service, and its secret. */
 export interface InternalApi {
   base_url: string;
+  /** Where the internal API is, if that is not the base API. */
+  ops_url?: string | undefined;
   internal_secret: string;
 }
 
@@ -59,7 +61,7 @@ export async function call<Answer>(
 
 /** Calls `/v1/internal/<path>` and returns the envelope. */
 export function callInternal<Answer>(api: InternalApi, path: string, options: Call = {}): Promise<Answer> {
-  return call<Answer>(`${api.base_url}/v1/internal/${path}`, {
+  return call<Answer>(`${api.ops_url ?? api.base_url}/v1/internal/${path}`, {
     ...options,
     headers: { 'x-internal-secret': api.internal_secret },
   });
@@ -74,37 +76,49 @@ export interface ServiceFlags {
 /** A service; `kept` is the content of DATA_DIR/dev-credentials.json, undefined without that file. */
 export interface KnownService {
   base_url: string;
+  ops_url: string;
   internal_secret: string | undefined;
   kept: DevCredentials | undefined;
 }
 
 /**
- * Finds the service. The address comes from the flags, else from DATA_DIR/dev-credentials.json, else from the
- * environment (HOST, PORT). The secret comes from the flags, else from the environment, else from that file.
+ * Finds the service. The addresses come from the flags, else from DATA_DIR/dev-credentials.json, else from the
+ * environment (HOST, PORT, OPS_HOST, OPS_PORT); `--base-url` stands for both. The secret comes from the flags, else from the environment, else from that file.
  */
 export async function findService(flags: ServiceFlags): Promise<KnownService> {
   const config = readConfig();
   const kept = await readDevCredentials(config.data_dir);
-  const base_url = flags['base-url'] ?? kept?.base_url ?? `http://${config.host}:${config.port}`;
+  const { host, port, ops } = config;
+  const given = flags['base-url'];
+  const base_url = withoutSlash(given ?? kept?.base_url ?? `http://${host}:${port}`);
+  const own_ops_url = kept?.ops_url ?? (ops && `http://${ops.host}:${ops.port}`);
+  const ops_url = given === undefined && own_ops_url !== undefined ? withoutSlash(own_ops_url) : base_url;
   const internal_secret = flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret;
-  return { base_url: base_url.replace(/\/$/, ''), internal_secret, kept };
+  return { base_url, ops_url, internal_secret, kept };
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '');
 }
 
 /** The internal API of the service of {@link findService}. Rejects when no secret is known. */
 export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi> {
-  const { base_url, internal_secret } = await findService(flags);
+  const { base_url, ops_url, internal_secret } = await findService(flags);
   if (internal_secret === undefined) {
     throw new Error(
       `no internal secret: start the service, or give --internal-secret (looked for ${join(readConfig().data_dir, 'dev-credentials.json')})`,
     );
   }
-  return { base_url, internal_secret };
+  return { base_url, ops_url, internal_secret };
 }
 
 /** The file that a development service writes when it starts; undefined when it does not exist. */
 export async function readDevCredentials(data_dir: string): Promise<DevCredentials | undefined> {
   try {
-    return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
+    const text = await readFile(join(data_dir, 'dev-credentials.json'), 'utf8');
+    const kept = JSON.parse(text) as Omit<DevCredentials, 'ops_url'> & { ops_url?: string };
+    // Earlier versions served everything on the base API.
+    return { ...kept, ops_url: kept.ops_url ?? kept.base_url };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

@@ -62,6 +62,8 @@ export class ServiceProcess {
         HOST: '127.0.0.1',
         PORT: String(port),
         INGEST_PORT: String(ingest_port),
+        OPS_PORT: '',
+        OPS_HOST: '',
         ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

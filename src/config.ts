@@ -17,6 +17,9 @@ const environmentSchema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
   INGEST_PORT: port.default(8081),
+  OPS_PORT: port.optional(),
+  OPS_HOST: optionalText,
+  DRAIN_SECONDS: z.coerce.number().min(0).max(300).default(0),
   DATA_DIR: z.string().min(1).default('./data'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   KAFKA_BROKERS: optionalText,
@@ -105,6 +108,10 @@ export interface Config {
   host: string;
   port: number;
   ingest_port: number;
+  /** Where health, metrics and the internal endpoints are, and nothing else. Absent: on the base API. */
+  ops: { host: string; port: number } | undefined;
+  /** How long a process that was told to stop still takes requests, so that load balancers learn of it. */
+  drain_ms: number;
   data_dir: string;
   log_level: string;
   servers: Servers | undefined;
@@ -149,6 +156,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     host: env.HOST,
     port: env.PORT,
     ingest_port: env.INGEST_PORT,
+    ops: readOps(env),
+    drain_ms: env.DRAIN_SECONDS * 1_000,
     data_dir: env.DATA_DIR,
     log_level: env.LOG_LEVEL,
     servers: readServers(env),
@@ -192,6 +201,11 @@ function readEgressAllow({ EGRESS_ALLOW: text, HOST }: Environment): readonly st
     throw new ConfigError(`EGRESS_ALLOW: ${message}; separate several by commas, or write "none"`, { cause });
   }
   return networks;
+}
+
+function readOps({ OPS_PORT, OPS_HOST, HOST }: Environment): Config['ops'] {
+  if (OPS_PORT === undefined && OPS_HOST !== undefined) throw new ConfigError('OPS_HOST: needs OPS_PORT');
+  return OPS_PORT === undefined ? undefined : { host: OPS_HOST ?? HOST, port: OPS_PORT };
 }
 
 function readServers(env: Environment): Servers | undefined {

@@ -36,7 +36,7 @@ async function main(): Promise<void> {
     if (stopping.signal.aborted) return;
     stopping.abort();
     platform?.logger.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), CLOSE_TIMEOUT_MS).unref();
+    setTimeout(() => process.exit(1), config.drain_ms + CLOSE_TIMEOUT_MS).unref();
     void service?.close().then(() => process.exit(0));
   };
   // Before anything is opened: a signal during the start must close what was opened so far.
@@ -49,8 +49,8 @@ async function main(): Promise<void> {
       stopping: stopping.signal,
       announce: (listening) => announce(config, opened, listening),
     });
-    const { base_url, ingest_url, health_url } = service;
-    opened.logger.info({ base_url, ingest_url, health_url, roles: [...config.roles] }, 'ready');
+    const { base_url, ingest_url, ops_url } = service;
+    opened.logger.info({ base_url, ingest_url, ops_url, roles: [...config.roles] }, 'ready');
   } catch (error) {
     // The interrupted start has closed what it had opened.
     if (stopping.signal.aborted) process.exit(0);

@@ -77,3 +77,14 @@ it('allows loopback destinations while the service listens on loopback, unless c
 it('refuses security settings when no Kafka is configured', () => {
   expect(() => readConfig({ KAFKA_TLS: 'true' })).toThrow(/need KAFKA_BROKERS/);
 });
+
+it('operations have an address of their own only with OPS_PORT', () => {
+  expect(readConfig({}).ops).toBeUndefined();
+  expect(readConfig({ OPS_PORT: '8082', HOST: '127.0.0.2' }).ops).toEqual({ host: '127.0.0.2', port: 8082 });
+  expect(readConfig({ OPS_PORT: '8082', OPS_HOST: '10.0.0.1' }).ops).toEqual({
+    host: '10.0.0.1',
+    port: 8082,
+  });
+  expect(() => readConfig({ OPS_HOST: '10.0.0.1' })).toThrow('OPS_HOST: needs OPS_PORT');
+  expect([readConfig({}).drain_ms, readConfig({ DRAIN_SECONDS: '5' }).drain_ms]).toEqual([0, 5_000]);
+});

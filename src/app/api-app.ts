@@ -38,6 +38,7 @@ import { PLAYER_DEPENDENTS } from './player-dependents.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
 import { installJsonBody } from '../http/json-body.ts';
 import { openApiDocument } from '../http/openapi.ts';
+import type { Readiness } from '../http/readiness.ts';
 import { registerEndpoints } from '../http/register.ts';
 
 /** The dependencies of the API host beside the platform. */
@@ -49,8 +50,8 @@ export interface ApiDeps {
   credentials_keys: EncryptionKeys;
   /** The key that signs unsubscribe links. */
   link_key: Buffer;
-  /** Whether the process has finished starting; `/readyz` depends on it. */
-  isStarted: () => boolean;
+  /** What `/readyz` answers. */
+  readiness: Readiness;
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
@@ -58,7 +59,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
   const { auth, notifications, capabilities, credentials_keys, link_key } = deps;
   const messaging = { ...platform, credentials_keys, link_key, public_url: config.public_url };
   const endpoints = [
-    ...healthEndpoints(platform, deps.isStarted),
+    ...healthEndpoints(platform, deps.readiness),
     ...tenantEndpoints({
       ...platform,
       notifications,
@@ -108,17 +109,45 @@ function documentEndpoint(text: () => string): AnyEndpoint {
   });
 }
 
-/** The API host: every endpoint except event intake, for which it answers 404 (spec part 4). */
+/**
+ * The API host: every endpoint except event intake, for which it answers 404 (spec part 4), and, when operations have an
+ * address of their own, except those of {@link buildOpsApp}.
+ */
 export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
+  const all = apiEndpoints(platform, config, deps);
+  return buildHost(platform, config, deps, {
+    endpoints: config.ops === undefined ? all : all.filter((one) => !isForOperators(one)),
+    sheds_load: true,
+  });
+}
+
+/** Health, metrics and the internal endpoints alone, for an address that only operators reach. */
+export function buildOpsApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
+  const endpoints = apiEndpoints(platform, config, deps).filter(isForOperators);
+  return buildHost(platform, config, deps, { endpoints, sheds_load: false });
+}
+
+function isForOperators({ path, load }: AnyEndpoint): boolean {
+  return load === 'vital' || path.startsWith('/v1/internal/');
+}
+
+function buildHost(
+  platform: Platform,
+  config: Config,
+  deps: ApiDeps,
+  { endpoints, sheds_load }: { endpoints: readonly AnyEndpoint[]; sheds_load: boolean },
+): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
   installJsonBody(app);
-  const endpoints = apiEndpoints(platform, config, deps);
-  installLoadShedding(
-    app,
-    endpoints.filter(({ load }) => load === 'vital').map(({ path }) => path),
-  );
+  if (sheds_load) {
+    const vital = endpoints.filter(({ load }) => load === 'vital');
+    installLoadShedding(
+      app,
+      vital.map(({ path }) => path),
+    );
+  }
   registerEndpoints(app, endpoints, {
     auth: deps.auth,
     rate_limiter: platform.rateLimiter,

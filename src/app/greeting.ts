@@ -12,6 +12,8 @@ import type { Platform } from '../wiring/platform.ts';
 /** The demo that the first start creates; stored in DATA_DIR/dev-credentials.json. */
 export interface DevCredentials {
   base_url: string;
+  /** Where health, metrics and the internal endpoints are. */
+  ops_url: string;
   ingest_url: string;
   tenant_id: string;
   project_id: string;
@@ -32,7 +34,7 @@ const FORMER_USER = 'demo-admin';
  * addresses.
  */
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
-  const { base_url, ingest_url, auth } = service;
+  const { base_url, ingest_url, ops_url, auth } = service;
   if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
   const file = join(config.data_dir, FILE);
   const kept = await readKept(file);
@@ -40,6 +42,7 @@ export async function greet(config: Config, platform: Platform, service: Service
   const credentials: DevCredentials = {
     ...demo,
     base_url,
+    ops_url,
     ingest_url,
     session_token: await auth.dev_issuer.issueSession(demo.user_id),
     internal_secret: auth.internal_secret,

@@ -3,13 +3,14 @@ import type { Platform } from '../wiring/platform.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
+import type { Readiness } from '../http/readiness.ts';
 import { registerPublicEndpoints } from '../http/register.ts';
 
 /** The server of a process without the API host: `/healthz`, `/readyz` and `/metrics`. */
-export function buildHealthApp(platform: Platform, isStarted: () => boolean): FastifyInstance {
+export function buildHealthApp(platform: Platform, readiness: Readiness): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
-  registerPublicEndpoints(app, healthEndpoints(platform, isStarted));
+  registerPublicEndpoints(app, healthEndpoints(platform, readiness));
   return app;
 }

@@ -16,8 +16,12 @@ declare module 'fastify' {
 
 const HEALTH_PATH = '/healthz';
 
-/** The ingestion host: event intake only (spec part 4). */
-export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstance {
+/** The ingestion host: event intake only (spec part 4), and `/healthz` unless that has an address of its own. */
+export function buildIntakeApp(
+  deps: IntakeDeps,
+  logger: Logger,
+  { has_health = true } = {},
+): FastifyInstance {
   const app = fastify(serverOptions(logger));
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
@@ -30,7 +34,7 @@ export function buildIntakeApp(deps: IntakeDeps, logger: Logger): FastifyInstanc
       done(error as Error);
     }
   });
-  app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
+  if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);
   return app;
 }

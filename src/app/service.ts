@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { loadInternalSecret } from '../auth/internal-secret.ts';
-import type { Config, Role } from '../config.ts';
+import type { Config } from '../config.ts';
 import { closeServer } from '../http/close-server.ts';
+import { Readiness } from '../http/readiness.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -23,12 +25,15 @@ export interface Service {
   base_url: string | undefined;
   /** Where the ingestion API listens; absent without the role `intake`. */
   ingest_url: string | undefined;
-  /** Where `/healthz`, `/readyz` and `/metrics` are: on the base API, or without it on a listener of their own. */
-  health_url: string;
+  /**
+   * Where `/healthz`, `/readyz` and `/metrics` are, and with the role `api` the internal endpoints: on the base API, or
+   * on a listener of their own.
+   */
+  ops_url: string;
   /** Present with the role `api`. */
   auth: Authenticators | undefined;
   notifications: Notifications;
-  /** Stops taking work, lets running work end, then closes the platform. */
+  /** Is not ready from now on; after the drain it takes no more work, lets running work end, and closes the platform. */
   close(): Promise<void>;
 }
 
@@ -65,52 +70,74 @@ export async function startService(
   { stopping, announce }: StartOptions = {},
 ): Promise<Service> {
   const shutdown = new ShutdownStack(platform.logger, stopping);
-  let started = false;
-  const isStarted = () => started;
-  const has = (role: Role) => config.roles.has(role);
-  const listen = (app: FastifyInstance, port: number) => listenOn(app, config.host, port, shutdown);
+  const readiness = new Readiness(platform, config.roles);
   try {
     shutdown.add('platform', () => platform.close());
-    const { postgres, clock, logger, metrics } = platform;
-    const notifications = openNotifications(postgres.service, platform.logger);
+    const notifications = openNotifications(platform.postgres.service, platform.logger);
+    const parts = await openParts(config, platform, notifications, readiness);
+    // First and closed last: probes are answered while the rest starts and stops.
+    const own_ops_url =
+      config.ops && (await listenOn(await openOps(config, platform, parts), config.ops, shutdown));
     // Consumers are opened before the listeners and closed after them: they process what intake accepts until its end.
     await startProcessors(config, platform, notifications, shutdown);
-    const keys = { config, clock, logger, metrics, sql: postgres.service, notifications };
-    const front = has('api') || has('intake') ? await openFront(keys) : undefined;
-    let auth: Authenticators | undefined;
-    if (front !== undefined && has('api')) {
-      const internal_secret = await loadInternalSecret(config);
-      const { openAuthenticators } = await import('../auth/authenticators.ts');
-      auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
-    }
+    const { front, api } = parts;
     let ingest_url: string | undefined;
-    if (front !== undefined && has('intake')) {
-      ingest_url = await listen(await openIntake(config, platform, front), config.ingest_port);
+    if (front !== undefined && config.roles.has('intake')) {
+      const intake = await openIntake(config, platform, front);
+      ingest_url = await listenOn(intake, { host: config.host, port: config.ingest_port }, shutdown);
     }
-    // Last, because orchestrators ask this listener whether the service is ready.
-    const health_url = await listen(
-      auth === undefined || front === undefined
-        ? buildHealthApp(platform, isStarted)
-        : await openApi(platform, config, {
-            auth,
-            notifications,
-            capabilities: front.capabilities,
-            ...(await loadMessagingSecrets(config, platform)),
-            isStarted,
-          }),
-      config.port,
-    );
-    const base_url = auth === undefined ? undefined : health_url;
-    const close = () => shutdown.close();
-    const service: Service = { base_url, ingest_url, health_url, auth, notifications, close };
+    // Last, because without an address for operations, orchestrators ask this listener whether the service is ready.
+    let main_url: string | undefined;
+    if (api !== undefined || own_ops_url === undefined) {
+      main_url = await listenOn(await openMain(config, platform, parts), config, shutdown);
+    }
+    const close = async () => {
+      readiness.stopping();
+      await sleep(config.drain_ms);
+      await shutdown.close();
+    };
+    const base_url = api === undefined ? undefined : main_url;
+    const ops_url = own_ops_url ?? main_url ?? '';
+    const service: Service = { base_url, ingest_url, ops_url, auth: api?.auth, notifications, close };
     await announce?.(service);
     stopping?.throwIfAborted();
-    started = true;
+    readiness.started();
     return service;
   } catch (error) {
     await shutdown.close();
     throw error;
   }
+}
+
+/** What the listeners of this process share. */
+interface Parts {
+  readiness: Readiness;
+  /** Present with one of the roles `api` and `intake`. */
+  front: Front | undefined;
+  /** Present with the role `api`. */
+  api: ApiDeps | undefined;
+}
+
+async function openParts(
+  config: Config,
+  platform: Platform,
+  notifications: Notifications,
+  readiness: Readiness,
+): Promise<Parts> {
+  const { roles } = config;
+  const { clock, logger, metrics, postgres } = platform;
+  const keys = { config, clock, logger, metrics, sql: postgres.service, notifications };
+  const front = roles.has('api') || roles.has('intake') ? await openFront(keys) : undefined;
+  if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
+  const internal_secret = await loadInternalSecret(config);
+  const { openAuthenticators } = await import('../auth/authenticators.ts');
+  const auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
+  const secrets = await loadMessagingSecrets(config, platform);
+  return {
+    readiness,
+    front,
+    api: { auth, notifications, capabilities: front.capabilities, ...secrets, readiness },
+  };
 }
 
 // Code that only the hosts need is imported when a host opens, so that a process loads only the code of its roles.
@@ -120,9 +147,17 @@ async function openFront(options: FrontOptions): Promise<Front> {
   return { api_keys: await openApiKeys(options), capabilities: await openTenantCapabilities(options) };
 }
 
-async function openApi(platform: Platform, config: Config, deps: ApiDeps): Promise<FastifyInstance> {
+/** The base API; in a process without it, health and metrics. */
+async function openMain(config: Config, platform: Platform, { api, readiness }: Parts) {
+  if (api === undefined) return buildHealthApp(platform, readiness);
   const { buildApiApp } = await import('./api-app.ts');
-  return buildApiApp(platform, config, deps);
+  return buildApiApp(platform, config, api);
+}
+
+async function openOps(config: Config, platform: Platform, { api, readiness }: Parts) {
+  if (api === undefined) return buildHealthApp(platform, readiness);
+  const { buildOpsApp } = await import('./api-app.ts');
+  return buildOpsApp(platform, config, api);
 }
 
 async function openIntake(
@@ -137,13 +172,12 @@ async function openIntake(
     capabilities,
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
   };
-  return buildIntakeApp(deps, platform.logger);
+  return buildIntakeApp(deps, platform.logger, { has_health: config.ops === undefined });
 }
 
 async function listenOn(
   app: FastifyInstance,
-  host: string,
-  port: number,
+  { host, port }: { host: string; port: number },
   shutdown: ShutdownStack,
 ): Promise<string> {
   shutdown.add('http server', () => closeServer(app));

@@ -59,7 +59,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   const trusted =
     identity_provider === undefined ? dev_issuer?.trusted : remoteIssuer(identity_provider, clock);
   if (trusted === undefined) {
-    throw new ConfigError('AUTH_JWKS_URL is required unless HOST is a loopback address');
+    throw new ConfigError('AUTH_JWKS_URL is required unless HOST (and OPS_HOST) is a loopback address');
   }
   const sessions = new SessionAuthenticator({ verify: createTokenVerifier(trusted, clock), clock, sql });
   await sessions.follow(notifications);

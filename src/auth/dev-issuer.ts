@@ -22,7 +22,8 @@ export interface DevIssuer {
 
 /** Whether the service may sign its own sessions: only without an identity provider and on a loopback address. */
 export function mayIssueSessions(config: Config): boolean {
-  return config.identity_provider === undefined && isLoopback(config.host);
+  const hosts = [config.host, config.ops?.host ?? config.host];
+  return config.identity_provider === undefined && hosts.every(isLoopback);
 }
 
 /** Opens the development issuer. Its key is created on first use and kept in DATA_DIR. */

@@ -1,16 +1,13 @@
 import { z } from 'zod';
-import { ApiError } from '../errors.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { endpoint, type AnyEndpoint } from './endpoint.ts';
 import { envelope } from './envelope.ts';
-
-const PING_TIMEOUT_MS = 3_000;
+import type { Readiness } from './readiness.ts';
 
 /**
- * `/healthz` (the process runs), `/readyz` (it has started and its engines answer) and `/metrics` (Prometheus).
- * `isStarted` must return true once all other parts of this process have started.
+ * `/healthz` (the process runs), `/readyz` (it can work, see {@link Readiness}) and `/metrics` (Prometheus).
  */
-export function healthEndpoints(platform: Platform, isStarted: () => boolean): AnyEndpoint[] {
+export function healthEndpoints({ metrics }: Pick<Platform, 'metrics'>, readiness: Readiness): AnyEndpoint[] {
   const access = { mode: 'public' } as const;
   const shared = { method: 'GET', access, status: 200, load: 'vital' } as const;
   const engines = z.record(z.string(), z.literal('ok'));
@@ -26,17 +23,11 @@ export function healthEndpoints(platform: Platform, isStarted: () => boolean): A
     endpoint({
       ...shared,
       path: '/readyz',
-      summary: 'Whether the service has started and every storage engine answers',
+      summary:
+        'Whether the process has started, is not stopping, and the storage engines that it needs answer',
       response: engines,
       errors: ['SERVICE_UNAVAILABLE'],
-      handle: async () => {
-        if (!isStarted()) {
-          throw new ApiError('SERVICE_UNAVAILABLE', 'not ready: the service is starting', {
-            details: { service: 'starting' },
-          });
-        }
-        return envelope(await pingEngines(platform));
-      },
+      handle: async () => envelope(await readiness.check()),
     }),
     endpoint({
       ...shared,
@@ -44,43 +35,9 @@ export function healthEndpoints(platform: Platform, isStarted: () => boolean): A
       summary: 'Metrics of this process, for Prometheus',
       response: z.string(),
       shape: 'raw',
-      content_type: platform.metrics.registry.contentType,
+      content_type: metrics.registry.contentType,
       errors: [],
-      handle: () => platform.metrics.registry.metrics(),
+      handle: () => metrics.registry.metrics(),
     }),
   ];
-}
-
-/** Pings every engine. Rejects with SERVICE_UNAVAILABLE; its details say for each engine whether it answered. */
-async function pingEngines(platform: Platform): Promise<Record<string, 'ok'>> {
-  const pings = {
-    postgres: () => platform.postgres.ping(),
-    clickhouse: () => platform.clickhouse.ping(),
-    event_log: () => platform.eventLog.ping(),
-  };
-  const results = await Promise.all(
-    Object.entries(pings).map(async ([name, ping]) => [name, await answers(name, ping, platform)] as const),
-  );
-  const failed = results.filter(([, ok]) => !ok).map(([name]) => name);
-  if (failed.length > 0) {
-    const details = Object.fromEntries(results.map(([name, ok]) => [name, ok ? 'ok' : 'failed']));
-    throw new ApiError('SERVICE_UNAVAILABLE', `not ready: ${failed.join(', ')}`, { details });
-  }
-  return Object.fromEntries(results.map(([name]) => [name, 'ok' as const]));
-}
-
-async function answers(name: string, ping: () => Promise<void>, { logger }: Platform): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${PING_TIMEOUT_MS} ms`)), PING_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([ping(), timeout]);
-    return true;
-  } catch (error) {
-    logger.warn({ err: error, engine: name }, 'engine does not answer');
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
 }

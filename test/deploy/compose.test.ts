@@ -21,6 +21,7 @@ const NOT_IN_COMPOSE: Record<string, string> = {
   HOST: 'the image sets it',
   PORT: 'containers keep the default; `ports` says where the host publishes it',
   INGEST_PORT: 'the same',
+  OPS_HOST: 'the address of HOST: no port of it is published',
   DATA_DIR: 'the image has the folder, and with all secrets given nothing has to stay in it',
 };
 
@@ -90,6 +91,16 @@ describe('docker-compose.yml and src/config.ts', () => {
     const published = Object.fromEntries(services.map(({ name, ports }) => [name, ports]));
     expect(published['api']).toEqual([`\${PORT:-${port}}:${port}`]);
     expect(published['intake']).toEqual([`\${INGEST_PORT:-${ingest_port}}:${ingest_port}`]);
+  });
+
+  it('serves health, metrics and the internal endpoints on a port that is not published', () => {
+    const { port, ingest_port } = readConfig({});
+    for (const { environment, ports } of services) {
+      const ops_port = environment['OPS_PORT'] ?? '';
+      expect(Number(ops_port)).toBeGreaterThan(ingest_port);
+      expect(ports.filter((one) => one.endsWith(`:${ops_port}`))).toEqual([]);
+      expect(ports.every((one) => one.endsWith(`:${port}`) || one.endsWith(`:${ingest_port}`))).toBe(true);
+    }
   });
 });
 

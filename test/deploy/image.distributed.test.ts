@@ -73,7 +73,7 @@ async function containersOf(dir: string, servers: Servers): Promise<Container[]>
   const { services } = await readCompose();
   return Promise.all(
     services.map(async (service) => {
-      const [port, ingest_port] = [await freePort(), await freePort()];
+      const [port, ingest_port, ops_port] = [await freePort(), await freePort(), await freePort()];
       const environment = {
         ...environmentIn(image),
         ...environmentOf(service, given),
@@ -83,8 +83,10 @@ async function containersOf(dir: string, servers: Servers): Promise<Container[]>
         REDIS_URL: servers.redis_url,
         PORT: String(port),
         INGEST_PORT: String(ingest_port),
+        OPS_PORT: String(ops_port),
       };
       const base_url = `http://127.0.0.1:${port}`;
+      const ops_url = `http://127.0.0.1:${ops_port}`;
       const [command = '', ...args] = image.command;
       const process = new ServerProcess({
         name: service.name,
@@ -92,7 +94,7 @@ async function containersOf(dir: string, servers: Servers): Promise<Container[]>
         args,
         log_file: join(dir, `${service.name}.log`),
         ready: async () => {
-          if (!(await isReady(base_url))) throw new Error('not ready');
+          if (!(await isReady(ops_url))) throw new Error('not ready');
         },
         place: { ...optionsIn(image), env: environment },
       });
@@ -173,7 +175,10 @@ it('an event reaches the totals of its player, and the operator commands answer'
 it('the health check of the image passes in every container', async () => {
   const [how = '', ...command] = image.healthcheck;
   for (const container of containers) await execIn(container, how, ...command);
-  const stopped = { ...containerOf('api'), environment: { ...containerOf('api').environment, PORT: '9' } };
+  const stopped = {
+    ...containerOf('api'),
+    environment: { ...containerOf('api').environment, OPS_PORT: '9' },
+  };
   await expect(execIn(stopped, how, ...command)).rejects.toThrow('Command failed');
 });
 

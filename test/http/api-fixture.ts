@@ -7,6 +7,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/app/api-app.ts';
 import { loadLinkKey } from '../../src/engage/messaging/link-key.ts';
 import { loadCredentialsKeys } from '../../src/engage/providers/credentials.ts';
+import { Readiness } from '../../src/http/readiness.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -94,9 +95,10 @@ export async function openFixture(
 }
 
 async function openDeps(
-  { clock, logger, metrics, postgres }: Platform,
+  platform: Platform,
   config: Config,
 ): Promise<{ auth: Authenticators; deps: ApiDeps }> {
+  const { clock, logger, metrics, postgres } = platform;
   const sql = postgres.service;
   const notifications = openNotifications(sql, logger);
   const shared = { config, clock, logger, metrics, sql, notifications };
@@ -105,7 +107,9 @@ async function openDeps(
   const capabilities = await openTenantCapabilities(shared);
   const credentials_keys = await loadCredentialsKeys(config);
   const link_key = await loadLinkKey(sql, credentials_keys, logger);
-  const deps = { auth, notifications, capabilities, credentials_keys, link_key, isStarted: () => true };
+  const readiness = new Readiness(platform, config.roles);
+  readiness.started();
+  const deps = { auth, notifications, capabilities, credentials_keys, link_key, readiness };
   return { auth, deps };
 }
 

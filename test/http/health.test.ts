@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
+import { readConfig, type Role } from '../../src/config.ts';
 import { encodeAccepted } from '../../src/ingest/events/envelope.ts';
 import { buildHealthApp } from '../../src/app/health-app.ts';
+import { Readiness } from '../../src/http/readiness.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startService, type Service } from '../../src/app/service.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -30,7 +31,7 @@ afterAll(async () => {
   await rm(data_dir, { recursive: true, force: true });
 });
 
-const get = (path: string) => fetch(service.health_url + path);
+const get = (path: string) => fetch(service.ops_url + path);
 
 async function metric(name: string, group: string): Promise<number[]> {
   const lines = (await (await get('/metrics')).text()).split('\n');
@@ -52,7 +53,7 @@ it('a process without the API host serves health, readiness and metrics on its p
 });
 
 it('is not ready before the service has started', async () => {
-  const app = buildHealthApp(platform, () => false);
+  const app = buildHealthApp(platform, new Readiness(platform, new Set(['player-fold'])));
   const ready = await app.inject('/readyz');
   expect(ready.statusCode).toBe(503);
   expect(ready.json()).toMatchObject({
@@ -65,11 +66,55 @@ it('is not ready while an engine is down', async () => {
   const { eventLog } = platform;
   const ping = eventLog.ping.bind(eventLog);
   eventLog.ping = () => Promise.reject(new Error('away'));
-  const ready = await get('/readyz');
+  // An answer may be a second old.
+  const ready = await eventually('it notices', async () => {
+    const answer = await get('/readyz');
+    return answer.status === 503 ? answer : undefined;
+  });
   eventLog.ping = ping;
-  expect(ready.status).toBe(503);
   expect(Number(ready.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   expect(await ready.json()).toMatchObject({ error: { details: { postgres: 'ok', event_log: 'failed' } } });
+  await eventually('it is ready again', async () => ((await get('/readyz')).ok ? true : undefined));
+});
+
+it('asks the engines once for all who probe at the same time or within a second', async () => {
+  const { eventLog } = platform;
+  let pings = 0;
+  const counting = { ping: async () => void pings++ };
+  const readiness = new Readiness(
+    { ...platform, eventLog: Object.assign(Object.create(eventLog), counting) as typeof eventLog },
+    new Set(['intake']),
+  );
+  readiness.started();
+  const app = buildHealthApp(platform, readiness);
+  const first = await Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')));
+  expect(first.map(({ statusCode }) => statusCode)).toEqual(first.map(() => 200));
+  expect((await app.inject('/readyz')).statusCode).toBe(200);
+  expect(pings).toBe(1);
+});
+
+it.each<[Role, string[]]>([
+  ['intake', ['postgres', 'event_log']],
+  ['player-fold', ['postgres', 'event_log']],
+  ['messenger', ['postgres', 'event_log']],
+  ['fx-restater', ['postgres']],
+  ['scheduler', ['postgres', 'clickhouse']],
+  ['api', ['postgres', 'clickhouse', 'event_log']],
+])('the role %s is ready when %j answer', async (role, needed) => {
+  const away = { ping: () => Promise.reject(new Error('away')) };
+  const pingOf = <E extends object>(name: string, engine: E): E =>
+    needed.includes(name) ? engine : (Object.assign(Object.create(engine) as E, away) as E);
+  const readiness = new Readiness(
+    {
+      logger: platform.logger,
+      postgres: pingOf('postgres', platform.postgres),
+      clickhouse: pingOf('clickhouse', platform.clickhouse),
+      eventLog: pingOf('event_log', platform.eventLog),
+    },
+    new Set([role]),
+  );
+  readiness.started();
+  expect(await readiness.check()).toEqual(Object.fromEntries(needed.map((name) => [name, 'ok'])));
 });
 
 /** A record of the log whose event was accepted this long ago. */
