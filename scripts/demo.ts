@@ -83,7 +83,7 @@ async function main(): Promise<void> {
 /** The service that runs on DATA_DIR, or a new one on a temporary folder, which `stop` deletes. */
 async function findTarget(own: boolean): Promise<Target> {
   const kept = own ? undefined : await readDevCredentials(readConfig().data_dir);
-  if (kept !== undefined && (await isReady(kept.ops_url))) {
+  if (kept !== undefined && (await isReady(kept.ops_url ?? kept.base_url))) {
     say(`Using the service at ${kept.base_url}.`);
     return { ...kept, stop: () => Promise.resolve() };
   }

@@ -91,7 +91,7 @@ export async function findService(flags: ServiceFlags): Promise<KnownService> {
   const { host, port, ops } = config;
   const given = flags['base-url'];
   const base_url = withoutSlash(given ?? kept?.base_url ?? `http://${host}:${port}`);
-  const own_ops_url = kept?.ops_url ?? (ops && `http://${ops.host}:${ops.port}`);
+  const own_ops_url = kept === undefined ? ops && `http://${ops.host}:${ops.port}` : kept.ops_url;
   const ops_url = given === undefined && own_ops_url !== undefined ? withoutSlash(own_ops_url) : base_url;
   const internal_secret = flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret;
   return { base_url, ops_url, internal_secret, kept };
@@ -115,10 +115,7 @@ export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi>
 /** The file that a development service writes when it starts; undefined when it does not exist. */
 export async function readDevCredentials(data_dir: string): Promise<DevCredentials | undefined> {
   try {
-    const text = await readFile(join(data_dir, 'dev-credentials.json'), 'utf8');
-    const kept = JSON.parse(text) as Omit<DevCredentials, 'ops_url'> & { ops_url?: string };
-    // Earlier versions served everything on the base API.
-    return { ...kept, ops_url: kept.ops_url ?? kept.base_url };
+    return JSON.parse(await readFile(join(data_dir, 'dev-credentials.json'), 'utf8')) as DevCredentials;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

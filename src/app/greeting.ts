@@ -12,8 +12,8 @@ import type { Platform } from '../wiring/platform.ts';
 /** The demo that the first start creates; stored in DATA_DIR/dev-credentials.json. */
 export interface DevCredentials {
   base_url: string;
-  /** Where health, metrics and the internal endpoints are. */
-  ops_url: string;
+  /** Where health, metrics and the internal endpoints are, if not on the base API. */
+  ops_url?: string;
   ingest_url: string;
   tenant_id: string;
   project_id: string;
@@ -42,7 +42,7 @@ export async function greet(config: Config, platform: Platform, service: Service
   const credentials: DevCredentials = {
     ...demo,
     base_url,
-    ops_url,
+    ...(ops_url === base_url ? {} : { ops_url }),
     ingest_url,
     session_token: await auth.dev_issuer.issueSession(demo.user_id),
     internal_secret: auth.internal_secret,
