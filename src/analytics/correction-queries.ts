@@ -3,20 +3,20 @@ import { plainArray } from '../platform/postgres/arrays.ts';
 import { allowIdling } from '../platform/postgres/limits.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 
-/** The transactions of the next two functions are idle while ClickHouse works: a rewrite alone may take 10 minutes. */
+/** The transaction of a rewriter is idle while ClickHouse works: a rewrite alone may take 10 minutes. */
 const LOCK_HELD_MS = 3_600_000;
 
-/** Locks out every other rewriter until the transaction ends; waits for a rewriter that holds the lock. */
-export async function lockAsRewriter(tx: Tx): Promise<void> {
-  await allowIdling(tx, LOCK_HELD_MS);
-  await tx`select pg_advisory_xact_lock(hashtext('event-rewriter'))`;
-}
+/**
+ * The name of the advisory lock of the one rewriter that works. A rebuild of ClickHouse holds it, too: rows must not be
+ * derived from rows that are being replaced.
+ */
+export const REWRITER_LOCK = 'event-rewriter';
 
 /** Locks out every other rewriter until the transaction ends; false when another rewriter holds the lock. */
 export async function tryLockAsRewriter(tx: Tx): Promise<boolean> {
   await allowIdling(tx, LOCK_HELD_MS);
   const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtext('event-rewriter')) as locked`;
+    select pg_try_advisory_xact_lock(hashtext(${REWRITER_LOCK})) as locked`;
   return row?.locked ?? false;
 }
 

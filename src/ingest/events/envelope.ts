@@ -104,6 +104,32 @@ export function headOf(line: string): EventHead | undefined {
   };
 }
 
+/** What changed about an event since its line was written: its player was merged, its amounts were restated. */
+export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'base_amount' | 'base_payout'>>;
+
+/**
+ * The line of {@link encodePlayerEvent} with changed fields. Its revision is 1, so that in ClickHouse it replaces the
+ * original line, which has none.
+ */
+export function changeLine(line: string, change: EventChange): string {
+  const row = JSON.parse(line) as PlayerEvent;
+  const { base_amount, base_payout } = change;
+  const changed = {
+    ...row,
+    ...change,
+    // Numbers below 2^63 that a double cannot hold must keep their digits.
+    base_amount: base_amount === undefined ? rawNumber(line, 'base_amount') : base_amount,
+    base_payout: base_payout === undefined ? rawNumber(line, 'base_payout') : base_payout,
+  };
+  return `${encodePlayerEvent(changed).slice(0, -1)},"revision":1}`;
+}
+
+/** The first field of this name: the service writes its own fields before the properties of the caller. */
+function rawNumber(line: string, field: 'base_amount' | 'base_payout'): bigint | null {
+  const digits = new RegExp(`"${field}":(-?\\d+)`).exec(line.slice(0, line.indexOf('"properties":')))?.[1];
+  return digits === undefined ? null : BigInt(digits);
+}
+
 function parseText(json: string): string | undefined {
   try {
     const value: unknown = JSON.parse(json);

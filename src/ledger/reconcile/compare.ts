@@ -1,157 +1,84 @@
-import type { EventSums, LedgerRecomputation } from './recompute.ts';
-import { MIRRORED, type MirroredValues } from '../../analytics/mirrored-columns.ts';
-import type { CountedEvent, PostgresPlayer, Slice } from './queries.ts';
+import type { Column, CopiedRow } from './copies-queries.ts';
 import type { Difference } from './schema.ts';
+import type { ChangedSince, DifferingSum } from './sums-queries.ts';
 
-const FROM_LEDGER = [
-  'total_deposited',
-  'total_withdrawn',
-  'total_wagered',
-  'total_won',
-  'bet_count',
-] as const;
-const SESSION_START = 'session_start';
-const NOTHING: EventSums = { count: 0n, base_amount: 0n, base_payout: 0n };
-
-/** The data of a slice's players: totals and ledger from Postgres, events and mirrored players from ClickHouse. */
-export interface SliceFacts {
-  slice: Slice;
-  players: readonly PostgresPlayer[];
-  ledger: LedgerRecomputation;
-  counted: readonly CountedEvent[];
-  mirrored: ReadonlyMap<string, MirroredValues>;
+/**
+ * The differences that a sum shows which its sources do not agree about. Pure. `changed`: the player was written since
+ * the totals were read, so only missing events are sure: ClickHouse was read last.
+ */
+export function differencesOfSum(
+  sum: DifferingSum,
+  isCounted: (event: string) => boolean,
+  changed: Pick<ChangedSince, 'is_gone'> | undefined,
+): Difference[] {
+  const { tenant_id, project_id, player_id, event, field } = sum;
+  const of = { tenant_id, project_id, player_id };
+  if (event === '') {
+    if (changed !== undefined) return [];
+    const cause = 'the totals are not what the ledger rows add up to';
+    return [{ check: 'ledger', table: null, ...of, field, expected: sum.ledger, actual: sum.totals, cause }];
+  }
+  const differing = (table: 'events' | 'events_by_player', wanted: bigint): Difference[] => {
+    const actual = BigInt(sum[table]);
+    const is_sure = changed === undefined || (!changed.is_gone && field === 'count' && actual < wanted);
+    if (actual === wanted || !is_sure) return [];
+    const [expected, found] = [String(wanted), String(actual)];
+    const cause = causeOf(field, actual - wanted);
+    return [{ check: 'events', table, ...of, field: `${event}.${field}`, expected, actual: found, cause }];
+  };
+  if (isCounted(event)) {
+    return [...differing('events', BigInt(sum.ledger)), ...differing('events_by_player', BigInt(sum.ledger))];
+  }
+  // Nothing in Postgres accounts for these events: the table with fewer of them has lost some.
+  const [first, second] = [BigInt(sum.events), BigInt(sum.events_by_player)];
+  return first < second ? differing('events', second) : differing('events_by_player', first);
 }
 
-type Report = (part: Omit<Difference, 'tenant_id' | 'project_id'>) => void;
-
-/** All differences of a slice. Pure, so that the rules can be read and tested without databases. */
-export function compareSlice(facts: SliceFacts): Difference[] {
-  const { tenant_id, project_id } = facts.slice;
-  const found: Difference[] = [];
-  const report: Report = (part) => found.push({ tenant_id, project_id, ...part });
-  const players = new Map(facts.players.map((player) => [player.player_id, player]));
-  compareTotals(facts, players, report);
-  compareEvents(facts, players, report);
-  compareMirror(facts, players, report);
-  return found;
+function causeOf(field: string, surplus: bigint): string {
+  if (field !== 'count') return 'the events in ClickHouse carry other amounts than the ledger';
+  return surplus < 0n
+    ? `ClickHouse lacks ${-surplus} of its events`
+    : `ClickHouse has ${surplus} events too many`;
 }
 
-function compareTotals(
-  { ledger }: SliceFacts,
-  players: ReadonlyMap<string, PostgresPlayer>,
-  report: Report,
-): void {
-  for (const player_id of new Set([...players.keys(), ...ledger.totals.byPlayer.keys()])) {
-    const player = players.get(player_id);
-    const expected = ledger.totals.byPlayer.get(player_id);
-    const check = (field: string, wanted: bigint, held: string) => {
-      if (String(wanted) === held) return;
-      const cause =
-        player === undefined
-          ? 'the ledger has rows of a player without totals'
-          : 'the totals are not what the ledger rows add up to';
-      report({ check: 'ledger', player_id, field, expected: String(wanted), actual: held, cause });
-    };
-    for (const field of FROM_LEDGER) check(field, expected?.[field] ?? 0n, player?.mirrored[field] ?? '0');
-    check(
-      'pending_conversions',
-      expected?.pending_conversions ?? 0n,
-      String(player?.pending_conversions ?? 0n),
-    );
-  }
+/** Whether two rows with one key have equal values; undefined: there is no row. */
+export function isSame(
+  columns: readonly Column[],
+  one: CopiedRow | undefined,
+  other: CopiedRow | undefined,
+): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return columns.every(({ kind }, i) => isEqual(kind, one.values[i] ?? null, other.values[i] ?? null));
 }
 
-function compareEvents(
-  { ledger, counted }: SliceFacts,
-  players: ReadonlyMap<string, PostgresPlayer>,
-  report: Report,
-): void {
-  const expected = new Map<string, { player_id: string; event: string; sums: EventSums }>();
-  for (const [player_id, events] of ledger.events) {
-    for (const [event, sums] of events) expected.set(`${player_id} ${event}`, { player_id, event, sums });
-  }
-  for (const [player_id, { mirrored }] of players) {
-    const sums = { ...NOTHING, count: BigInt(mirrored.session_count ?? '0') };
-    expected.set(`${player_id} ${SESSION_START}`, { player_id, event: SESSION_START, sums });
-  }
-  for (const { player_id, event, ...actual } of counted) {
-    const key = `${player_id} ${event}`;
-    const sums = expected.get(key)?.sums ?? NOTHING;
-    expected.delete(key);
-    compareSums(player_id, event, sums, actual, report);
-  }
-  const none = { count: '0', base_amount: '0', base_payout: '0' };
-  for (const { player_id, event, sums } of expected.values())
-    compareSums(player_id, event, sums, none, report);
+function isEqual(kind: Column['kind'], one: string | null, other: string | null): boolean {
+  if (kind === 'float' && one !== null && other !== null) return Number(one) === Number(other);
+  return one === other;
 }
 
-/** Reports a wrong number of rows, or else wrong sums: a wrong number explains wrong sums. */
-function compareSums(
-  player_id: string,
-  event: string,
-  expected: EventSums,
-  actual: Omit<CountedEvent, 'player_id' | 'event'>,
-  report: Report,
-): void {
-  const surplus = BigInt(actual.count) - expected.count;
-  if (surplus !== 0n) {
-    const cause =
-      surplus < 0n
-        ? `ClickHouse lacks ${-surplus} of its events`
-        : `ClickHouse has ${surplus} events too many`;
-    report({
-      check: 'events',
-      player_id,
-      field: `${event}.count`,
-      expected: String(expected.count),
-      actual: actual.count,
-      cause,
-    });
-    return;
+/** What differs between a row and its copy: a field of a difference with its values and cause. Pure. */
+export function differencesOfCopy(
+  columns: readonly Column[],
+  row: CopiedRow | undefined,
+  copy: CopiedRow | undefined,
+): (Pick<Difference, 'expected' | 'actual' | 'cause'> & { column?: string })[] {
+  const at = columns.findIndex(({ name }) => name === 'revision');
+  const revisionOf = (of: CopiedRow) => (at < 0 ? 'present' : (of.values[at] ?? null));
+  if (row === undefined || copy === undefined) {
+    const [present, what] = [row ?? copy, columns.length === 0 ? 'member' : at < 0 ? 'row' : 'player'];
+    if (present === undefined) return [];
+    return row === undefined
+      ? [{ expected: null, actual: revisionOf(present), cause: `Postgres does not have the ${what}` }]
+      : [{ expected: revisionOf(present), actual: null, cause: `ClickHouse does not have the ${what}` }];
   }
-  for (const sum of ['base_amount', 'base_payout'] as const) {
-    if (String(expected[sum]) === actual[sum]) continue;
-    const cause = 'the events in ClickHouse carry other amounts than the ledger';
-    const field = `${event}.${sum}`;
-    report({
-      check: 'events',
-      player_id,
-      field,
-      expected: String(expected[sum]),
-      actual: actual[sum],
-      cause,
-    });
-  }
-}
-
-function compareMirror(
-  { mirrored }: SliceFacts,
-  players: ReadonlyMap<string, PostgresPlayer>,
-  report: Report,
-): void {
-  const check = 'mirror';
-  for (const [player_id, player] of players) {
-    const copy = mirrored.get(player_id);
-    const { revision } = player.mirrored;
-    if (copy === undefined) {
-      const cause = 'ClickHouse does not have the player';
-      report({ check, player_id, field: 'revision', expected: revision, actual: null, cause });
-      continue;
-    }
-    const cause =
-      copy.revision === revision
+  const cause =
+    at < 0
+      ? 'the copy in ClickHouse has another value'
+      : row.values[at] === copy.values[at]
         ? 'the copy in ClickHouse has the right revision and another value'
         : 'the copy in ClickHouse is of another revision';
-    for (const { name, kind } of MIRRORED) {
-      const [expected, actual] = [player.mirrored[name], copy[name]];
-      const asNumbers = kind === 'float' && expected !== null && actual !== null;
-      const equal = asNumbers ? Number(expected) === Number(actual) : expected === actual;
-      if (!equal) report({ check, player_id, field: name, expected, actual, cause });
-    }
-  }
-  for (const [player_id, { revision }] of mirrored) {
-    if (players.has(player_id)) continue;
-    const cause = 'Postgres does not have the player';
-    report({ check, player_id, field: 'revision', expected: null, actual: revision, cause });
-  }
+  return columns.flatMap(({ name, kind }, i) => {
+    const [expected, actual] = [row.values[i] ?? null, copy.values[i] ?? null];
+    return isEqual(kind, expected, actual) ? [] : [{ column: name, expected, actual, cause }];
+  });
 }

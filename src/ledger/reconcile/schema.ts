@@ -3,19 +3,38 @@ import { z } from 'zod';
 /** Differences that a report lists one by one; `differences` counts all. */
 export const MAX_LISTED = 1_000;
 
+/** Tables of ClickHouse that a repair rebuilds. */
+const COPIED_TABLES = [
+  'events',
+  'events_by_player',
+  'players',
+  'segment_members',
+  'message_sends',
+  'campaign_sends',
+] as const;
+export type CopiedTable = (typeof COPIED_TABLES)[number];
+
+/** Tables of ClickHouse that are compared with their source. */
+export const CHECKED_TABLES = [...COPIED_TABLES, 'player_aliases'] as const;
+export type CheckedTable = (typeof CHECKED_TABLES)[number];
+
 /** `POST /v1/internal/reconcile`. */
 export const reconcileBody = z.strictObject({
   tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),
   repair: z
     .boolean()
     .default(false)
-    .describe('Rebuild ClickHouse for the projects where it differs, then compare again'),
+    .describe(
+      'Rebuild the tables of ClickHouse that differ, for the projects that differ, then compare again',
+    ),
   wait_ms: z
     .int()
     .min(0)
     .max(300_000)
     .default(30_000)
-    .describe('How long to wait for the processors to catch up with what was accepted before the call'),
+    .describe(
+      'How long to wait for the processors to catch up with what was accepted before the call, and for another run to end',
+    ),
 });
 export type ReconcileBody = z.infer<typeof reconcileBody>;
 
@@ -24,8 +43,12 @@ export const difference = z.object({
   check: z
     .enum(['ledger', 'events', 'mirror'])
     .describe(
-      'Totals against the ledger, ClickHouse events against Postgres, or ClickHouse players against Postgres',
+      'Totals against the ledger, events in ClickHouse against Postgres, or other copies in ClickHouse against Postgres',
     ),
+  table: z
+    .enum(CHECKED_TABLES)
+    .nullable()
+    .describe('The table of ClickHouse that differs; null: totals in Postgres'),
   tenant_id: z.string(),
   project_id: z.string(),
   player_id: z.string(),

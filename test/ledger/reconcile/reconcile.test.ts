@@ -106,15 +106,20 @@ it('reports each difference with its player and cause', async () => {
     { tenant_id, project_id, player_id: doubled?.player_id },
   );
   const { listed, differences } = await reconcile({ tenant_id });
-  expect(differences).toBe(4);
+  expect(differences).toBe(5);
   expect(
-    new Set(listed.map(({ check, player_id, field, cause }) => `${check} ${player_id} ${field}: ${cause}`)),
+    new Set(
+      listed.map(
+        ({ check, table, player_id, field, cause }) => `${check} ${table} ${player_id} ${field}: ${cause}`,
+      ),
+    ),
   ).toEqual(
     new Set([
-      `ledger ${wrong?.player_id} total_deposited: the totals are not what the ledger rows add up to`,
-      `mirror ${wrong?.player_id} total_deposited: the copy in ClickHouse has the right revision and another value`,
-      `events ${lost?.player_id} bet_placed.count: ClickHouse lacks 1 of its events`,
-      `events ${doubled?.player_id} session_start.count: ClickHouse has 1 events too many`,
+      `ledger null ${wrong?.player_id} total_deposited: the totals are not what the ledger rows add up to`,
+      `mirror players ${wrong?.player_id} total_deposited: the copy in ClickHouse has the right revision and another value`,
+      `events events ${lost?.player_id} bet_placed.count: ClickHouse lacks 1 of its events`,
+      `events events ${doubled?.player_id} session_start.count: ClickHouse has 1 events too many`,
+      `events events_by_player ${doubled?.player_id} session_start.count: ClickHouse has 1 events too many`,
     ]),
   );
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../src/analytics/correction-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
-import { rebuildProject } from '../../../src/ledger/reconcile/repair.ts';
+import { rebuild } from '../../../src/ledger/reconcile/rebuild.ts';
 import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import {
   ann,
@@ -300,7 +300,12 @@ describe('the rewriter', () => {
       await operator.rewrite();
       expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
       expect(await tracesOf(merged_id)).toBe(0);
-      await rebuildProject(service.platform, operator.tenant);
+      const { tenant_id, project_id } = operator.tenant;
+      const lock = await service.platform.postgres.lockSession('reconcile', 10_000);
+      const projects = new Map([['', { tenant_id, project_id }]]);
+      const catchUp = () => sunk(service.platform);
+      await rebuild({ engines: service.platform, lock, catchUp }, new Map([['events', projects]]));
+      await lock.release();
     }
     await operator.rewrite();
     expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);

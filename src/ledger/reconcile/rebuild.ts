@@ -1,0 +1,220 @@
+import { REWRITER_LOCK, writeAliases } from '../../analytics/correction-queries.ts';
+import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../analytics/mirror-queries.ts';
+import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
+import { newId } from '../../platform/ids.ts';
+import type { SessionLock } from '../../platform/postgres/port.ts';
+import { copyPendingChanges } from '../../segments/publish-changes.ts';
+import { refreshJob } from '../../segments/refresh-job.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { besideName, copyRows, dropLeftovers, exchange, openBeside, openScope } from './beside-queries.ts';
+import type { Family } from './findings.ts';
+import { loadEvents } from './load-events.ts';
+import type { Project } from './queries.ts';
+import { readAliasedMerges, readMembersPage, readOwnSegments, type Member } from './rebuild-queries.ts';
+import type { CopiedTable } from './schema.ts';
+
+type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;
+
+const PLAYERS_AT_ONCE = 10_000;
+const SENDS_AT_ONCE = 10_000;
+const MEMBERS_AT_ONCE = 20_000;
+/** More aliases than a rewriter leaves to be rewritten; further ones are reported by the comparison that follows. */
+const MAX_ALIASES = 100_000;
+/** A rewrite takes up to ten minutes in ClickHouse. */
+const REWRITER_PATIENCE_MS = 660_000;
+
+/** A rebuild in a run that holds `lock`. `catchUp` resolves when everything accepted so far is in ClickHouse. */
+export interface Rebuild {
+  engines: Engines;
+  lock: SessionLock;
+  catchUp: () => Promise<void>;
+}
+
+/**
+ * Rebuilds what differs: each table beside the live one, then both are exchanged in one step. Readers see the old rows
+ * until then, and every row after it. Rows of other projects are copied as they are. What the sink, the mirrors and the
+ * publisher insert meanwhile is copied by a materialized view. When this fails or the process ends, the live tables are
+ * as they were; what is left beside them is dropped by the next run. Totals in Postgres are never changed.
+ */
+export async function rebuild(
+  run: Rebuild,
+  differing: ReadonlyMap<Family, ReadonlyMap<string, Project>>,
+): Promise<void> {
+  const of = (family: Family) => [...(differing.get(family)?.values() ?? [])];
+  const { postgres, logger } = run.engines;
+  logger.warn(
+    { differing: [...differing].map(([family, projects]) => ({ family, projects: projects.size })) },
+    'rebuilding tables of ClickHouse',
+  );
+  if (of('events').length + of('aliases').length > 0) {
+    // event-rewriter would otherwise derive rows from rows that are being replaced.
+    const rewriter = await postgres.lockSession(REWRITER_LOCK, REWRITER_PATIENCE_MS);
+    const check = async () => {
+      await run.lock.check();
+      await rewriter.check();
+    };
+    try {
+      await rebuildEvents(run, of('events'), check);
+      for (const project of of('aliases')) await rebuildAliases(run, project);
+    } finally {
+      await rewriter.release();
+    }
+  }
+  await rebuildPlayers(run, of('players'));
+  await rebuildMembers(run, of('members'));
+  await rebuildMessages(run, of('messages'));
+  await refreshSegments(
+    run.engines,
+    [...differing.values()].flatMap((projects) => [...projects.values()]),
+  );
+}
+
+/** The tables that are being built, by the tables that they will replace. */
+type Beside = (table: CopiedTable) => string;
+
+async function exchangeRebuilt(
+  { engines: { clickhouse }, lock }: Rebuild,
+  {
+    tables,
+    projects,
+    check = () => lock.check(),
+  }: { tables: readonly CopiedTable[]; projects: readonly Project[]; check?: () => Promise<void> },
+  load: (beside: Beside, scope: string) => Promise<void>,
+): Promise<void> {
+  if (projects.length === 0) return;
+  const id = newId();
+  const [scope, beside] = [besideName(id, 'scope'), (table: string) => besideName(id, table)];
+  await openScope(clickhouse, scope, projects);
+  // Before anything is read: what is inserted from now on comes through the views, what was inserted before is read.
+  for (const table of tables) await openBeside(clickhouse, table, beside(table));
+  for (const table of tables) {
+    await copyRows(clickhouse, { from: table, to: beside(table), scope, of_scope: false });
+  }
+  await load(beside, scope);
+  for (const table of tables) {
+    await check();
+    await exchange(clickhouse, table, beside(table));
+  }
+  await dropLeftovers(clickhouse);
+}
+
+async function rebuildEvents(
+  run: Rebuild,
+  projects: readonly Project[],
+  check: () => Promise<void>,
+): Promise<void> {
+  const { clickhouse } = run.engines;
+  await exchangeRebuilt(
+    run,
+    { tables: ['events', 'events_by_player'], projects, check },
+    async (beside, scope) => {
+      await loadEvents(run.engines, projects, beside('events'), check);
+      await copyRows(clickhouse, {
+        from: `${beside('events')} final`,
+        to: beside('events_by_player'),
+        scope,
+        of_scope: true,
+      });
+    },
+  );
+}
+
+/**
+ * Queries read aliases from a dictionary, which is loaded again at the end: so they see the old aliases until then, and
+ * all new ones after it.
+ */
+async function rebuildAliases({ engines }: Rebuild, project: Project): Promise<void> {
+  const { postgres, clickhouse } = engines;
+  await clickhouse.deleteRows(
+    'player_aliases',
+    'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}',
+    { ...project },
+  );
+  const merges = await readAliasedMerges(postgres.service, project, MAX_ALIASES);
+  await writeAliases(postgres.service, clickhouse, merges, 0);
+}
+
+/** Reads the players in the order in which player-mirror copies them, and so with the same revisions. */
+async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promise<void> {
+  const { postgres, clickhouse } = run.engines;
+  const isWanted = within(projects);
+  await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside) => {
+    const table = beside('players');
+    for (let position = MIRROR_START, full = true; full;) {
+      await run.lock.check();
+      const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
+      const lines = page.filter(isWanted).map(({ line }) => line);
+      if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
+      const last = page.at(-1);
+      if (last !== undefined) {
+        position = { ...position, changed_xid: last.changed_xid, row_id: last.player_id };
+      }
+      full = page.length === PLAYERS_AT_ONCE;
+    }
+    // What transactions change that were running comes through the mirror.
+    await run.catchUp();
+  });
+}
+
+async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Promise<void> {
+  const { postgres, clickhouse, clock } = run.engines;
+  const isWanted = within(projects);
+  const tables = ['message_sends', 'campaign_sends'] as const;
+  await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
+    const table = beside('message_sends');
+    for (let position = MIRROR_START, full = true; full;) {
+      await run.lock.check();
+      const page = await readChangedSends(postgres.service, position, SENDS_AT_ONCE, clock.now_ms());
+      const lines = page.filter((send) => !send.is_pending && isWanted(send)).map(({ line }) => line);
+      if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
+      const last = page.at(-1);
+      if (last !== undefined) {
+        position = { ...position, changed_xid: last.changed_xid, row_id: last.send_id };
+      }
+      full = page.length === SENDS_AT_ONCE;
+    }
+    await run.catchUp();
+    const to = beside('campaign_sends');
+    await copyRows(
+      clickhouse,
+      { from: `${table} final`, to, scope, of_scope: true },
+      'campaign_id is not null',
+    );
+  });
+}
+
+/** Members get the revision 0, below every change: a change that is published meanwhile or later wins. */
+async function rebuildMembers(run: Rebuild, projects: readonly Project[]): Promise<void> {
+  const { postgres, clickhouse } = run.engines;
+  await exchangeRebuilt(run, { tables: ['segment_members'], projects }, async (beside) => {
+    const table = beside('segment_members');
+    for (const project of projects) {
+      for (let after: Member | undefined, full = true; full;) {
+        await run.lock.check();
+        const page: Member[] = await readMembersPage(postgres.service, project, after, MEMBERS_AT_ONCE);
+        const lines = page.map((member) => JSON.stringify({ ...project, ...member, revision: 0 }));
+        const token = `${table}:${project.project_id}:${after?.segment_id}:${after?.player_id}`;
+        if (lines.length > 0) await clickhouse.insertLines(table, lines, token);
+        after = page.at(-1);
+        full = page.length === MEMBERS_AT_ONCE;
+      }
+      await copyPendingChanges(run.engines, project);
+    }
+  });
+}
+
+/** While rows were missing, segments may have been evaluated wrongly. */
+async function refreshSegments({ postgres, jobs }: Engines, projects: readonly Project[]): Promise<void> {
+  const distinct = new Map(projects.map((project) => [project.project_id, project]));
+  const segments = await readOwnSegments(postgres.service, [...distinct.values()]);
+  for (const segment of segments) await jobs.add(postgres.service, refreshJob(segment));
+}
+
+function within(projects: readonly Project[]): (row: Project) => boolean {
+  const wanted = new Set(projects.map(({ tenant_id, project_id }) => `${tenant_id} ${project_id}`));
+  return ({ tenant_id, project_id }) => wanted.has(`${tenant_id} ${project_id}`);
+}
+
+function tokenOf(table: string, position: MirrorPosition): string {
+  return `${table}:${Object.values(position).join(':')}`;
+}
