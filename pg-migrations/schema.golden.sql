@@ -318,6 +318,7 @@ create table public.dirty_players (
   marked_at timestamp with time zone not null,
   constraint dirty_players_pkey PRIMARY KEY (tenant_id, project_id, entry_id)
 );
+CREATE INDEX dirty_players_by_segment ON public.dirty_players USING btree (tenant_id, project_id, segment_id, entry_id) WHERE (segment_id IS NOT NULL);
 CREATE INDEX dirty_players_in_order ON public.dirty_players USING btree (entry_id);
 -- row-level security of public.dirty_players: enabled, forced
 create policy every_tenant on dirty_players for all to engagement_service using (true);
@@ -756,6 +757,23 @@ create policy own_tenant on segment_sweeps for all to engagement_api using ((ten
 grant delete, insert, select, update on public.segment_sweeps to engagement_api;
 grant delete, insert, select, update on public.segment_sweeps to engagement_service;
 
+create table public.segment_window_sweeps (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  passing_window jsonb not null,
+  swept_at timestamp with time zone not null,
+  failures integer not null,
+  last_error text,
+  retry_at timestamp with time zone not null,
+  constraint segment_window_sweeps_pkey PRIMARY KEY (tenant_id, project_id, passing_window)
+);
+CREATE INDEX segment_window_sweeps_due ON public.segment_window_sweeps USING btree (retry_at);
+-- row-level security of public.segment_window_sweeps: enabled, forced
+create policy every_tenant on segment_window_sweeps for all to engagement_service using (true);
+create policy own_tenant on segment_window_sweeps for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.segment_window_sweeps to engagement_api;
+grant delete, insert, select, update on public.segment_window_sweeps to engagement_service;
+
 create table public.segments (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -776,6 +794,10 @@ create table public.segments (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  evaluation_failures integer not null default 0,
+  evaluation_retry_at timestamp with time zone,
+  refresh_failures integer not null default 0,
+  refresh_retry_at timestamp with time zone,
   constraint segments_check CHECK (((refresh_strategy = 'scheduled'::text) = (refresh_interval_minutes IS NOT NULL))),
   constraint segments_pkey PRIMARY KEY (tenant_id, project_id, segment_id),
   constraint segments_refresh_interval_minutes_check CHECK ((refresh_interval_minutes > 0)),
@@ -785,6 +807,8 @@ create table public.segments (
 CREATE INDEX segments_by_age ON public.segments USING btree (tenant_id, project_id, created_at DESC, segment_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX segments_due ON public.segments USING btree (next_refresh_at) WHERE ((refresh_strategy = 'scheduled'::text) AND (deleted_at IS NULL));
 CREATE INDEX segments_realtime ON public.segments USING btree (tenant_id, project_id) WHERE ((refresh_strategy = 'realtime'::text) AND (deleted_at IS NULL));
+CREATE INDEX segments_set_aside ON public.segments USING btree (evaluation_retry_at) WHERE (evaluation_failures > 0);
+CREATE INDEX segments_unfinished ON public.segments USING btree (refresh_retry_at) WHERE (refresh_retry_at IS NOT NULL);
 -- row-level security of public.segments: enabled, forced
 create policy every_tenant on segments for all to engagement_service using (true);
 create policy own_tenant on segments for all to engagement_api using ((tenant_id = current_tenant_id()));

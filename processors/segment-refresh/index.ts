@@ -1,17 +1,26 @@
-import { evaluateDirtyPlayers } from '../../src/segments/evaluate-dirty.ts';
-import { sweepWindows } from '../../src/segments/sweep.ts';
+import { evaluateDirtyPlayers, retrySetAside } from '../../src/segments/evaluate-dirty.ts';
+import { selectDueSweeps, sweepOne, sweepTurns } from '../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import {
   oldestDirtyMs,
   selectDirtyProjects,
+  selectSetAside,
   DIRTY_PLAYERS_CHANNEL,
 } from '../../src/segments/dirty-player-queries.ts';
-import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { countSetAside, type SegmentRef } from '../../src/segments/queries.ts';
+import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+import { Turns } from '../../src/platform/turns.ts';
+import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 /** A window that passes must show within a minute; this leaves room for the evaluation. */
 const SWEEP_EVERY_MS = 15_000;
+/** Projects that are evaluated at once, and segments that are evaluated alone at once. */
+const MAX_PROJECTS = 4;
+const MAX_ALONE = 2;
+/** Segments that are set aside, read at once. */
+const MAX_SET_ASIDE = 100;
 
 /** The loops of a running segment-refresh. */
 export interface SegmentRefresh {
@@ -20,60 +29,108 @@ export interface SegmentRefresh {
 
 /**
  * segment-refresh: dirty players → memberships of realtime segments; changed memberships → ClickHouse and the log;
- * passing windows → dirty players. Each step is a transaction of its own and is found again after a crash. Several
- * processes may run it: only one at a time works on a project. A loop of its own publishes the changes, so that
- * evaluations do not wait for it.
+ * passing windows → dirty players. Each step is found again after a crash. Several processes may run it: only one at a
+ * time works on a project. Projects take turns, several at once, each with its own back-off. Loops of their own sweep
+ * windows and publish the changes, so that evaluations do not wait for them.
  */
 export async function startSegmentRefresh(
   platform: Platform,
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
-  const { logger, clock } = platform;
+  const { logger } = platform;
   // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a
   // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
-  const loops: PollLoop[] = [];
-  const wake = () => loops.forEach((loop) => loop.wake());
-  await notifications.on(DIRTY_PLAYERS_CHANNEL, wake, wake);
-  let next_sweep_ms = 0;
-  loops.push(
-    startPolling({ name: 'segment-refresh', ...pauses }, async () => {
-      if (clock.now_ms() >= next_sweep_ms) {
-        await sweepWindows(platform, SWEEP_EVERY_MS);
-        next_sweep_ms = clock.now_ms() + SWEEP_EVERY_MS;
+  const turns = evaluationTurns(platform);
+  const sweeps = sweepTurns(platform);
+  const evaluation = startPolling({ name: 'segment-refresh', ...pauses }, async () => {
+    const { projects, alone } = await dueWork(platform);
+    const wake = (worked: boolean) => {
+      if (worked) evaluation.wake();
+    };
+    turns.projects.start(projects, (project) => evaluateProject(platform, project), wake);
+    turns.alone.start(alone, (ref) => retrySetAside(platform, ref), wake);
+    return false;
+  });
+  const sweeping = startPolling(
+    { name: 'segment-windows', ...pauses, idle_pause_ms: SWEEP_EVERY_MS, longest_pause_ms: SWEEP_EVERY_MS },
+    async () => {
+      const due = await selectDueSweeps(platform, SWEEP_EVERY_MS);
+      sweeps.start(
+        due,
+        (sweep) => sweepOne(platform, sweep),
+        () => undefined,
+      );
+      for (const { step, count } of await countSetAside(platform.postgres.service)) {
+        platform.metrics.segmentsSetAside.set({ step }, Number(count));
       }
-      return evaluateOnce(platform);
-    }),
-    startPolling({ name: 'segment-changes publisher', ...pauses }, () => publishMembershipChanges(platform)),
+      return false;
+    },
   );
+  const publishing = startPolling({ name: 'segment-changes publisher', ...pauses }, () =>
+    publishMembershipChanges(platform),
+  );
+  const wakeAll = () => [evaluation, publishing].forEach((loop) => loop.wake());
+  await notifications.on(DIRTY_PLAYERS_CHANNEL, wakeAll, wakeAll);
   return {
     async close() {
-      await Promise.all(loops.map((loop) => loop.close()));
+      await Promise.all([evaluation, sweeping, publishing].map((loop) => loop.close()));
+      await Promise.all([turns.projects, turns.alone, sweeps].map((running) => running.close()));
     },
   };
 }
 
+/** What `onFailure` gets beside the log. */
+type OnFailure = (error: unknown) => void;
+
+function evaluationTurns({ logger }: Platform, onFailure: OnFailure = () => undefined) {
+  const failed = ({ project_id }: ProjectRef, error: unknown) => {
+    logger.warn({ err: error, project_id }, 'an evaluation failed; it is repeated');
+    onFailure(error);
+  };
+  return {
+    projects: new Turns<ProjectRef>({
+      keyOf: ({ tenant_id, project_id }) => `${tenant_id} ${project_id}`,
+      max_running: MAX_PROJECTS,
+      onFailure: failed,
+    }),
+    alone: new Turns<SegmentRef>({
+      keyOf: ({ segment_id }) => segment_id,
+      max_running: MAX_ALONE,
+      onFailure: failed,
+    }),
+  };
+}
+
+/** The projects with dirty players, and the segments that were set aside and may be tried again. */
+async function dueWork({ postgres, clock, metrics }: Platform) {
+  const now_ms = clock.now_ms();
+  const projects = await selectDirtyProjects(postgres.service);
+  const alone = await selectSetAside(postgres.service, new Date(now_ms), MAX_SET_ASIDE);
+  const oldest_ms = await oldestDirtyMs(postgres.service);
+  metrics.segmentDirtyAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
+  return { projects, alone };
+}
+
+async function evaluateProject(platform: Platform, project: ProjectRef): Promise<boolean> {
+  const done = platform.metrics.segmentEvaluationSeconds.startTimer();
+  const worked = await evaluateDirtyPlayers(platform, project);
+  if (worked) done();
+  return worked;
+}
+
 /**
- * Evaluates the dirty players of each project once; true when there may be more to do. A failure in one project does
- * not stop the others: the first failure is thrown after the last project, so that the poll loop pauses and retries.
+ * Evaluates the dirty players of each project once, and each segment that was set aside; true when there may be more to
+ * do. A failure in one project does not stop the others: the first failure is thrown after the last project.
  */
 export async function evaluateOnce(platform: Platform): Promise<boolean> {
-  const { postgres, clock, metrics } = platform;
-  let passed = false;
-  let failure: unknown;
-  for (const project of await selectDirtyProjects(postgres.service)) {
-    const done = metrics.segmentEvaluationSeconds.startTimer();
-    try {
-      if (await evaluateDirtyPlayers(platform, project)) {
-        passed = true;
-        done();
-      }
-    } catch (error) {
-      failure ??= error;
-    }
-  }
-  const oldest_ms = await oldestDirtyMs(postgres.service);
-  metrics.segmentDirtyAge.set(oldest_ms === undefined ? 0 : Math.max(clock.now_ms() - oldest_ms, 0) / 1_000);
-  if (failure !== undefined) throw failure;
-  return passed;
+  const { projects, alone } = await dueWork(platform);
+  const failures: unknown[] = [];
+  const turns = evaluationTurns(platform, (error) => failures.push(error));
+  const worked = await Promise.all([
+    turns.projects.serveAll(projects, (project) => evaluateProject(platform, project)),
+    turns.alone.serveAll(alone, (ref) => retrySetAside(platform, ref)),
+  ]);
+  if (failures.length > 0) throw failures[0];
+  return worked.includes(true);
 }

@@ -132,9 +132,20 @@ export function createMetrics() {
       buckets: [0.02, 0.05, 0.1, 0.25, 1, 5],
       registers,
     }),
+    segmentEvaluationsRefused: new Counter({
+      name: 'segment_evaluations_refused_total',
+      help: 'Evaluations of a single realtime segment that failed, so that it is set aside',
+      registers,
+    }),
+    segmentsSetAside: new Gauge({
+      name: 'segments_set_aside',
+      help: 'What failed and is tried again alone: evaluations and refreshes of segments, and passing windows',
+      labelNames: ['step'],
+      registers,
+    }),
     segmentDirtyAge: new Gauge({
       name: 'segment_dirty_age_seconds',
-      help: 'Age of the oldest dirty player that waits for evaluation',
+      help: 'Age of the oldest dirty player that waits for evaluation; without those that wait for a certain segment',
       registers,
     }),
     rowsMirrored: new Counter({

@@ -1,6 +1,6 @@
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { PassingWindow } from './dependencies.ts';
+import type { SegmentRef } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** Postgres notifies on this channel when players are marked dirty. */
@@ -46,10 +46,18 @@ export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[
   await tx`select pg_notify(${DIRTY_PLAYERS_CHANNEL}, '')`;
 }
 
-/** Projects with dirty players, the one with the oldest entry first. */
+/** The condition that the entry `d` does not wait for a segment that is set aside. */
+function isNotSetAside(sql: Tx) {
+  return sql`(d.segment_id is null or not exists (
+    select from segments s where s.tenant_id = d.tenant_id and s.project_id = d.project_id
+      and s.segment_id = d.segment_id and s.evaluation_failures > 0))`;
+}
+
+/** Projects with dirty players that can be evaluated now, the one with the oldest entry first. */
 export async function selectDirtyProjects(sql: Tx): Promise<ProjectRef[]> {
   return sql<ProjectRef[]>`
-    select tenant_id, project_id from dirty_players group by tenant_id, project_id order by min(entry_id)`;
+    select tenant_id, project_id from dirty_players d where ${isNotSetAside(sql)}
+    group by tenant_id, project_id order by min(entry_id)`;
 }
 
 /** An entry of the queue `dirty_players`. `segment_id` null: for every realtime segment that has one of the reads. */
@@ -61,14 +69,15 @@ export interface DirtyEntry {
   segment_id: string | null;
 }
 
-/** The segments of a project that have deferred entries, because they were being refreshed. */
+/** The segments of a project that have deferred entries, because they were being refreshed, but are not set aside. */
 export async function selectDeferredSegments(
-  tx: Tx,
+  sql: Tx,
   { tenant_id, project_id }: ProjectRef,
 ): Promise<{ segment_id: string }[]> {
-  return tx<{ segment_id: string }[]>`
-    select distinct segment_id from dirty_players
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id is not null`;
+  return sql<{ segment_id: string }[]>`
+    select distinct d.segment_id from dirty_players d
+    where d.tenant_id = ${tenant_id} and d.project_id = ${project_id} and d.segment_id is not null
+      and ${isNotSetAside(sql)}`;
 }
 
 /**
@@ -87,6 +96,40 @@ export async function readDirtyPlayers(
     where tenant_id = ${tenant_id} and project_id = ${project_id}
       and (segment_id is null or segment_id = any(${plainArray(quiet)}::text::uuid[]))
     order by entry_id limit ${limit}`;
+}
+
+/** The oldest entries that were deferred to one segment. */
+export async function readDeferred(
+  sql: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+  limit: number,
+): Promise<DirtyEntry[]> {
+  return sql<DirtyEntry[]>`
+    select entry_id, reads, player_ids::text[] as player_ids, segment_id::text as segment_id
+    from dirty_players
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}
+    order by entry_id limit ${limit}`;
+}
+
+/** The number of entries that were deferred to one segment. */
+export async function countDeferred(
+  sql: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+): Promise<number> {
+  const [row] = await sql<{ entries: bigint }[]>`
+    select count(*) as entries from dirty_players
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
+  return Number(row?.entries ?? 0n);
+}
+
+/** Removes the entries that were deferred to one segment. */
+export async function deleteDeferred(
+  tx: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+): Promise<void> {
+  await tx`
+    delete from dirty_players
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
 }
 
 /** Removes entries of the project by entry_id. */
@@ -129,6 +172,8 @@ export interface SegmentToEvaluate {
   segment_id: string;
   definition: unknown;
   reads: string[];
+  /** Evaluations that failed one after the other; not 0 while the segment is set aside. */
+  evaluation_failures: number;
 }
 
 /** The project's segments that are not deleted: the realtime ones, or every one. */
@@ -139,54 +184,42 @@ export async function selectSegmentsToEvaluate(
 ): Promise<SegmentToEvaluate[]> {
   const realtime = which === 'realtime' ? tx`and refresh_strategy = 'realtime'` : tx``;
   return tx<SegmentToEvaluate[]>`
-    select segment_id, definition, reads from segments
+    select segment_id, definition, reads, evaluation_failures from segments
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${realtime}
     order by created_at, segment_id`;
 }
 
-/** A project whose realtime segments have moving windows. */
-export interface SweepTask extends ProjectRef {
-  windows: PassingWindow[];
-  /**
-   * Where the sweep begins: the stored position or the time when the oldest segment was defined, the later of them.
-   * Earlier crossings were found before, or are part of the first refresh.
-   */
-  swept_ms: bigint;
-  /** The position as it is stored; null: the project was never swept. */
-  stored_ms: bigint | null;
+/** The segments that are set aside and may be tried again now, and those that need no evaluation any more. */
+export async function selectSetAside(sql: Tx, now: Date, limit: number): Promise<SegmentRef[]> {
+  return sql<SegmentRef[]>`
+    select tenant_id, project_id, segment_id from segments
+    where evaluation_failures > 0
+      and (evaluation_retry_at <= ${now} or deleted_at is not null or refresh_strategy <> 'realtime')
+    order by evaluation_retry_at limit ${limit}`;
 }
 
-/** Projects with moving windows that were not swept since `until`. */
-export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
-  return sql<SweepTask[]>`
-    select s.tenant_id, s.project_id, jsonb_agg(distinct w.window) as windows,
-      epoch_ms(greatest(max(p.swept_at), min(s.defined_at))) as swept_ms,
-      epoch_ms(max(p.swept_at)) as stored_ms
-    from segments s
-    cross join lateral jsonb_array_elements(s.windows) as w ("window")
-    left join segment_sweeps p on p.tenant_id = s.tenant_id and p.project_id = s.project_id
-    where s.refresh_strategy = 'realtime' and s.deleted_at is null
-    group by s.tenant_id, s.project_id
-    having greatest(max(p.swept_at), min(s.defined_at)) < ${until}`;
+/** A segment of {@link selectSetAside}, if it still is; `is_realtime`: it is not deleted and still realtime. */
+export async function selectSetAsideSegment(
+  sql: Tx,
+  { tenant_id, project_id, segment_id }: SegmentRef,
+  now: Date,
+): Promise<(SegmentToEvaluate & { is_realtime: boolean }) | undefined> {
+  const [row] = await sql<(SegmentToEvaluate & { is_realtime: boolean })[]>`
+    select segment_id, definition, reads, evaluation_failures,
+      deleted_at is null and refresh_strategy = 'realtime' as is_realtime
+    from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}
+      and evaluation_failures > 0
+      and (evaluation_retry_at <= ${now} or deleted_at is not null or refresh_strategy <> 'realtime')`;
+  return row;
 }
 
-/** Moves the project's sweep position (compare-and-set); false when another processor has moved it meanwhile. */
-export async function markSwept(
-  tx: Tx,
-  { tenant_id, project_id, stored_ms }: SweepTask,
-  swept_at: Date,
-): Promise<boolean> {
-  const moved = await tx`
-    insert into segment_sweeps as p (tenant_id, project_id, swept_at)
-    values (${tenant_id}, ${project_id}, ${swept_at})
-    on conflict (tenant_id, project_id) do update set swept_at = excluded.swept_at
-      where epoch_ms(p.swept_at) = ${stored_ms}`;
-  return moved.count === 1;
-}
-
-/** When the oldest entry of the queue was marked, in milliseconds since the epoch; undefined: the queue is empty. */
+/**
+ * When the oldest entry was marked that waits for no certain segment, in milliseconds since the epoch; undefined: there
+ * is none.
+ */
 export async function oldestDirtyMs(sql: Tx): Promise<number | undefined> {
   const [row] = await sql<{ marked_ms: bigint }[]>`
-    select epoch_ms(marked_at) as marked_ms from dirty_players order by entry_id limit 1`;
+    select epoch_ms(marked_at) as marked_ms from dirty_players where segment_id is null order by entry_id limit 1`;
   return row === undefined ? undefined : Number(row.marked_ms);
 }

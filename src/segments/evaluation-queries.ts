@@ -1,16 +1,12 @@
 import { ApiError } from '../errors.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
-import { isDateColumn, MESSAGES, type PassingWindow } from './dependencies.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
+import { OUT_OF_MEMORY } from './refusal.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { ATTRIBUTE_PREFIX } from './language/fields.ts';
 import type { Group } from './language/conditions.ts';
-import { Bindings } from './sql/bindings.ts';
 import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';
 import { compileMatrix } from './sql/matrix.ts';
-import { jsonDate } from './sql/json-sql.ts';
-import { REACHED_AT } from './sql/message-sql.ts';
 
 /** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
 const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
@@ -18,12 +14,19 @@ const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 400000000
  * Limits of a query over some players. It reads few rows and has many expressions: compiling these to machine code took
  * three seconds and saved no time.
  */
-const OVER_SOME =
+export const OVER_SOME =
   'settings max_execution_time = 20, max_memory_usage = 2000000000, compile_expressions = 0, ' +
   'compile_aggregate_expressions = 0';
 
-/** ClickHouse's error codes for a query over its limits: timed out, too slow, out of memory, too large, too deep. */
-const OVER_LIMITS = new Set(['159', '160', '241', '168', '306']);
+/** ClickHouse's error codes for a query over its limits: timed out, too slow, too large, too deep. */
+const OVER_LIMITS = new Set(['159', '160', '168', '306']);
+
+/** Whether ClickHouse stopped the query at its own limits. It also runs out of memory through the queries of others. */
+function isOverLimits(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: string };
+  if (code === OUT_OF_MEMORY) return /query memory limit|\(for query\)/i.test(message ?? '');
+  return OVER_LIMITS.has(String(code));
+}
 
 /** Bytes of a statement, or of one parameter: by default a ClickHouse server accepts 128 KiB per form field. */
 const MAX_FIELD = 120_000;
@@ -36,9 +39,9 @@ function lengthOf(value: unknown): number {
 
 /**
  * Runs a query within the limits. Rejects with SEGMENT_TOO_EXPENSIVE when the statement or a parameter is too long, or
- * when ClickHouse stops the query at a limit.
+ * when ClickHouse stops the query at a limit. When others use the memory, it rejects with the error of ClickHouse.
  */
-async function ask<Row>(
+export async function ask<Row>(
   clickhouse: ClickHouse,
   sql: string,
   limits: string,
@@ -51,11 +54,20 @@ async function ask<Row>(
   try {
     return await clickhouse.query<Row>(`${sql}\n${limits}`, params);
   } catch (cause) {
-    const { code } = cause as { code?: unknown };
-    if (!OVER_LIMITS.has(String(code))) throw cause;
+    if (!isOverLimits(cause)) throw cause;
     const message =
       'the definition needs more time or memory than a query may take: narrow its windows or events';
     throw new ApiError('SEGMENT_TOO_EXPENSIVE', message, { cause });
+  }
+}
+
+/** Compiles a statement. Throws SEGMENT_DEFINITION_INVALID for what another version of the compiler has stored. */
+export function compiled<T>(compile: () => T): T {
+  try {
+    return compile();
+  } catch (cause) {
+    const message = `the stored definition cannot be compiled: ${(cause as Error).message}`;
+    throw new ApiError('SEGMENT_DEFINITION_INVALID', message, { cause });
   }
 }
 
@@ -126,11 +138,8 @@ export async function matchPlayers(
   definitions: readonly Group[],
   inlined?: ReadonlyMap<string, Group>,
 ): Promise<Set<string>[]> {
-  const { sql, params, verdicts } = compileMatrix(
-    definitions,
-    question.now_ms,
-    former_ids.length > 0,
-    inlined,
+  const { sql, params, verdicts } = compiled(() =>
+    compileMatrix(definitions, question.now_ms, former_ids.length > 0, inlined),
   );
   const rows = await ask<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
     ...params,
@@ -190,75 +199,4 @@ export async function dropMembers(clickhouse: ClickHouse, ref: SegmentRef): Prom
       and segment_id = {segment_id:UUID}`,
     { ...ref },
   );
-}
-
-/** A player whose events, messages or dates crossed the edge of a window; `reads`: which of them. */
-export interface PassedWindow {
-  player_id: string;
-  reads: string;
-}
-
-/**
- * Players with an event, a message or a date that crossed the edge of a window after `since_ms` and up to `now_ms`: it
- * left the window, or, if its time was in the future when it was received, it entered the window. The query scans the
- * events of those moments once (for a date in a property, all events of the name), the players once for dates, and the
- * messages once.
- */
-export async function findPassedWindows(
-  clickhouse: ClickHouse,
-  project: ProjectRef,
-  windows: readonly PassingWindow[],
-  since_ms: number,
-  now_ms: number,
-): Promise<PassedWindow[]> {
-  const bindings = new Bindings();
-  const ago = (span_ms: number) => bindings.bind('Int64', span_ms);
-  const crossed = (time: string, span: string) =>
-    `(${time} > fromUnixTimestamp64Milli({since_ms:Int64} - ${span}, 'UTC') and ` +
-    `${time} <= fromUnixTimestamp64Milli({now_ms:Int64} - ${span}, 'UTC'))`;
-  const scope = 'tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}';
-  const of_events = windows.filter(({ reads }) => reads.startsWith('event:'));
-  const of_messages = windows.filter(({ reads }) => reads === MESSAGES);
-  const of_fields = windows.filter(({ reads }) => !reads.startsWith('event:') && reads !== MESSAGES);
-  const parts: string[] = [];
-  if (of_events.length > 0) {
-    const edges = of_events.map(({ reads, span_ms, property }) => {
-      const event = `event = ${bindings.bind('String', reads.slice('event:'.length))}`;
-      if (property !== undefined) {
-        const date = jsonDate({ column: 'properties', key: property }, bindings);
-        return `(${event} and (${crossed(date, ago(span_ms))} or ${crossed(date, ago(0))}))`;
-      }
-      const entered = `(${crossed('occurred_at', ago(0))} and occurred_at > received_at)`;
-      return `(${event} and (${crossed('occurred_at', ago(span_ms))} or ${entered}))`;
-    });
-    parts.push(
-      `select distinct player_id, concat('event:', event) as reads from events where ${scope} and (${edges.join(' or ')})`,
-    );
-  }
-  if (of_fields.length > 0) {
-    const edges = of_fields.map(({ reads, span_ms }) => {
-      const time = isDateColumn(reads)
-        ? reads
-        : jsonDate({ column: 'custom_attributes', key: reads.slice(ATTRIBUTE_PREFIX.length) }, bindings);
-      return `${crossed(time, ago(span_ms))} or ${crossed(time, ago(0))}`;
-    });
-    parts.push(
-      `select player_id, 'profile' as reads from players final where ${scope} and (${edges.join(' or ')})`,
-    );
-  }
-  if (of_messages.length > 0) {
-    const edges = of_messages.map(({ span_ms, status = 'sent' }) => {
-      const time = REACHED_AT[status];
-      return `${crossed(time, ago(span_ms))} or (${crossed(time, ago(0))} and ${time} > mirrored_at)`;
-    });
-    parts.push(
-      `select distinct player_id, '${MESSAGES}' as reads from message_sends where ${scope} and (${edges.join(' or ')})`,
-    );
-  }
-  return ask<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {
-    ...bindings.params,
-    ...project,
-    since_ms,
-    now_ms,
-  });
 }

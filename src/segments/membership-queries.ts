@@ -1,5 +1,5 @@
 import type { PlayerDependent } from '../players/dependents.ts';
-import type { PendingQuery, Row } from 'postgres';
+import type { PendingQuery } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { SegmentRef } from './queries.ts';
@@ -12,39 +12,6 @@ const CHANGE_CHUNK = 1_000;
 export interface Membership {
   segment_id: string;
   player_id: string;
-}
-
-const refreshKey = ({ tenant_id, project_id, segment_id }: SegmentRef) =>
-  `segment ${tenant_id} ${project_id} ${segment_id}`;
-
-/**
- * Takes the segment's advisory lock until the transaction ends: no other refresh, evaluation or purge changes its
- * members meanwhile. Merging or deleting a player does not take this lock.
- */
-export async function lockMembership(tx: Tx, ref: SegmentRef): Promise<void> {
-  await tx`select pg_advisory_xact_lock(hashtextextended(${refreshKey(ref)}, 0))`;
-}
-
-/**
- * Takes the advisory locks of segments in shared mode until the transaction ends: no refresh or purge of them begins
- * meanwhile. Returns the segments that were locked: with `wait` all of them, otherwise those that are not being
- * refreshed or purged now.
- */
-export async function shareMemberships(
-  tx: Tx,
-  refs: readonly SegmentRef[],
-  wait: boolean,
-): Promise<Set<string>> {
-  if (refs.length === 0) return new Set();
-  const rows = await tx<{ segment_id: string; is_shared: boolean }[]>`
-    select segment_id, ${
-      wait
-        ? tx`pg_advisory_xact_lock_shared(hashtextextended(key, 0)) is not null`
-        : tx`pg_try_advisory_xact_lock_shared(hashtextextended(key, 0))`
-    } as is_shared
-    from unnest(${plainArray(refs.map(({ segment_id }) => segment_id))}::text::text[],
-      ${`{${refs.map((ref) => `"${refreshKey(ref)}"`).join(',')}}`}::text::text[]) as r (segment_id, key)`;
-  return new Set(rows.filter(({ is_shared }) => is_shared).map(({ segment_id }) => segment_id));
 }
 
 /**
@@ -62,25 +29,6 @@ export async function selectLive(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
       and segment_id = any(${plainArray([...segment_ids])}::text::uuid[])`;
   return new Set(rows.map(({ segment_id }) => segment_id));
-}
-
-/**
- * Takes the project's evaluation lock until the transaction ends, so that one evaluation of single players runs at a
- * time. Without `wait` it returns false when another transaction holds the lock.
- */
-export async function lockProjectEvaluation(
-  tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
-  wait: boolean,
-): Promise<boolean> {
-  const key = `segment evaluation ${tenant_id} ${project_id}`;
-  if (wait) {
-    await tx`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`;
-    return true;
-  }
-  const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${key}, 0)) as locked`;
-  return row?.locked ?? false;
 }
 
 /** Which of these segments these players are in. */
@@ -108,36 +56,21 @@ export interface MembershipCounts {
 /**
  * Makes players enter and leave segments, updates the segments' sizes, and adds the changes to the outbox
  * `segment_changes`. A player that is a member already, is no member, is deleted or is unknown changes nothing. The
- * caller holds the segments' locks.
+ * transaction is one of the session that holds the segments' locks. With `is_part` the change is part of a refresh: the
+ * segments are not computed yet.
  */
 export async function changeMemberships(
   tx: Tx,
-  project: ProjectRef,
+  { tenant_id, project_id }: ProjectRef,
   entering: readonly Membership[],
   leaving: readonly Membership[],
   now: Date,
+  is_part = false,
 ): Promise<MembershipCounts> {
   if (entering.length + leaving.length === 0) return { added: 0, removed: 0 };
   const rows = (list: readonly Membership[]) => tx`unnest(
     ${plainArray(list.map(({ segment_id }) => segment_id))}::text::uuid[],
     ${plainArray(list.map(({ player_id }) => player_id))}::text::uuid[]) as r (segment_id, player_id)`;
-  return applyChange(tx, project, rows(entering), rows(leaving), now);
-}
-
-/** Like {@link changeMemberships} for one segment, with the rows that were copied to the table of {@link openStage}. */
-export async function changeStagedMembership(tx: Tx, ref: SegmentRef, now: Date): Promise<MembershipCounts> {
-  const rows = (has_entered: boolean) =>
-    tx`(select ${ref.segment_id}::uuid as segment_id, player_id from segment_stage where has_entered = ${has_entered}) as r`;
-  return applyChange(tx, ref, rows(true), rows(false), now);
-}
-
-async function applyChange(
-  tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
-  entering: PendingQuery<Row[]>,
-  leaving: PendingQuery<Row[]>,
-  now: Date,
-): Promise<MembershipCounts> {
   const outboxRows = (has_entered: boolean, of: 'added' | 'removed') => tx`
     select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, ${has_entered}::boolean, array_agg(player_id), ${now}::timestamptz
     from (select segment_id, player_id, (row_number() over (partition by segment_id) - 1) / ${CHANGE_CHUNK} as chunk
@@ -147,21 +80,28 @@ async function applyChange(
     with added as (
       insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
       select ${tenant_id}, ${project_id}, r.segment_id, r.player_id, ${now}
-      from ${entering}
-      join players p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id
-        and p.deleted_at is null
+      from ${rows(entering)}
+      cross join lateral (
+        select from players p
+        where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id
+          and p.deleted_at is null offset 0) p
       on conflict do nothing
       returning segment_id, player_id
     ), removed as (
-      delete from segment_members m using ${leaving}
-      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = r.segment_id
-        and m.player_id = r.player_id
+      delete from segment_members m
+      using ${rows(leaving)}
+      cross join lateral (
+        select ctid from segment_members o
+        where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.player_id = r.player_id
+          and o.segment_id = r.segment_id offset 0) found
+      where m.ctid = found.ctid and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
       returning m.segment_id, m.player_id
     ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
       ${outboxRows(true, 'added')} union all ${outboxRows(false, 'removed')}
     ), counted as (
-      update segments s set estimated_size = s.estimated_size + c.change, last_computed_at = ${now}
+      update segments s set estimated_size = s.estimated_size + c.change,
+        last_computed_at = ${is_part ? tx`s.last_computed_at` : tx`${now}`}
       from (select segment_id, sum(step) as change
         from (select segment_id, 1 as step from added union all select segment_id, -1 from removed) steps
         group by segment_id) c
@@ -169,16 +109,6 @@ async function applyChange(
     )
     select (select count(*) from added) as added, (select count(*) from removed) as removed`;
   return { added: Number(row?.added ?? 0n), removed: Number(row?.removed ?? 0n) };
-}
-
-/** Creates a temporary table, dropped at commit, for the players that enter or leave a segment. */
-export async function openStage(tx: Tx): Promise<void> {
-  await tx`create temporary table segment_stage (player_id uuid not null, has_entered boolean not null) on commit drop`;
-}
-
-/** A stream that copies lines `<player_id><tab><0 or 1>` (1: enters) to the table of {@link openStage}. */
-export async function stageWriter(tx: Tx): Promise<NodeJS.WritableStream> {
-  return tx`copy segment_stage (player_id, has_entered) from stdin`.writable();
 }
 
 /** Removes a deleted player from every segment. */

@@ -3,8 +3,10 @@ import { requirePlayer } from '../players/profile/read.ts';
 import type { PlayerRef } from '../players/player-ref.ts';
 import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
-import { lockProjectEvaluation, selectLive, shareMemberships } from './membership-queries.ts';
-import { candidateOf, evaluate, type EvaluationDeps, type Verdict } from './evaluate-dirty.ts';
+import { lockProjectEvaluation, shareMemberships } from './lock-queries.ts';
+import { selectLive } from './membership-queries.ts';
+import { noteError } from './queries.ts';
+import { judge, writeVerdict, type EvaluationDeps, type Verdict } from './verdict.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { selectSegmentsToEvaluate } from './dirty-player-queries.ts';
 
@@ -20,8 +22,9 @@ export interface PlayerRefresh {
 
 /**
  * Evaluates every segment of the project for one player, manual and scheduled ones too, each after the segments that it
- * refers to, and writes what changed. It waits for refreshes that are running. `audit` gets the counts of each transaction
- * that evaluated any. Rejects with PLAYER_NOT_FOUND.
+ * refers to, and writes what changed. It waits for refreshes that are running. A segment that cannot be evaluated is
+ * left out; its `last_error` says why. `audit` gets the counts of each transaction that evaluated any. Rejects with
+ * PLAYER_NOT_FOUND.
  */
 export async function refreshPlayerSegments(
   deps: EvaluationDeps,
@@ -39,7 +42,7 @@ export async function refreshPlayerSegments(
     for (const what of ['matching', 'entered', 'left'] as const) {
       found[what].push(...verdict[what].map(({ segment_id }) => segment_id));
     }
-    next = verdict.evaluated;
+    next = verdict.tried;
   }
   return {
     player_id,
@@ -52,8 +55,8 @@ export async function refreshPlayerSegments(
 }
 
 /**
- * Evaluates the segments whose references are all in `done`, and adds them to `done`. Each call is one transaction:
- * segments that refer to these read their members from ClickHouse, and only committed changes are copied there.
+ * Evaluates the segments whose references are all in `done`, and adds them to `done`; `tried`: how many. Segments that
+ * refer to these read their members from ClickHouse, and only committed changes are copied there.
  */
 async function evaluateNext(
   deps: EvaluationDeps,
@@ -61,31 +64,35 @@ async function evaluateNext(
   players: Players,
   done: Set<string>,
   audit: AuditChange,
-): Promise<Verdict & { evaluated: number }> {
-  const { postgres, clock } = deps;
-  return postgres.patient.begin(async (tx) => {
-    const segments = await selectSegmentsToEvaluate(tx, project, 'every');
+): Promise<Verdict & { tried: number }> {
+  const { postgres, clock, logger } = deps;
+  const { service } = postgres;
+  return postgres.patientSession(async (session) => {
+    const segments = await selectSegmentsToEvaluate(service, project, 'every');
     const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
     const next = segments.filter(
       (one) => ahead.has(readOf(one)) && !one.reads.some((read) => ahead.has(read)),
     );
-    const refs = next.map(({ segment_id }) => ({ ...project, segment_id }));
-    await shareMemberships(tx, refs, true);
-    await lockProjectEvaluation(tx, project, true);
-    const now = new Date(clock.now_ms());
-    const live = await selectLive(
-      tx,
-      project,
-      next.map(({ segment_id }) => segment_id),
+    const ids = next.map(({ segment_id }) => segment_id);
+    await shareMemberships(
+      session,
+      ids.map((segment_id) => ({ ...project, segment_id })),
     );
-    const candidates = next.filter(({ segment_id }) => live.has(segment_id)).map(candidateOf);
-    const verdict = await evaluate(deps, tx, project, players, candidates, now);
-    if (next.length > 0) {
+    await lockProjectEvaluation(session, project);
+    const now = new Date(clock.now_ms());
+    const live = await selectLive(service, project, ids);
+    const candidates = next.filter(({ segment_id }) => live.has(segment_id));
+    const verdict = await judge(deps, project, players, candidates, now, async ({ segment_id }, reason) => {
+      logger.warn({ segment_id, reason }, 'a segment could not be evaluated for a player');
+      await noteError(service, { ...project, segment_id }, reason.slice(0, 1_000));
+    });
+    await writeVerdict(session, project, verdict, now, async (tx) => {
+      if (next.length === 0) return;
       const after = { evaluated: next.length, added: verdict.entered.length, removed: verdict.left.length };
       await audit(tx, { ...project, resource_id: players.player_ids[0] ?? '', before: null, after });
-    }
-    for (const { segment_id } of next) done.add(segment_id);
-    return { ...verdict, evaluated: next.length };
+    });
+    for (const segment_id of ids) done.add(segment_id);
+    return { ...verdict, tried: next.length };
   });
 }
 

@@ -91,6 +91,13 @@ export function listSegments(
     limit ${limit}`;
 }
 
+/** The first refresh of a realtime segment is a job; should all its attempts fail, another refresh is due by then. */
+const FIRST_REFRESH_MS = 600_000;
+
+function retryOfFirst({ refresh_strategy }: StoredDefinition, now: Date): Date | null {
+  return refresh_strategy === 'realtime' ? new Date(now.getTime() + FIRST_REFRESH_MS) : null;
+}
+
 /** Adds a segment; a scheduled one is due at once. */
 export async function insertSegment(
   tx: Tx,
@@ -100,11 +107,11 @@ export async function insertSegment(
 ): Promise<void> {
   await tx`
     insert into segments (tenant_id, project_id, segment_id, name, description, definition, refresh_strategy,
-      refresh_interval_minutes, reads, windows, next_refresh_at, defined_at, created_at, updated_at)
+      refresh_interval_minutes, reads, windows, next_refresh_at, refresh_retry_at, defined_at, created_at, updated_at)
     values (${ref.tenant_id}, ${ref.project_id}, ${ref.segment_id}, ${name}, ${description},
       ${JSON.stringify(stored.definition)}::text::json, ${stored.refresh_strategy}, ${stored.refresh_interval_minutes},
       ${textArray(stored.reads)}::text::text[], ${JSON.stringify(stored.windows)}::text::jsonb,
-      ${stored.refresh_strategy === 'scheduled' ? now : null}, ${now}, ${now}, ${now})`;
+      ${stored.refresh_strategy === 'scheduled' ? now : null}, ${retryOfFirst(stored, now)}, ${now}, ${now}, ${now})`;
 }
 
 /** Changes the name and description of a locked segment. */
@@ -130,7 +137,9 @@ export async function redefineSegment(
       definition = ${JSON.stringify(stored.definition)}::text::json, refresh_strategy = ${stored.refresh_strategy},
       refresh_interval_minutes = ${stored.refresh_interval_minutes}, reads = ${textArray(stored.reads)}::text::text[],
       windows = ${JSON.stringify(stored.windows)}::text::jsonb,
-      next_refresh_at = ${stored.refresh_strategy === 'scheduled' ? now : null}, defined_at = ${now}, updated_at = ${now}
+      next_refresh_at = ${stored.refresh_strategy === 'scheduled' ? now : null},
+      refresh_retry_at = coalesce(${retryOfFirst(stored, now)}::timestamptz, refresh_retry_at), refresh_failures = 0,
+      evaluation_failures = 0, evaluation_retry_at = null, defined_at = ${now}, updated_at = ${now}
     where ${itself(tx, ref)}`;
 }
 
@@ -178,19 +187,96 @@ export async function selectReads(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
 }
 
-/** Stores the progress of a refresh, outside of the refresh's transaction, so that readers of the segment see it. */
+/** Stores the progress of a refresh, outside of its transactions, so that readers of the segment see it. */
 export async function noteProgress(sql: Tx, ref: SegmentRef, progress: RefreshProgress): Promise<void> {
   await sql`update segments set refresh_progress = ${JSON.stringify(progress)}::text::jsonb where ${itself(sql, ref)}`;
 }
 
-/** Records that a refresh succeeded; clears the last error and the progress. */
-export async function markComputed(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
-  await tx`update segments set last_computed_at = ${now}, last_error = null, refresh_progress = null where ${itself(tx, ref)}`;
+/** Notes that a part of a difference is written: unless the rest follows until `retry_at`, another refresh is due. */
+export async function notePart(
+  tx: Tx,
+  ref: SegmentRef,
+  progress: RefreshProgress,
+  retry_at: Date,
+): Promise<void> {
+  await tx`
+    update segments set refresh_progress = ${JSON.stringify(progress)}::text::jsonb, refresh_retry_at = ${retry_at}
+    where ${itself(tx, ref)}`;
 }
 
-/** Records why a refresh or an evaluation failed; the members stay as they were. */
-export async function markFailed(tx: Tx, ref: SegmentRef, message: string): Promise<void> {
-  await tx`update segments set last_error = ${message}, refresh_progress = null where ${itself(tx, ref)}`;
+/**
+ * Records that a refresh succeeded; clears the progress, and the last error unless an evaluation has failed since.
+ */
+export async function markComputed(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
+  await tx`
+    update segments set last_computed_at = ${now}, refresh_progress = null, refresh_failures = 0,
+      refresh_retry_at = null, last_error = case when evaluation_failures > 0 then last_error end
+    where ${itself(tx, ref)}`;
+}
+
+/** Records why a segment could not be evaluated for a player. */
+export async function noteError(sql: Tx, ref: SegmentRef, message: string): Promise<void> {
+  await sql`update segments set last_error = ${message} where ${itself(sql, ref)}`;
+}
+
+/**
+ * Records why a refresh failed. Members that are written stay. When the members may be incomplete (the segment is
+ * realtime, or a part of a difference was written), another refresh is due after 1, 2, 4 … 60 minutes.
+ */
+export async function markFailed(sql: Tx, ref: SegmentRef, message: string, now: Date): Promise<void> {
+  await sql`
+    update segments set last_error = ${message}, refresh_progress = null, refresh_failures = refresh_failures + 1,
+      refresh_retry_at = case when refresh_strategy = 'realtime' or refresh_retry_at is not null
+        then ${now}::timestamptz + least(power(2, least(refresh_failures, 10)), 60) * interval '1 minute' end
+    where ${itself(sql, ref)}`;
+}
+
+/** Makes a refresh of the segment due now. */
+export async function wantRefresh(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
+  await tx`
+    update segments set refresh_retry_at = least(refresh_retry_at, ${now}) where ${itself(tx, ref)}`;
+}
+
+/**
+ * Sets a segment aside that could not be evaluated, or keeps it so, and records why. It is evaluated alone after 5, 10,
+ * 20 … 600 seconds.
+ */
+export async function setAside(sql: Tx, ref: SegmentRef, message: string, now: Date): Promise<void> {
+  await sql`
+    update segments set last_error = ${message}, evaluation_failures = evaluation_failures + 1,
+      evaluation_retry_at = ${now}::timestamptz
+        + least(5 * power(2, least(evaluation_failures, 10)), 600) * interval '1 second'
+    where ${itself(sql, ref)}`;
+}
+
+/** Ends {@link setAside}; clears the last error unless a refresh has failed. */
+export async function endSetAside(tx: Tx, ref: SegmentRef): Promise<void> {
+  await tx`
+    update segments set evaluation_failures = 0, evaluation_retry_at = null,
+      last_error = case when refresh_failures > 0 then last_error end
+    where ${itself(tx, ref)}`;
+}
+
+/**
+ * Claims up to `limit` segments whose members may be incomplete and for which another refresh is due. They are due again
+ * at `next`, unless that refresh succeeds.
+ */
+export async function takeUnfinishedSegments(
+  sql: Tx,
+  now: Date,
+  next: Date,
+  limit: number,
+): Promise<SegmentRef[]> {
+  return sql<SegmentRef[]>`
+    with due as materialized (
+      select tenant_id, project_id, segment_id from segments
+      where refresh_retry_at <= ${now} and deleted_at is null
+      order by refresh_retry_at limit ${limit} for update skip locked
+    )
+    update segments s set refresh_retry_at = ${next}
+    from due
+    where s.tenant_id = due.tenant_id and s.project_id = due.project_id and s.segment_id = due.segment_id
+    returning s.tenant_id, s.project_id, s.segment_id`;
 }
 
 /**
@@ -213,4 +299,14 @@ export async function takeDueSegments(
     from due
     where s.tenant_id = due.tenant_id and s.project_id = due.project_id and s.segment_id = due.segment_id
     returning s.tenant_id, s.project_id, s.segment_id, epoch_ms(due.next_refresh_at) as due_ms`;
+}
+
+/** How many evaluations and refreshes of segments, and passing windows, are set aside or to be repeated. */
+export async function countSetAside(sql: Tx): Promise<{ step: string; count: bigint }[]> {
+  return sql<{ step: string; count: bigint }[]>`
+    select 'evaluation' as step, count(*) as count from segments where evaluation_failures > 0 and deleted_at is null
+    union all
+    select 'refresh', count(*) from segments where refresh_retry_at is not null and refresh_failures > 0 and deleted_at is null
+    union all
+    select 'window', count(*) from segment_window_sweeps where failures > 0`;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../errors.ts';
 import type { CronEntry, NewJob } from '../platform/jobs/port.ts';
-import { takeDueSegments, type SegmentRef } from './queries.ts';
+import { takeDueSegments, takeUnfinishedSegments, type SegmentRef } from './queries.ts';
 import { purgeSegment, refreshSegment, type RefreshDeps } from './refresh.ts';
 
 export const REFRESH_TASK = 'segment-refresh';
@@ -11,6 +11,8 @@ export const SCHEDULE_TASK = 'segment-schedule';
 const MAX_ATTEMPTS = 5;
 /** Due segments per run of the schedule; further ones wait for the next minute. */
 const MAX_DUE = 1_000;
+/** A repeated refresh that never ends is repeated once more. */
+const REPEAT_AGAIN_MS = 600_000;
 
 const segmentRef = z.strictObject({ tenant_id: z.uuid(), project_id: z.uuid(), segment_id: z.uuid() });
 
@@ -54,13 +56,18 @@ export async function runPurgeJob(deps: RefreshDeps, payload: unknown): Promise<
   await purgeSegment(deps, segmentRef.parse(payload));
 }
 
-/** The task `segment-schedule`: one transaction claims the segments that are due and adds a refresh job for each. */
+/**
+ * The task `segment-schedule`: one transaction claims the segments that are due, and those whose members may be
+ * incomplete because a refresh failed or was interrupted, and adds a refresh job for each.
+ */
 export async function runScheduleJob({ postgres, jobs, clock, metrics }: RefreshDeps): Promise<void> {
   await postgres.service.begin(async (tx) => {
     const now_ms = clock.now_ms();
     const due = await takeDueSegments(tx, new Date(now_ms), MAX_DUE);
     const lags_ms = due.map(({ due_ms }) => now_ms - Number(due_ms));
     metrics.segmentScheduleLag.set(Math.max(0, ...lags_ms) / 1_000);
-    for (const ref of due) await jobs.add(tx, refreshJob(ref));
+    const next = new Date(now_ms + REPEAT_AGAIN_MS);
+    const unfinished = await takeUnfinishedSegments(tx, new Date(now_ms), next, MAX_DUE);
+    for (const ref of [...due, ...unfinished]) await jobs.add(tx, refreshJob(ref));
   });
 }

@@ -1,4 +1,3 @@
-import { pipeline } from 'node:stream/promises';
 import { ApiError } from '../errors.ts';
 import { auditNothing, type AuditChange } from '../http/audit.ts';
 import { notFound, requireRow } from '../http/record.ts';
@@ -6,31 +5,28 @@ import type { Platform } from '../wiring/platform.ts';
 import { readDefinition } from './language/definition.ts';
 import { dependenciesOf } from './dependencies.ts';
 import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';
-import {
-  changeStagedMembership,
-  lockMembership,
-  openStage,
-  purgeMembers,
-  stageWriter,
-  type MembershipCounts,
-} from './membership-queries.ts';
+import { lockMembership } from './lock-queries.ts';
+import { changeMemberships, purgeMembers, type MembershipCounts } from './membership-queries.ts';
 import {
   selectLiveSegment,
   markComputed,
   markFailed,
   noteProgress,
+  notePart,
   selectSegment,
   type SegmentRef,
 } from './queries.ts';
 import { requireSegment, SEGMENT } from './read.ts';
-import type { Tx } from '../platform/postgres/port.ts';
+import type { Session } from '../platform/postgres/port.ts';
+import { retryConflicts } from '../platform/postgres/retry.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
+import { MAX_CHANGED } from './verdict.ts';
 
 export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
 
-/** Lines per write to the stage. */
-const COPY_LINES = 20_000;
+/** A refresh that has written nothing for so long after a part of its difference was interrupted: another one is due. */
+const INTERRUPTED_AFTER_MS = 60_000;
 /** Members removed per transaction of a purge. */
 const MAX_PURGED = 10_000;
 
@@ -42,10 +38,10 @@ export interface RefreshResult extends MembershipCounts {
 
 /**
  * Materialises the members of a segment, after those of the segments that its definition refers to. ClickHouse compares
- * the definition with the stored members, and one transaction writes only the difference: after a crash the members are
- * those of before. A lock lets one refresh of a segment run at a time. Rejects with SEGMENT_NOT_FOUND or
- * SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the reason of any failure. `audit` gets the counts of every
- * segment that is refreshed, in the transaction that changes its members.
+ * the definition with the stored members, and only the difference is written, in transactions of 5,000 players. After a
+ * crash some of them may be missing; another refresh is then due, which writes the rest. A lock lets one refresh of a
+ * segment run at a time. Rejects with SEGMENT_NOT_FOUND or SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the
+ * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction.
  */
 export async function refreshSegment(
   deps: RefreshDeps,
@@ -88,38 +84,28 @@ async function refreshAlone(
   audit: AuditChange,
 ): Promise<MembershipCounts & { matched: number }> {
   const { postgres, clock } = deps;
+  const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   try {
-    return await postgres.patient.begin(async (tx) => {
-      await lockMembership(tx, ref);
-      const segment = requireRow(SEGMENT, ref, await selectLiveSegment(tx, ref));
+    return await postgres.patientSession(async (session) => {
+      await lockMembership(session, ref);
+      const segment = requireRow(SEGMENT, ref, await selectLiveSegment(postgres.service, ref));
       // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
       // and reads the members of the segments that the definition refers to there.
-      await copyPendingChanges(deps, { tenant_id: ref.tenant_id, project_id: ref.project_id });
-      const now_ms = clock.now_ms();
-      const started_at = new Date(now_ms).toISOString();
-      const note = (phase: 'comparing' | 'writing', done: number, total: number | null) =>
-        noteProgress(postgres.service, ref, { phase, started_at, done, total });
-      await note('comparing', 0, null);
-      const found = await differences(
-        deps.clickhouse,
-        { ...ref, now_ms },
-        readDefinition(segment.definition),
-      );
-      const change = await writeDifference(tx, ref, found, new Date(now_ms), (done) =>
-        note('writing', done, found.length),
-      );
-      await markComputed(tx, ref, new Date(now_ms));
-      await markDependentsDirty(
-        tx,
-        ref,
-        found.map(({ player_id }) => ({ segment_id: ref.segment_id, player_id })),
-        new Date(now_ms),
-      );
-      const [after] = await selectSegment(tx, ref);
-      const counts = { matched: Number(after?.estimated_size ?? 0n), ...change };
-      const { tenant_id, project_id, segment_id: resource_id } = ref;
-      await audit(tx, { tenant_id, project_id, resource_id, before: null, after: counts });
-      return counts;
+      await copyPendingChanges(deps, project);
+      const now = new Date(clock.now_ms());
+      const started_at = now.toISOString();
+      const progress = { phase: 'comparing', started_at, done: 0, total: null } as const;
+      await noteProgress(postgres.service, ref, progress);
+      const question = { ...ref, now_ms: now.getTime() };
+      const found = await differences(deps.clickhouse, question, readDefinition(segment.definition));
+      const change = await writeDifference(deps, session, ref, found, now);
+      return session.begin(async (tx) => {
+        await markComputed(tx, ref, now);
+        const [after] = await selectSegment(tx, ref);
+        const counts = { matched: Number(after?.estimated_size ?? 0n), ...change };
+        await audit(tx, { ...project, resource_id: ref.segment_id, before: null, after: counts });
+        return counts;
+      });
     });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'SEGMENT_NOT_FOUND'))
@@ -128,37 +114,51 @@ async function refreshAlone(
   }
 }
 
-/** Copies the difference to a temporary table, then applies it with one statement; reports each write of 20,000. */
+/**
+ * Writes the difference in short transactions: mirrors wait for every open transaction that writes. Each one changes the
+ * members, their number, the outbox and the players to evaluate in segments that refer to this one.
+ */
 async function writeDifference(
-  tx: Tx,
+  { clock }: RefreshDeps,
+  session: Session,
   ref: SegmentRef,
   found: readonly MembershipDifference[],
   now: Date,
-  onProgress: (done: number) => Promise<void>,
 ): Promise<MembershipCounts> {
-  if (found.length === 0) return { added: 0, removed: 0 };
-  await openStage(tx);
-  async function* lines() {
-    for (let from = 0; from < found.length; from += COPY_LINES) {
-      await onProgress(from);
-      yield found
-        .slice(from, from + COPY_LINES)
-        .map((one) => `${one.player_id}\t${one.enters}\n`)
-        .join('');
-    }
+  const counts = { added: 0, removed: 0 };
+  for (let from = 0; from < found.length; from += MAX_CHANGED) {
+    const part = found.slice(from, from + MAX_CHANGED);
+    const { segment_id } = ref;
+    const those = (enters: number) =>
+      part.filter((one) => one.enters === enters).map(({ player_id }) => ({ segment_id, player_id }));
+    const progress = {
+      phase: 'writing',
+      started_at: now.toISOString(),
+      done: from,
+      total: found.length,
+    } as const;
+    const { added, removed } = await retryConflicts(() =>
+      session.begin(async (tx) => {
+        await notePart(tx, ref, progress, new Date(clock.now_ms() + INTERRUPTED_AFTER_MS));
+        const changed = await changeMemberships(tx, ref, those(1), those(0), now, true);
+        await markDependentsDirty(tx, ref, [...those(1), ...those(0)], now);
+        return changed;
+      }),
+    );
+    counts.added += added;
+    counts.removed += removed;
   }
-  await pipeline(lines, await stageWriter(tx));
-  return changeStagedMembership(tx, ref, now);
+  return counts;
 }
 
 async function noteFailure(
-  { postgres, logger }: RefreshDeps,
+  { postgres, logger, clock }: RefreshDeps,
   ref: SegmentRef,
   error: unknown,
 ): Promise<void> {
   const message = error instanceof Error ? error.message.slice(0, 1_000) : 'unknown';
   logger.warn({ err: error, segment_id: ref.segment_id }, 'refreshing a segment failed');
-  await markFailed(postgres.service, ref, message).catch((cause: unknown) =>
+  await markFailed(postgres.service, ref, message, new Date(clock.now_ms())).catch((cause: unknown) =>
     logger.warn(
       { err: cause, segment_id: ref.segment_id },
       'the reason of a failed refresh could not be stored',
@@ -174,12 +174,12 @@ export async function purgeSegment(
   { postgres, clickhouse }: Pick<RefreshDeps, 'postgres' | 'clickhouse'>,
   ref: SegmentRef,
 ): Promise<void> {
-  for (let purged = MAX_PURGED; purged === MAX_PURGED;) {
-    purged = await postgres.patient.begin(async (tx) => {
-      await lockMembership(tx, ref);
-      return purgeMembers(tx, ref, MAX_PURGED);
-    });
-  }
+  await postgres.patientSession(async (session) => {
+    await lockMembership(session, ref);
+    for (let purged = MAX_PURGED; purged === MAX_PURGED;) {
+      purged = await session.begin((tx) => purgeMembers(tx, ref, MAX_PURGED));
+    }
+  });
   // Changes of this segment may still be in the outbox: the publisher copies them and then removes the members again.
   await dropMembers(clickhouse, ref);
 }

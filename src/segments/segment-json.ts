@@ -22,7 +22,8 @@ export function segmentAuditOf({ definition, ...row }: SegmentRow, ref: ProjectR
 
 /**
  * The segment resource (spec part 2). `compiled_query` is compiled from the definition at each call, so it is never out
- * of date. `refresh_lag_seconds`: how long a scheduled refresh is overdue.
+ * of date; a definition that another version has stored and this one cannot read compiles to nothing.
+ * `refresh_lag_seconds`: how long a scheduled refresh is overdue.
  */
 export function segmentResourceOf(
   row: SegmentRow,
@@ -36,7 +37,7 @@ export function segmentResourceOf(
     name: row.name,
     description: row.description,
     definition: row.definition,
-    compiled_query: compileMembers(readDefinition(row.definition)).sql,
+    compiled_query: compiledQueryOf(row.definition),
     estimated_size: Number(row.estimated_size),
     last_computed_at: row.last_computed_at,
     last_error: row.last_error,
@@ -49,4 +50,12 @@ export function segmentResourceOf(
     updated_at: row.updated_at,
     deleted_at: row.deleted_at,
   };
+}
+
+function compiledQueryOf(definition: unknown): string {
+  try {
+    return compileMembers(readDefinition(definition)).sql;
+  } catch {
+    return '';
+  }
 }

@@ -1,40 +1,121 @@
+import { Turns } from '../platform/turns.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { findPassedWindows } from './evaluation-queries.ts';
-import { insertDirtyPlayers, markSwept, selectSweeps, type SweepTask } from './dirty-player-queries.ts';
+import type { PassingWindow } from './dependencies.ts';
+import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
+import { divide } from './refusal.ts';
+import {
+  findPassedWindows,
+  markSwept,
+  rejoinWindow,
+  selectLateWindows,
+  selectSweeps,
+  setWindowAside,
+  type LateWindow,
+  type PassedWindow,
+  type SweepTask,
+} from './sweep-queries.ts';
 
 export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
-/**
- * Finds the players with an event, a message or a date that crossed the edge of a window of a realtime segment since
- * the last sweep, and marks them dirty: time alone can change no other player's membership. One transaction queues the
- * players and moves the project's sweep position, so a crash repeats the sweep. A failure stops no other project.
- * Projects without moving windows cost nothing.
- */
-export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
-  const { postgres, clock, logger } = deps;
-  const until = new Date(clock.now_ms() - every_ms);
-  for (const task of await selectSweeps(postgres.service, until)) {
-    await sweepProject(deps, task).catch((error: unknown) =>
-      logger.warn({ err: error, project_id: task.project_id }, 'a sweep failed; it will be repeated'),
-    );
-  }
+/** Windows per statement. */
+const MAX_WINDOWS = 50;
+/** Windows to be swept alone that are read at once. */
+const MAX_LATE = 100;
+/** Entries of up to 1,000 players per statement. */
+const MAX_ENTRIES = 100;
+/** Projects that are swept at once. */
+const MAX_RUNNING = 2;
+
+/** A project to be swept, or one window of a project to be swept alone. */
+export type Sweep = SweepTask | LateWindow;
+
+/** The turns in which projects are swept: one that is slow or fails holds up no other. */
+export function sweepTurns({ logger }: Pick<SweepDeps, 'logger'>): Turns<Sweep> {
+  return new Turns<Sweep>({
+    keyOf: (sweep) =>
+      `${sweep.tenant_id} ${sweep.project_id} ${'window' in sweep ? JSON.stringify(sweep.window) : ''}`,
+    max_running: MAX_RUNNING,
+    onFailure: ({ project_id }, error) =>
+      logger.warn({ err: error, project_id }, 'a sweep failed; it will be repeated'),
+  });
 }
 
-async function sweepProject({ postgres, clickhouse, clock }: SweepDeps, task: SweepTask): Promise<void> {
-  const { tenant_id, project_id, windows, swept_ms } = task;
-  const project = { tenant_id, project_id };
+/** The projects that were not swept for `every_ms`, and the windows to be swept alone that are due. */
+export async function selectDueSweeps({ postgres, clock }: SweepDeps, every_ms: number): Promise<Sweep[]> {
   const now_ms = clock.now_ms();
-  const passed = await findPassedWindows(clickhouse, project, windows, Number(swept_ms), now_ms);
+  return [
+    ...(await selectSweeps(postgres.service, new Date(now_ms - every_ms))),
+    ...(await selectLateWindows(postgres.service, new Date(now_ms), MAX_LATE)),
+  ];
+}
+
+/** Sweeps everything that is due once. A failure stops no other project, and is logged. */
+export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
+  await sweepTurns(deps).serveAll(await selectDueSweeps(deps, every_ms), (sweep) => sweepOne(deps, sweep));
+}
+
+/**
+ * Finds the players with an event, a message or a date that crossed the edge of a window of a realtime segment since the
+ * last sweep, and marks them dirty: time alone can change no other player's membership. The position moves after the
+ * players are queued, so a crash repeats the sweep. A window whose statement is refused is swept alone from then on,
+ * with pauses, until that succeeds. Projects without moving windows cost nothing.
+ */
+export async function sweepOne(deps: SweepDeps, sweep: Sweep): Promise<boolean> {
+  const { postgres, clock } = deps;
+  const now_ms = clock.now_ms();
+  const now = new Date(now_ms);
+  if ('windows' in sweep) {
+    for (let from = 0; from < sweep.windows.length; from += MAX_WINDOWS) {
+      await sweepPart(deps, sweep, sweep.windows.slice(from, from + MAX_WINDOWS), now_ms);
+    }
+    await markSwept(postgres.service, sweep, now);
+    return false;
+  }
+  const is_swept = !sweep.is_used || (await sweepPart(deps, sweep, [sweep.window], now_ms));
+  if (is_swept) await postgres.service.begin((tx) => rejoinWindow(tx, sweep, now));
+  return false;
+}
+
+/** Sweeps some windows; false when some of them were refused. */
+async function sweepPart(
+  { postgres, clickhouse, logger }: SweepDeps,
+  { tenant_id, project_id, swept_ms }: Sweep,
+  windows: readonly PassingWindow[],
+  now_ms: number,
+): Promise<boolean> {
+  const project = { tenant_id, project_id };
+  const since_ms = Number(swept_ms);
+  const now = new Date(now_ms);
+  let is_whole = true;
+  await divide(
+    windows,
+    async (part) => {
+      const passed = await findPassedWindows(clickhouse, project, part, since_ms, now_ms);
+      const entries = entriesOf(project, passed);
+      for (let from = 0; from < entries.length; from += MAX_ENTRIES) {
+        await insertDirtyPlayers(postgres.service, entries.slice(from, from + MAX_ENTRIES), now);
+      }
+    },
+    async (window, why) => {
+      is_whole = false;
+      const reason = `a passing window could not be swept: ${why}`.slice(0, 1_000);
+      logger.warn({ project_id, window, reason }, 'a window could not be swept; it is swept alone');
+      await postgres.service.begin((tx) =>
+        setWindowAside(tx, project, window, { swept_at: new Date(since_ms), now, reason }),
+      );
+    },
+  );
+  return is_whole;
+}
+
+function entriesOf(project: ProjectRef, passed: readonly PassedWindow[]) {
   const players = new Map<string, string[]>();
   for (const { reads, player_id } of passed) {
     const of_reads = players.get(reads);
     if (of_reads === undefined) players.set(reads, [player_id]);
     else of_reads.push(player_id);
   }
-  const entries = [...players].flatMap(([reads, player_ids]) => dirtyPlayersOf(project, [reads], player_ids));
-  await postgres.service.begin(async (tx) => {
-    const now = new Date(now_ms);
-    if (await markSwept(tx, task, now)) await insertDirtyPlayers(tx, entries, now);
-  });
+  return [...players].flatMap(([reads, player_ids]) => dirtyPlayersOf(project, [reads], player_ids));
 }

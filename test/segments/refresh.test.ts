@@ -6,7 +6,7 @@ import { auditNothing } from '../../src/http/audit.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
-import { lockMembership } from '../../src/segments/membership-queries.ts';
+import { lockMembership } from '../../src/segments/lock-queries.ts';
 import { refreshPlayerSegments } from '../../src/segments/player-segments.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
 import { runPurgeJob } from '../../src/segments/refresh-job.ts';
@@ -173,8 +173,8 @@ async function killRefreshes(): Promise<void> {
     await tx`set local role none`;
     await tx`
       select pg_terminate_backend(pid) from pg_locks
-      where locktype = 'advisory' and mode = 'ExclusiveLock' and pid <> pg_backend_pid()
-        and pid in (select pid from pg_stat_activity where state like 'idle in transaction%')`;
+      where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and pid <> pg_backend_pid()
+        and pid in (select pid from pg_stat_activity where application_name = 'engagement engagement_service')`;
   });
 }
 
@@ -251,9 +251,9 @@ it('no player enters a segment that is deleted while an evaluation waits for its
   const segment_id = await client.make([everybody]);
   const { service: sql } = platform.postgres;
   let looking: Promise<{ status: number }> | undefined;
-  await sql.begin(async (tx) => {
+  await platform.postgres.session(async (session) => {
     // Takes the same lock as the removal of the members.
-    await lockMembership(tx, ref(segment_id));
+    await lockMembership(session, ref(segment_id));
     looking = client.api('POST', `/v1/players/${one?.player_id ?? ''}/refresh-segments`);
     await eventually('it waits', async () => {
       const waiting = await sql`select from pg_locks where locktype = 'advisory' and not granted`;
@@ -383,7 +383,7 @@ it('a segment over its limits fails alone', async () => {
     ...platform.clickhouse,
     query: (sql, params) =>
       JSON.stringify(params).includes('too much')
-        ? Promise.reject(Object.assign(new Error('memory limit exceeded'), { code: '241' }))
+        ? Promise.reject(Object.assign(new Error('Query memory limit exceeded'), { code: '241' }))
         : platform.clickhouse.query(sql, params),
   };
   const ids = players.map(({ player_id }) => player_id);

@@ -1,0 +1,67 @@
+import { ApiError } from '../errors.ts';
+import { StatementTimedOut } from '../platform/clickhouse/port.ts';
+
+/** ClickHouse's code for too little memory. */
+export const OUT_OF_MEMORY = '241';
+
+/**
+ * ClickHouse's codes that say nothing about the statement: cancelled, too many statements, network errors, a table that
+ * is read-only, missing or restarting, no rights, no keeper, no disk.
+ */
+const OUTAGES = new Set(
+  '60 74 81 193 194 202 209 210 225 236 242 243 319 394 439 497 499 516 999 1000 1001 1002'.split(' '),
+);
+
+/** Statements that may be refused while items are divided, and the time they may take, before it is given up. */
+const MAX_REFUSED = 16;
+const MAX_REFUSED_MS = 60_000;
+
+/**
+ * Why ClickHouse or the compiler refuses this statement, for `last_error`; undefined when the error says nothing about
+ * the statement, because ClickHouse cannot be reached, does not answer, or cannot work now.
+ */
+export function refusalOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name === 'PostgresError') return undefined;
+  if (error instanceof StatementTimedOut || error.cause instanceof StatementTimedOut) return undefined;
+  if (error instanceof ApiError) return error.message;
+  const { code } = error as { code?: unknown };
+  if (typeof code !== 'string' || !/^\d+$/.test(code) || OUTAGES.has(code)) return undefined;
+  if (code === OUT_OF_MEMORY) return 'ClickHouse is short of memory now; it is tried again later';
+  return `ClickHouse refuses the statement of this definition with code ${code}; it is tried again later`;
+}
+
+/**
+ * Calls `ask` for all items; when their statement is refused, for each half, so that one item fails alone. `onRefused`
+ * gets each item that is refused alone, with the reason. Rejects with errors that are no refusal, and after 16 refusals
+ * or a minute of them: what `onRefused` has recorded by then makes the next attempt shorter.
+ */
+export async function divide<Item>(
+  items: readonly Item[],
+  ask: (part: readonly Item[]) => Promise<void>,
+  onRefused: (item: Item, reason: string) => Promise<void>,
+): Promise<void> {
+  let refused = 0;
+  let refused_ms = 0;
+  const visit = async (part: readonly Item[]): Promise<void> => {
+    const [first] = part;
+    if (first === undefined) return;
+    const started_ms = performance.now();
+    try {
+      await ask(part);
+    } catch (error) {
+      const reason = refusalOf(error);
+      if (reason === undefined) throw error;
+      // A statement that is too long was not sent and cost nothing.
+      const was_sent = !(error instanceof ApiError) || error.cause !== undefined;
+      refused += was_sent ? 1 : 0;
+      refused_ms += performance.now() - started_ms;
+      if (part.length === 1) await onRefused(first, reason);
+      if (refused >= MAX_REFUSED || refused_ms > MAX_REFUSED_MS) throw error;
+      if (part.length === 1) return;
+      const half = Math.ceil(part.length / 2);
+      await visit(part.slice(0, half));
+      await visit(part.slice(half));
+    }
+  };
+  await visit(items);
+}

@@ -1,0 +1,136 @@
+import type { Session, Tx } from '../platform/postgres/port.ts';
+import { retryConflicts } from '../platform/postgres/retry.ts';
+import type { Platform } from '../wiring/platform.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
+import type { Group } from './language/conditions.ts';
+import { readDefinition } from './language/definition.ts';
+import type { SegmentToEvaluate } from './dirty-player-queries.ts';
+import { markDependentsDirty } from './dirty-players.ts';
+import { matchPlayers, type Players } from './evaluation-queries.ts';
+import { changeMemberships, selectMemberships, type Membership } from './membership-queries.ts';
+import { copyPendingChanges } from './publish-changes.ts';
+import { divide } from './refusal.ts';
+
+export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
+
+/** Segments per query: each condition makes it longer. */
+const MAX_SEGMENTS_AT_ONCE = 100;
+/** Memberships that one transaction changes: it takes a fraction of a second. */
+export const MAX_CHANGED = 5_000;
+
+/** The result of an evaluation of some players. */
+export interface Verdict {
+  /** The segments that were evaluated; the others were refused. */
+  evaluated: string[];
+  /** The memberships that the definitions give now; `entered` and `left` are the differences from the stored ones. */
+  matching: Membership[];
+  entered: Membership[];
+  left: Membership[];
+}
+
+/** What happens to a segment that cannot be evaluated; `reason` is for `last_error`. */
+export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<void>;
+
+/**
+ * Evaluates segments for players, without writing anything. A segment that is refused alone goes to `onRefused` and is
+ * left out. The caller holds the project's evaluation lock and shares the locks of the segments, or holds the lock of
+ * the only segment. No transaction is open meanwhile.
+ */
+export async function judge(
+  deps: Pick<EvaluationDeps, 'postgres' | 'clickhouse'>,
+  project: ProjectRef,
+  players: Players,
+  segments: readonly SegmentToEvaluate[],
+  now: Date,
+  onRefused: OnRefused,
+): Promise<Verdict> {
+  const matching: Membership[] = [];
+  const evaluated: string[] = [];
+  if (segments.length === 0 || players.player_ids.length === 0) {
+    return { evaluated: segments.map(({ segment_id }) => segment_id), matching, entered: [], left: [] };
+  }
+  // A segment condition reads the members from ClickHouse, so the pending changes are copied there first.
+  if (segments.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
+    await copyPendingChanges(deps, project);
+  }
+  const candidates = await readable(segments, onRefused);
+  const question = { ...project, now_ms: now.getTime() };
+  for (let from = 0; from < candidates.length; from += MAX_SEGMENTS_AT_ONCE) {
+    await divide(
+      candidates.slice(from, from + MAX_SEGMENTS_AT_ONCE),
+      async (part) => {
+        const definitions = part.map(({ parsed }) => parsed);
+        const found = await matchPlayers(deps.clickhouse, question, players, definitions);
+        for (const [i, { segment_id }] of part.entries()) {
+          evaluated.push(segment_id);
+          for (const player_id of found[i] ?? []) matching.push({ segment_id, player_id });
+        }
+      },
+      onRefused,
+    );
+  }
+  const { service } = deps.postgres;
+  const current = await selectMemberships(service, project, players.player_ids, evaluated);
+  const [matching_keys, current_keys] = [keysOf(matching), keysOf(current)];
+  return {
+    evaluated,
+    matching,
+    entered: matching.filter((one) => !current_keys.has(keyOf(one))),
+    left: current.filter((one) => !matching_keys.has(keyOf(one))),
+  };
+}
+
+const keyOf = ({ segment_id, player_id }: Membership) => `${segment_id} ${player_id}`;
+const keysOf = (list: readonly Membership[]) => new Set(list.map(keyOf));
+
+/** Parses the definitions. One that cannot be read, because another version has stored it, is refused. */
+async function readable(
+  segments: readonly SegmentToEvaluate[],
+  onRefused: OnRefused,
+): Promise<(SegmentToEvaluate & { parsed: Group })[]> {
+  const candidates = [];
+  for (const segment of segments) {
+    let parsed: Group;
+    try {
+      parsed = readDefinition(segment.definition);
+    } catch (error) {
+      await onRefused(segment, `the stored definition cannot be read: ${(error as Error).message}`);
+      continue;
+    }
+    candidates.push({ ...segment, parsed });
+  }
+  return candidates;
+}
+
+/**
+ * Writes which memberships begin and end, and marks the players dirty for the segments that refer to these, in
+ * transactions of up to 5,000 changes. `last` runs in the last one.
+ */
+export async function writeVerdict(
+  session: Session,
+  project: ProjectRef,
+  { entered, left }: Pick<Verdict, 'entered' | 'left'>,
+  now: Date,
+  last: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const changes = [
+    ...entered.map((one) => ({ one, enters: true })),
+    ...left.map((one) => ({ one, enters: false })),
+  ];
+  for (let from = 0; from === 0 || from < changes.length; from += MAX_CHANGED) {
+    const part = changes.slice(from, from + MAX_CHANGED);
+    const of = (wanted: boolean) => part.filter(({ enters }) => enters === wanted).map(({ one }) => one);
+    await retryConflicts(() =>
+      session.begin(async (tx) => {
+        await changeMemberships(tx, project, of(true), of(false), now);
+        await markDependentsDirty(
+          tx,
+          project,
+          part.map(({ one }) => one),
+          now,
+        );
+        if (from + MAX_CHANGED >= changes.length) await last(tx);
+      }),
+    );
+  }
+}

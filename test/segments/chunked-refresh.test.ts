@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { ROLES } from '../../src/config.ts';
+import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
+import { refreshSegment } from '../../src/segments/refresh.ts';
+import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
+import { openTestPlatform } from '../engines/wiring.ts';
+import { segmentClient, type SegmentClient } from './segment-client.ts';
+
+// Large refreshes. The tests insert players into Postgres and ClickHouse directly.
+
+const HOUR_MS = 3_600_000;
+const SAMPLE_MS = 50;
+
+let service: TestService;
+let client: SegmentClient;
+let project: { tenant_id: string; project_id: string };
+let platform: Platform;
+beforeAll(async () => {
+  const driven = ['segment-refresh', 'scheduler', 'player-mirror'];
+  service = await startTestService(
+    { roles: new Set(ROLES.filter((role) => !driven.includes(role))) },
+    // The tests observe all sessions of the server, and end those that hold a lock.
+    (config) => openTestPlatform(config, { own_postgres: true }),
+  );
+  ({ platform } = service);
+});
+afterAll(async () => service?.close());
+beforeEach(async () => {
+  const tenant = await service.newTenant();
+  project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
+  client = segmentClient({ ...service, ...tenant });
+});
+
+async function populate(count: number): Promise<void> {
+  const rows = await platform.postgres.service<{ player_id: string }[]>`
+    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+    select ${project.tenant_id}, ${project.project_id}, gen_random_uuid(), 'EUR', now(), now()
+    from generate_series(1, ${count}) returning player_id`;
+  const row = { email: 'anna@example.com', custom_attributes: {}, revision: 1 };
+  const lines = rows.map(({ player_id }) => JSON.stringify({ ...project, player_id, ...row }));
+  await platform.clickhouse.insertLines('players', lines, randomUUID());
+}
+
+const everybody = { type: 'trait', field: 'kyc_level', op: 'gte', value: 0 };
+const ref = (segment_id: string) => ({ ...project, segment_id });
+
+async function storedSize(segment_id: string): Promise<{ members: number; counted: number }> {
+  const [row] = await platform.postgres.service<{ members: number; counted: number }[]>`
+    select estimated_size::integer as counted,
+      (select count(*)::integer from segment_members m where m.segment_id = s.segment_id) as members
+    from segments s where segment_id = ${segment_id}`;
+  return row ?? { members: 0, counted: 0 };
+}
+
+/** Samples every session of the service until `work` ends; returns what held a transaction id or a snapshot longest. */
+async function longestHeld(work: () => Promise<unknown>): Promise<{ ms: number; query: string }> {
+  let longest = { ms: 0, query: '' };
+  const ended = new AbortController();
+  const working = work().finally(() => ended.abort());
+  while (!ended.signal.aborted) {
+    const [row] = await platform.postgres.service.begin(async (tx) => {
+      await tx`set local role none`;
+      return tx<{ ms: number; query: string }[]>`
+        select (extract(epoch from clock_timestamp() - xact_start) * 1000)::float8 as ms, query
+        from pg_stat_activity
+        where pid <> pg_backend_pid() and application_name like 'engagement%'
+          and (backend_xid is not null or backend_xmin is not null or state like 'idle in transaction%')
+        order by xact_start limit 1`;
+    });
+    if (row !== undefined && row.ms > longest.ms) longest = row;
+    await sleep(SAMPLE_MS);
+  }
+  await working;
+  return longest;
+}
+
+it('a refresh of 100,000 members holds no transaction for a second', async () => {
+  await populate(100_000);
+  const segment_id = await client.make([everybody]);
+  const { ms, query } = await longestHeld(async () => {
+    expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({
+      matched: 100_000,
+      added: 100_000,
+    });
+  });
+  expect(ms, query).toBeLessThan(1_000);
+  expect(await storedSize(segment_id)).toEqual({ members: 100_000, counted: 100_000 });
+  while (await publishMembershipChanges(platform));
+  expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({ added: 0, removed: 0 });
+});
+
+it('no transaction is open while a refresh or an evaluation of a player asks ClickHouse', async () => {
+  await populate(1);
+  const [player] = await platform.postgres.service<{ player_id: string }[]>`
+    select player_id from players where project_id = ${project.project_id}`;
+  const segment_id = await client.make([everybody]);
+  const open: unknown[] = [];
+  const clickhouse: Platform['clickhouse'] = {
+    ...platform.clickhouse,
+    async query(sql, params) {
+      open.push(...(await openTransactions()));
+      return platform.clickhouse.query(sql, params);
+    },
+  };
+  await refreshSegment({ ...platform, clickhouse }, ref(segment_id));
+  const { refreshPlayerSegments } = await import('../../src/segments/player-segments.ts');
+  const { auditNothing } = await import('../../src/http/audit.ts');
+  const one = { ...project, player_id: player?.player_id ?? '' };
+  await refreshPlayerSegments({ ...platform, clickhouse }, one, auditNothing);
+  expect(open).toEqual([]);
+});
+
+async function openTransactions(): Promise<readonly unknown[]> {
+  return platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    return await tx<Record<string, unknown>[]>`
+      select state, query from pg_stat_activity
+      where pid <> pg_backend_pid() and application_name like 'engagement%' and state like 'idle in transaction%'`;
+  });
+}
+
+it('a refresh that dies half-way leaves whole chunks, and is repeated by itself', async () => {
+  await populate(12_000);
+  const segment_id = await client.make([everybody]);
+  await slowDown('segment_members');
+  const dying = client.api('POST', `/v1/segments/${segment_id}/refresh`);
+  try {
+    await until(async () => (await storedSize(segment_id)).members > 0);
+    await endLockHolders();
+  } finally {
+    await dying;
+    await platform.postgres.service.begin(async (tx) => {
+      await tx`set local role none`;
+      await tx`drop trigger slow on segment_members`;
+    });
+  }
+  expect((await dying).status).toBeGreaterThanOrEqual(500);
+  const left = await storedSize(segment_id);
+  expect(left.members).toBe(left.counted);
+  expect(left.members).toBeGreaterThan(0);
+  expect(left.members).toBeLessThan(12_000);
+  const jobs: string[] = [];
+  await runScheduleJob({
+    ...platform,
+    clock: { ...platform.clock, now_ms: () => Date.now() + HOUR_MS },
+    jobs: {
+      ...platform.jobs,
+      add: (_sql, { payload }) => Promise.resolve(void jobs.push(String(payload['segment_id']))),
+    },
+  });
+  expect(jobs).toContain(segment_id);
+  await runRefreshJob(platform, ref(segment_id));
+  expect(await storedSize(segment_id)).toEqual({ members: 12_000, counted: 12_000 });
+  const { data } = await client.api('GET', `/v1/segments/${segment_id}`);
+  expect(data).toMatchObject({ last_error: null, refresh_progress: null, estimated_size: 12_000 });
+});
+
+/** Makes every insert into the table take a moment longer. */
+async function slowDown(table: string): Promise<void> {
+  await platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx`create or replace function pause() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.5); return null; end $$`;
+    await tx`create trigger slow after insert on ${tx(table)} for each statement execute function pause()`;
+  });
+}
+
+/** Ends every session that holds an advisory lock alone. */
+async function endLockHolders(): Promise<void> {
+  await platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx`
+      select pg_terminate_backend(pid) from pg_locks
+      where locktype = 'advisory' and mode = 'ExclusiveLock' and granted and pid <> pg_backend_pid()
+        and pid in (select pid from pg_stat_activity where application_name = 'engagement engagement_service')`;
+  });
+}
