@@ -13,7 +13,6 @@ import {
   type EventLine,
 } from '../../src/analytics/correction-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
-import type { Tx } from '../../src/platform/postgres/port.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -46,7 +45,8 @@ export function newRewriteState(): RewriteState {
 /**
  * event-rewriter: changes of events after they were folded → ClickHouse. Restated amounts and merged players become
  * later revisions of the existing rows. One rewriter works at a time, because each revision is derived from the one
- * before. After a crash the batch is repeated, which only replaces rows by equal ones.
+ * before; its lock holds no transaction open. After a crash the batch is repeated, which only replaces rows by equal
+ * ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
@@ -68,14 +68,14 @@ export async function rewriteOnce(
   stop?: AbortSignal,
   state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
-  return platform.postgres.service.begin(async (tx) => {
-    if (!(await tryLockAsRewriter(tx))) return false;
+  return platform.postgres.session(async (session) => {
+    if (!(await tryLockAsRewriter(session))) return false;
     let failure: unknown;
     const aliased = await aliasMerges(platform).catch((error: unknown) => {
       failure = error;
       return false;
     });
-    const corrected = await correctEvents(platform, tx, stop);
+    const corrected = await correctEvents(platform, stop);
     if (failure !== undefined) {
       if (!corrected) throw failure;
       // There may be more corrections; a rejection would delay them by the pause after a failure.
@@ -104,8 +104,8 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<b
   return true;
 }
 
-async function correctEvents(platform: Platform, tx: Tx, stop: AbortSignal | undefined): Promise<boolean> {
-  const corrections = await readCorrections(tx, MAX_CORRECTIONS);
+async function correctEvents(platform: Platform, stop: AbortSignal | undefined): Promise<boolean> {
+  const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS);
   if (corrections.length === 0) return false;
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);

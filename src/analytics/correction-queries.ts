@@ -1,10 +1,6 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
-import { allowIdling } from '../platform/postgres/limits.ts';
-import type { Db, Tx } from '../platform/postgres/port.ts';
-
-/** The transaction of a rewriter is idle while ClickHouse works: a rewrite alone may take 10 minutes. */
-const LOCK_HELD_MS = 3_600_000;
+import type { Db, Session, Tx } from '../platform/postgres/port.ts';
 
 /**
  * The name of the advisory lock of the one rewriter that works. A rebuild of ClickHouse holds it, too: rows must not be
@@ -12,11 +8,10 @@ const LOCK_HELD_MS = 3_600_000;
  */
 export const REWRITER_LOCK = 'event-rewriter';
 
-/** Locks out every other rewriter until the transaction ends; false when another rewriter holds the lock. */
-export async function tryLockAsRewriter(tx: Tx): Promise<boolean> {
-  await allowIdling(tx, LOCK_HELD_MS);
-  const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtext(${REWRITER_LOCK})) as locked`;
+/** Locks out every other rewriter until the session ends; false when another rewriter holds the lock. */
+export async function tryLockAsRewriter({ sql }: Session): Promise<boolean> {
+  const [row] = await sql<{ locked: boolean }[]>`
+    select pg_try_advisory_lock(hashtext(${REWRITER_LOCK})) as locked`;
   return row?.locked ?? false;
 }
 

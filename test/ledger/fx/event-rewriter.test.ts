@@ -237,6 +237,7 @@ it('waits for events that are not in ClickHouse yet', async () => {
   let is_done = false;
   const rewriting = rewriteOnce(platform).finally(() => (is_done = true));
   await eventually('the rewriter asks how far the sink is', async () => (is_done ? true : isRewriting()));
+  expect(await rewritersInTransactions()).toBe(0);
   sink = await startAnalyticsSink(platform);
   expect(await rewriting).toBe(true);
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
@@ -265,6 +266,18 @@ async function isRewriting(): Promise<true | undefined> {
   const rows =
     await sql`select from pg_locks where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
   return rows.length > 0 ? true : undefined;
+}
+
+/** How many sessions that hold the rewriter's lock have a transaction open meanwhile. */
+async function rewritersInTransactions(): Promise<number> {
+  const { service: sql } = service.platform.postgres;
+  const rows = await sql.begin(async (tx) => {
+    await tx`set local role none`;
+    return tx`
+      select from pg_stat_activity where state like 'idle in transaction%' and pid in (
+        select pid from pg_locks where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid)`;
+  });
+  return rows.length;
 }
 
 /** Links the device to the operator's one known player; a player that the device has already is merged into it. */

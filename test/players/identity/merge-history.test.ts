@@ -397,10 +397,10 @@ describe('the rewriter', () => {
         await operator.identify({ ...phone, player_id: b });
         expect(await operator.differences()).toEqual([]);
       }
-      await sql.begin(async (tx) => {
+      await postgres.session(async (session) => {
         // The test holds the rewriter's lock, so the service's own rewriter waits.
         await eventually('the place of the rewriter is free', async () =>
-          (await tryLockAsRewriter(tx)) ? true : undefined,
+          (await tryLockAsRewriter(session)) ? true : undefined,
         );
         if (column === 'aliased_at') {
           await operator.identify({ ...phone, player_id: b });
