@@ -360,6 +360,16 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
     });
 
     describe('positions', () => {
+      test('partitionOf names the partition that an append uses', async () => {
+        await newTopic();
+        for (const key of ['a', 'b', 'player:ä', 'project:0a1b-2c3d']) {
+          const before = await log.endOffsets(topic);
+          await log.append(topic, [{ key, value: '{}' }]);
+          const grown = [...(await log.endOffsets(topic))].filter(([p, end]) => end !== before.get(p));
+          expect(grown.map(([partition]) => partition)).toEqual([log.partitionOf(key, before.size)]);
+        }
+      });
+
       test('endOffsets, lag and read agree', async () => {
         await newTopic();
         await log.append(

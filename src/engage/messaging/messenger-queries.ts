@@ -55,10 +55,16 @@ export async function tryLockMessages(tx: Tx, { tenant_id, project_id }: SendQue
   return row?.locked ?? false;
 }
 
-/** How many messages of the queue are due, up to `limit`. */
-export async function countDue(sql: Tx, queue: SendQueue, now: Date, limit: number): Promise<number> {
+/** How many messages of the queue are due, up to `limit`. `only`: of these, as the fence has chosen; absent: of all. */
+export async function countDue(
+  sql: Tx,
+  queue: SendQueue,
+  now: Date,
+  limit: number,
+  only?: readonly string[],
+): Promise<number> {
   const [row] = await sql<{ due: number }[]>`
-    select count(*)::integer as due from (${dueSql(sql, queue, now, limit)}) d`;
+    select count(*)::integer as due from (${dueSql(sql, queue, now, limit, only)}) d`;
   return row?.due ?? 0;
 }
 
@@ -68,10 +74,11 @@ export async function selectQueuedZones(
   queue: SendQueue,
   now: Date,
   limit: number,
+  only?: readonly string[],
 ): Promise<(string | null)[]> {
   const rows = await tx<{ timezone: string | null }[]>`
     select distinct p.timezone
-    from (${dueSql(tx, queue, now, limit)}) d
+    from (${dueSql(tx, queue, now, limit, only)}) d
     cross join lateral (
       select timezone from players p
       where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0) p`;
@@ -83,14 +90,16 @@ function dueSql(
   { tenant_id, project_id, campaign_id, is_cancelled }: SendQueue,
   now: Date,
   limit: number,
+  only?: readonly string[],
 ) {
+  const is_chosen = only === undefined ? tx`` : tx`and s.send_id = any(${plainArray(only)}::text::uuid[])`;
   // Messages of a cancelled campaign are skipped at once, without waiting for their retry.
   const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
   return tx`
     select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
     from message_sends s
     where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-      and s.status = 'queued' ${is_due}
+      and s.status = 'queued' ${is_due} ${is_chosen}
     order by s.send_id limit ${limit}`;
 }
 
@@ -118,8 +127,10 @@ export interface ClaimTerms {
   limit: number;
   /** False: the messages fail with PROVIDER_NOT_CONFIGURED. */
   has_provider: boolean;
-  /** Every event that was accepted before this moment is folded. */
+  /** Every event of the messages' players that was accepted before this moment is folded. */
   fenced_at: Date;
+  /** The messages that the fence lets through; absent: all. */
+  only: readonly string[] | undefined;
 }
 
 /**
@@ -131,13 +142,13 @@ export interface ClaimTerms {
 export async function claimSends(
   tx: Tx,
   queue: SendQueue,
-  { lease_id, limit, has_provider, fenced_at }: ClaimTerms,
+  { lease_id, limit, has_provider, fenced_at, only }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
   const recipient = recipientSql(tx, queue.channel);
   return tx<ClaimedSend[]>`
     with due as (
-      ${dueSql(tx, queue, gate.now, limit)} for update of s skip locked
+      ${dueSql(tx, queue, gate.now, limit, only)} for update of s skip locked
     ), judged as (
       select d.ctid, ${recipient} as recipient,
         row_number() over (partition by d.player_id order by d.send_id) as turn,

@@ -1,9 +1,9 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { waitUntilFolded } from '../../analytics/caught-up.ts';
 import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
 import { newId } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { playerScope } from '../templates/player-scope.ts';
@@ -12,6 +12,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
+import { Fence, type FencePass } from './fence.ts';
 import type { Message, Outcome } from '../providers/message.ts';
 import {
   claimSends,
@@ -67,10 +68,6 @@ const MAX_DELIVERIES = 1_000;
 const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
-/**
- * How long a claim waits for the fold: longer than its usual lag. While the fold makes no progress, nothing is sent.
- */
-const FENCE_WAIT_MS = 10_000;
 const HEARTBEAT_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
 
@@ -102,9 +99,14 @@ interface Batch extends Pick<Claimed, 'gated_at_ms'> {
   rows: ClaimedSend[];
 }
 
+/** Rolls a claim back: a player got an id whose events are not folded. The messages are tried again. */
+class FenceMoved extends Error {
+  override readonly name = 'FenceMoved';
+}
+
 /**
  * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
- * the event log; 2. passes messages through the gate and marks those that may go out as `sending`; 3. hands them to the
+ * the event log, in the partitions of the players ({@link Fence}); 2. passes messages through the gate and marks those that may go out as `sending`; 3. hands them to the
  * provider; 4. writes the results. After a crash before step 2 commits the messages are still queued; after a later
  * crash another messenger gives them up with OUTCOME_UNKNOWN.
  */
@@ -113,6 +115,7 @@ export class Messenger {
   readonly #settings: MessengerSettings;
   readonly #transports: Transports;
   readonly #dispatcher: BatchDispatcher;
+  readonly #fence: Fence;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** How long a message of a campaign took to render lately, in milliseconds. */
   readonly #render_ms = new LRUCache<string, number>({ max: MAX_TEMPLATES });
@@ -127,6 +130,7 @@ export class Messenger {
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
     this.#settings = settings;
+    this.#fence = new Fence(platform);
     this.#dispatcher = new BatchDispatcher(({ campaign_id }, error) =>
       platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue backs off'),
     );
@@ -237,7 +241,10 @@ export class Messenger {
     const is_gone = provider === undefined || provider.deleted_at !== null;
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
     if (transport?.mayBegin(queue.campaign_id) === false) return 'nothing';
-    const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, stop));
+    // The fence comes before the turn of the claim: a queue that waits for the fold delays no other of its project.
+    const pass = await this.#fence.pass(queue, stop);
+    if (pass.send_ids?.length === 0) return 'nothing';
+    const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, pass));
     if (claimed === 'locked') return claimed;
     const { places, gated_at_ms } = claimed;
     const rows = claimed.rows.filter(({ status }) => status === 'sending');
@@ -279,22 +286,21 @@ export class Messenger {
     lease: MessengerLease,
     queue: SendQueue,
     transport: OpenedTransport | undefined,
-    stop: AbortSignal | undefined,
+    pass: FencePass,
   ): Promise<Claimed | 'locked'> {
     const { postgres, clock } = this.#platform;
-    // The fence: an exclusion that was accepted before this moment is folded before the gate decides. The claimed rows
-    // keep the moment in `counted_at`.
-    const fenced_at = new Date(clock.now_ms());
-    await waitUntilFolded(this.#platform, FENCE_WAIT_MS, stop);
+    // An exclusion that was accepted before `fenced_at` is folded before the gate decides. The claimed rows keep the
+    // moment in `counted_at`.
+    const { fenced_at, send_ids: only } = pass;
     const places = await transport?.reserve(this.#wanted(queue), (most) =>
-      countDue(postgres.service, queue, new Date(clock.now_ms()), most),
+      countDue(postgres.service, queue, new Date(clock.now_ms()), most, only),
     );
     const limit = places?.count ?? MAX_BATCH;
     const nothing = { rows: [], places, gated_at_ms: fenced_at.getTime() };
     if (limit === 0) return nothing;
-    const terms = { limit, has_provider: transport !== undefined, lease_id: lease.lease_id, fenced_at };
+    const terms = { limit, has_provider: transport !== undefined, lease_id: lease.lease_id, fenced_at, only };
     try {
-      const rows = await this.#claimRows(queue, terms);
+      const rows = await this.#claimRows(queue, terms, pass);
       if (rows === 'locked') places?.keep(0);
       else places?.keep(rows.filter(({ status }) => status === 'sending').length);
       return rows === 'locked' ? rows : { ...nothing, rows };
@@ -304,14 +310,22 @@ export class Messenger {
     }
   }
 
-  #claimRows(queue: SendQueue, terms: ClaimTerms): Promise<ClaimedSend[] | 'locked'> {
+  #claimRows(queue: SendQueue, terms: ClaimTerms, pass: FencePass): Promise<ClaimedSend[] | 'locked'> {
     const { postgres, clock } = this.#platform;
-    return postgres.service.begin(async (tx) => {
+    const { limit, only } = terms;
+    const claim = async (tx: Tx): Promise<ClaimedSend[] | 'locked'> => {
       if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
-      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms.limit));
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit, only));
       await renewLease(tx, terms.lease_id);
-      return claimSends(tx, queue, terms, gate);
+      const claimed = await claimSends(tx, queue, terms, gate);
+      const let_through = claimed.flatMap(({ status, player_id }) => (status === 'sending' ? player_id : []));
+      if (!(await pass.holdsFor(tx, queue, let_through))) throw new FenceMoved();
+      return claimed;
+    };
+    return postgres.service.begin(claim).catch((error: unknown) => {
+      if (error instanceof FenceMoved) return [];
+      throw error;
     });
   }
 

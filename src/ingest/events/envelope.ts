@@ -29,7 +29,12 @@ export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): s
 
 /** The log key of an event: the log keeps the order of events with the same project and identity. */
 export function identityKey(project_id: string, event: EventBody): string {
-  return `${project_id}:${event.player_id?.toLowerCase() ?? event.anonymous_id ?? ''}`;
+  return identityKeyOf(project_id, event.player_id?.toLowerCase() ?? event.anonymous_id ?? '');
+}
+
+/** The log key of events that name a player by this player_id (in lower case) or anonymous_id. */
+export function identityKeyOf(project_id: string, id: string): string {
+  return `${project_id}:${id}`;
 }
 
 /**

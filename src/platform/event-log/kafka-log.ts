@@ -4,6 +4,7 @@ import { KafkaAppender } from './kafka-appender.ts';
 import { KafkaAdmin, type KafkaConnection } from './kafka-client.ts';
 import { KafkaMember } from './kafka-consumer.ts';
 import { KafkaIdentity } from './kafka-identity.ts';
+import { kafkaPartitionOf } from './kafka-partitioner.ts';
 import { readRange } from './kafka-reader.ts';
 import { describeTopic, prepareTopics, type TopicSettings } from './kafka-topics.ts';
 import type { EventLog } from './port.ts';
@@ -101,6 +102,7 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
       return { id, partitions: new Map(states) };
     },
     idOf: (name, max_age_ms) => identity.idOf(nameOf(name), max_age_ms),
+    partitionOf: kafkaPartitionOf,
     endOffsets,
     async lag(name, group) {
       const [next, ends] = await Promise.all([committed(name, group), endOffsets(name)]);

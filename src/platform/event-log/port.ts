@@ -94,6 +94,8 @@ export interface EventLog {
   describe(topic: string): Promise<TopicState>;
   /** The id that {@link TopicState} has, as it was at most `max_age_ms` ago. */
   idOf(topic: string, max_age_ms: number): Promise<string>;
+  /** The partition of the records of a key, in a topic that has so many partitions. */
+  partitionOf(key: string, partitions: number): number;
   /** End offset per partition: the offset the next record will get. */
   endOffsets(topic: string): Promise<Map<number, bigint>>;
   lag(topic: string, group: string): Promise<GroupLag[]>;

@@ -102,6 +102,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     },
     // No other process can change it while this one has the log.
     idOf: (topicName) => topicLogId(sql, topicOf(topicName).topic_id),
+    partitionOf,
     async endOffsets(topicName) {
       return new Map(topicOf(topicName).partitions.map((appender) => [appender.partition, appender.end]));
     },

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { identityKeyOf } from '../../ingest/events/envelope.ts';
+import { OWNERS, readPositions } from '../../platform/event-log/position-queries.ts';
+import { TOPICS } from '../../platform/event-log/topics.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { selectDueMessages, selectIdsOf } from './fence-queries.ts';
+import type { SendQueue } from './messenger-queries.ts';
+
+type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
+
+/** The fold lags tens of milliseconds; a caller that waits for it holds messages up meanwhile. */
+const POLL_MS = 5;
+/** For how long the id of a log is believed: to ask Kafka takes a connection. */
+const LOG_ID_MS = 10_000;
+/** How long every batch waits for a partition: longer than the usual lag of the fold. */
+const PATIENCE_MS = 250;
+/** For so long batches do not wait for a partition that was behind for longer than that. */
+const SLOW_FOR_MS = 2_000;
+/** How long a queue waits all of whose messages are behind the fence, and how many queues do so at the same time. */
+const LONGEST_WAIT_MS = 10_000;
+const MAX_WAITING = 4;
+/** Due messages read at once, and the most pages of them per batch. */
+const PAGE = 1_000;
+const MAX_PAGES = 20;
+/** Queues whose place among their due messages is remembered. */
+const MAX_PLACES = 10_000;
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+/** The end of the topic `events` at a moment: what was accepted before it lies before these offsets. */
+export interface FenceMark {
+  /** Every event that was accepted before this moment is covered. */
+  noted_at: Date;
+  ends: ReadonlyMap<number, bigint>;
+}
+
+/**
+ * Makes sure that what players asked for, such as a self-exclusion, is in Postgres before the gate decides: it notes
+ * the end of the event log and waits until the fold has passed it. The events of a player are in the partitions of the
+ * player's ids, so a message waits for these partitions only. While the fold is far behind in one partition, because a
+ * tenant imports its history, the messages of players of other partitions go on.
+ */
+export class Fence {
+  readonly #deps: FenceDeps;
+  /** Partition → until when batches do not wait for it (`performance.now`). */
+  readonly #slow = new Map<number, number>();
+  /** Campaign → the last of its due messages that was read: the next batch reads those after it. */
+  readonly #places = new LRUCache<string, string>({ max: MAX_PLACES });
+  #waiting = 0;
+
+  constructor(deps: FenceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Notes the present end of the event log. Call it before the ids of players are read and the gate decides. */
+  async note(): Promise<FenceMark> {
+    const noted_at = new Date(this.#deps.clock.now_ms());
+    return { noted_at, ends: await this.#deps.eventLog.endOffsets(TOPICS.events) };
+  }
+
+  /**
+   * Waits until the fold has passed the mark in these partitions; resolves with those in which it has not after
+   * `wait_ms`. Rejects when `stop` is aborted.
+   */
+  async wait(
+    mark: FenceMark,
+    partitions: ReadonlySet<number>,
+    wait_ms: number,
+    stop?: AbortSignal,
+  ): Promise<Set<number>> {
+    const deadline_ms = performance.now() + wait_ms;
+    for (;;) {
+      stop?.throwIfAborted();
+      const behind = await this.#behind(mark);
+      const missing = new Set([...behind].filter((partition) => partitions.has(partition)));
+      if (missing.size === 0 || performance.now() >= deadline_ms) return missing;
+      await sleep(POLL_MS, undefined, { signal: stop });
+    }
+  }
+
+  /** The partitions that the events of a player with these ids are in. */
+  partitionsOf({ ends }: FenceMark, { project_id }: ProjectRef, ids: readonly string[]): Set<number> {
+    const { eventLog } = this.#deps;
+    return new Set(ids.map((id) => eventLog.partitionOf(identityKeyOf(project_id, id), ends.size)));
+  }
+
+  /**
+   * Which messages of a queue may be decided: those of players whose partitions the fold has passed. Rejects when `stop`
+   * is aborted.
+   */
+  async pass(queue: SendQueue, stop?: AbortSignal): Promise<FencePass> {
+    const mark = await this.note();
+    const now_ms = performance.now();
+    const every = new Set(mark.ends.keys());
+    const awaited = new Set([...every].filter((partition) => (this.#slow.get(partition) ?? 0) <= now_ms));
+    for (const partition of await this.wait(mark, awaited, PATIENCE_MS, stop)) {
+      this.#slow.set(partition, performance.now() + SLOW_FOR_MS);
+    }
+    const behind = await this.#behind(mark);
+    for (const partition of this.#slow.keys()) if (!behind.has(partition)) this.#slow.delete(partition);
+    if (behind.size === 0) return new FencePass(this, mark, behind);
+    return this.#passSome(queue, mark, behind, stop);
+  }
+
+  /**
+   * The partitions that the fold has not applied up to the mark. Its positions in Postgres decide, not what its group has
+   * committed, which is ahead of them after a restore of an earlier Postgres. Positions of another log prove nothing.
+   */
+  async #behind({ ends }: FenceMark): Promise<Set<number>> {
+    const { eventLog, postgres } = this.#deps;
+    const { log_id, next } = await readPositions(postgres.service, OWNERS.fold);
+    const is_foreign = log_id !== undefined && log_id !== (await eventLog.idOf(TOPICS.events, LOG_ID_MS));
+    return new Set(
+      [...ends].flatMap(([partition, end]) =>
+        is_foreign || (next.get(partition) ?? 0n) < end ? partition : [],
+      ),
+    );
+  }
+
+  async #passSome(
+    queue: SendQueue,
+    mark: FenceMark,
+    behind: Set<number>,
+    stop: AbortSignal | undefined,
+  ): Promise<FencePass> {
+    const found = await this.#search(queue, mark, behind);
+    if (found.send_ids.length > 0 || found.blocking.size === 0) {
+      return new FencePass(this, mark, behind, found.send_ids);
+    }
+    // All are behind the fence. Few queues may wait, so that these do not take the places of others.
+    if (this.#waiting >= MAX_WAITING) return new FencePass(this, mark, behind, []);
+    this.#waiting += 1;
+    try {
+      await this.wait(mark, found.blocking, LONGEST_WAIT_MS, stop);
+    } finally {
+      this.#waiting -= 1;
+    }
+    const left = await this.#behind(mark);
+    if (left.size === 0) return new FencePass(this, mark, left);
+    this.#places.delete(queue.campaign_id);
+    return new FencePass(this, mark, left, (await this.#search(queue, mark, left)).send_ids);
+  }
+
+  /**
+   * Due messages of players of partitions that are not behind, at most a batch; `blocking`: the partitions of the others
+   * that were read. A search that has read many messages goes on after them the next time.
+   */
+  async #search(
+    queue: SendQueue,
+    mark: FenceMark,
+    behind: ReadonlySet<number>,
+  ): Promise<{ send_ids: string[]; blocking: Set<number> }> {
+    const { postgres, clock } = this.#deps;
+    const now = new Date(clock.now_ms());
+    const [send_ids, blocking] = [[] as string[], new Set<number>()];
+    let after = this.#places.get(queue.campaign_id) ?? NIL;
+    let is_end = false;
+    for (let page = 0; page < MAX_PAGES && send_ids.length === 0 && !is_end; page++) {
+      const due = await selectDueMessages(postgres.service, queue, now, after, PAGE);
+      for (const { send_id, ids } of due) {
+        const of_player = [...this.partitionsOf(mark, queue, ids)].filter((one) => behind.has(one));
+        if (of_player.length === 0) send_ids.push(send_id);
+        for (const partition of of_player) blocking.add(partition);
+      }
+      after = due.at(-1)?.send_id ?? after;
+      is_end = due.length < PAGE;
+    }
+    if (is_end) this.#places.delete(queue.campaign_id);
+    else this.#places.set(queue.campaign_id, after);
+    return { send_ids, blocking };
+  }
+}
+
+/** The outcome of {@link Fence.pass} for one batch. */
+export class FencePass {
+  readonly #fence: Fence;
+  readonly #mark: FenceMark;
+  readonly #behind: ReadonlySet<number>;
+  /** The messages that may be decided; undefined: any of the queue. */
+  readonly send_ids: readonly string[] | undefined;
+
+  constructor(fence: Fence, mark: FenceMark, behind: ReadonlySet<number>, send_ids?: readonly string[]) {
+    this.#fence = fence;
+    this.#mark = mark;
+    this.#behind = behind;
+    this.send_ids = send_ids;
+  }
+
+  /** Every event of these messages' players that was accepted before this moment is folded. */
+  get fenced_at(): Date {
+    return this.#mark.noted_at;
+  }
+
+  /**
+   * Whether the pass holds for players that the gate has let through. A player may have got another id since the search,
+   * in a partition that is behind: then a decision must be rolled back. Call it in the transaction, after the decision.
+   */
+  async holdsFor(tx: Tx, project: ProjectRef, player_ids: readonly string[]): Promise<boolean> {
+    if (this.#behind.size === 0 || player_ids.length === 0) return true;
+    const players = await selectIdsOf(tx, project, player_ids);
+    return players.every(({ ids }) =>
+      [...this.#fence.partitionsOf(this.#mark, project, ids)].every((one) => !this.#behind.has(one)),
+    );
+  }
+}
