@@ -333,6 +333,7 @@ create table public.event_corrections (
   reference text not null,
   event money_event not null,
   occurrence bigint not null,
+  queued_at timestamp with time zone not null default now(),
   constraint event_corrections_correction_id_key UNIQUE (correction_id),
   constraint event_corrections_pkey PRIMARY KEY (tenant_id, correction_id)
 );
@@ -358,6 +359,7 @@ create table public.fx_rate_changes (
   base text not null,
   quote text not null,
   ts timestamp(3) with time zone not null,
+  queued_at timestamp with time zone not null default now(),
   constraint fx_rate_changes_change_id_key UNIQUE (change_id),
   constraint fx_rate_changes_pkey PRIMARY KEY (tenant_id, change_id)
 );
@@ -434,6 +436,7 @@ create table public.ledger (
   constraint ledger_pkey PRIMARY KEY (tenant_id, project_id, reference, event, occurrence)
 );
 CREATE INDEX ledger_by_rate ON public.ledger USING btree (tenant_id, currency, occurred_at, project_id, reference, event, occurrence) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
+CREATE INDEX ledger_pending ON public.ledger USING btree (ingestion_id) WHERE (((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
 -- row-level security of public.ledger: enabled, forced
 create policy every_tenant on ledger for all to engagement_service using (true);
 create policy own_tenant on ledger for all to engagement_api using ((tenant_id = current_tenant_id()));

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isPast, readRateChanges } from '../../src/ledger/fx/restate-queries.ts';
 import { applyRateChange } from '../../src/ledger/fx/restate.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { describeHolder, readHolders } from '../../src/platform/postgres/horizon.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -10,6 +11,8 @@ import type { Platform } from '../../src/wiring/platform.ts';
 const RATES_CHANNEL = 'fx_rates';
 const MAX_CHANGES = 1_000;
 const HORIZON_POLL_MS = 20;
+/** A longer wait for the horizon is logged, again after each such time. */
+const REPORT_EVERY_MS = 10_000;
 
 type Engines = Pick<Platform, 'clock' | 'logger' | 'metrics'> & { postgres: Pick<Postgres, 'service'> };
 
@@ -31,13 +34,26 @@ export async function startFxRestater(platform: Platform, notifications: Notific
   return loop;
 }
 
-/** Applies the oldest pending changes; returns how many were read, 0 when `stop` ended the wait before them. */
-export async function restateOnce(engines: Engines, stop?: AbortSignal): Promise<number> {
+/**
+ * Applies the oldest pending changes; returns how many were read, 0 when `stop` ended the wait before them. The wait has
+ * no limit: applying a change too early would leave rows with the wrong rate. What it waits for is logged every
+ * `report_every_ms`.
+ */
+export async function restateOnce(
+  engines: Engines,
+  stop?: AbortSignal,
+  report_every_ms = REPORT_EVERY_MS,
+): Promise<number> {
   const { service: sql } = engines.postgres;
   const { changes, until_xid } = await readRateChanges(sql, MAX_CHANGES);
   if (changes.length === 0) return 0;
+  let report_ms = performance.now() + report_every_ms;
   while (!(await isPast(sql, until_xid))) {
     if (stop?.aborted === true) return 0;
+    if (performance.now() >= report_ms) {
+      await reportWait(engines, changes.length);
+      report_ms = performance.now() + report_every_ms;
+    }
     await sleep(HORIZON_POLL_MS);
   }
   for (const change of changes) {
@@ -45,4 +61,16 @@ export async function restateOnce(engines: Engines, stop?: AbortSignal): Promise
     await applyRateChange({ ...engines, sql }, change, stop);
   }
   return changes.length;
+}
+
+/** Names in the log what the changes wait for. */
+async function reportWait({ postgres, logger }: Engines, changes: number): Promise<void> {
+  try {
+    const holders = await readHolders(postgres.service);
+    const [oldest] = holders.toSorted((a, b) => (b.age_ms ?? 0) - (a.age_ms ?? 0));
+    const holder = oldest === undefined ? {} : describeHolder(oldest, oldest.age_ms);
+    logger.warn({ ...holder, changes }, 'changed rates wait for an old transaction to end');
+  } catch (error) {
+    logger.warn({ err: error, changes }, 'changed rates wait for an old transaction, which cannot be named');
+  }
 }

@@ -1,11 +1,10 @@
 import type { Config, Role } from '../config.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
-import { exposeConsumerLag } from '../platform/event-log/lag-gauge.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
-import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { ShutdownStack } from '../wiring/shutdown-stack.ts';
+import { exposeWaiting } from './backlogs.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';
 
 /** The arguments of a processor's start. */
@@ -42,10 +41,10 @@ const PROCESSORS: readonly Processor[] = [
   {
     role: 'messenger',
     name: 'messenger',
-    async start({ config, platform, notifications }) {
+    async start({ config, watched, notifications }) {
       const { startMessenger } = await import('../../processors/messenger/index.ts');
-      const secrets = await loadMessagingSecrets(config, platform);
-      return startMessenger(platform, notifications, { ...secrets, public_url: config.public_url });
+      const secrets = await loadMessagingSecrets(config, watched);
+      return startMessenger(watched, notifications, { ...secrets, public_url: config.public_url });
     },
   },
   {
@@ -82,6 +81,14 @@ const PROCESSORS: readonly Processor[] = [
   },
   {
     role: 'player-mirror',
+    name: 'horizon watch',
+    async start({ platform: { postgres, logger, metrics } }) {
+      const { startHorizonWatch } = await import('../platform/postgres/horizon.ts');
+      return startHorizonWatch({ sql: postgres.service, logger, gauge: metrics.horizonAge });
+    },
+  },
+  {
+    role: 'player-mirror',
     name: 'send-mirror',
     async start({ platform }) {
       const { startSendMirror } = await import('../../processors/send-mirror/index.ts');
@@ -106,7 +113,7 @@ const PROCESSORS: readonly Processor[] = [
   },
 ];
 
-/** Starts the processors of the configured roles, and exposes the lag of the consumers as a metric. */
+/** Starts the processors of the configured roles, and exposes what waits for them as metrics. */
 export async function startProcessors(
   config: Config,
   platform: Platform,
@@ -116,7 +123,7 @@ export async function startProcessors(
   const { roles } = config;
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
   const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
-  exposeLag(platform, ages, roles);
+  exposeWaiting(platform, ages, roles);
   const wanted = PROCESSORS.filter(({ role }) => roles.has(role));
   // Concurrently, because each may wait until the log has admitted it to its consumer group.
   const outcomes = await Promise.allSettled(
@@ -130,22 +137,4 @@ export async function startProcessors(
   );
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-}
-
-function exposeLag(
-  { metrics, eventLog, logger }: Platform,
-  ages: RecordAges,
-  roles: ReadonlySet<Role>,
-): void {
-  const consumers = [
-    { role: 'player-fold', topic: TOPICS.events, group: GROUPS.fold },
-    { role: 'analytics-sink', topic: TOPICS.playerEvents, group: GROUPS.sink },
-  ] as const;
-  exposeConsumerLag({
-    registry: metrics.registry,
-    eventLog,
-    logger,
-    ages,
-    consumers: consumers.filter(({ role }) => roles.has(role)),
-  });
 }

@@ -1,5 +1,6 @@
 import type { Role } from '../config.ts';
 import { ApiError } from '../errors.ts';
+import { inTime } from '../platform/in-time.ts';
 import type { Platform } from '../wiring/platform.ts';
 
 /** The storage engines that `/readyz` asks. */
@@ -93,27 +94,14 @@ export class Readiness {
       event_log: () => eventLog.ping(),
     };
     const answers = this.#needed.map(async (name) => {
-      const error = await failureOf(pings[name]);
-      if (error === undefined) return [name, 'ok'] as const;
-      logger.warn({ err: error, engine: name }, 'engine does not answer');
-      return [name, 'failed'] as const;
+      try {
+        await inTime(pings[name](), PING_TIMEOUT_MS);
+        return [name, 'ok'] as const;
+      } catch (error) {
+        logger.warn({ err: error, engine: name }, 'engine does not answer');
+        return [name, 'failed'] as const;
+      }
     });
     return Object.fromEntries(await Promise.all(answers));
-  }
-}
-
-/** Why the engine did not answer in time; undefined when it did. */
-async function failureOf(ping: () => Promise<void>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${PING_TIMEOUT_MS} ms`)), PING_TIMEOUT_MS);
-  });
-  try {
-    await Promise.race([ping(), timeout]);
-    return undefined;
-  } catch (error) {
-    return error ?? new Error('no reason');
-  } finally {
-    clearTimeout(timer);
   }
 }

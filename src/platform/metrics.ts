@@ -168,6 +168,11 @@ export function createMetrics() {
       help: 'Event rows rewritten in ClickHouse after a restatement',
       registers,
     }),
+    horizonAge: new Gauge({
+      name: 'postgres_horizon_age_seconds',
+      help: 'Age of the oldest transaction that holds back the mirrors and vacuum; NaN while it is unknown',
+      registers,
+    }),
     jobs: new Counter({
       name: 'jobs_total',
       help: 'Job attempts by outcome: done, failed (retried later) or given_up',

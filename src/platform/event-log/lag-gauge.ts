@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
+import { inTime } from '../in-time.ts';
 import type { Logger } from '../logger.ts';
 import type { EventLog, GroupLag } from './port.ts';
 import type { RecordAges } from './record-ages.ts';
@@ -16,19 +16,20 @@ interface LagGaugeOptions {
 }
 
 /** The lag of one consumer; without partitions when the log did not answer. */
-interface ConsumerLag {
+export interface ConsumerLag {
   group: string;
   partitions: GroupLag[];
 }
 
 /**
  * Adds the gauges `consumer_lag_events` and `consumer_lag_seconds` for these consumers, read at every scrape. A
- * consumer is left out when the log does not return its lag in time: an old value would look like a current one.
+ * consumer is left out when the log does not return its lag in time: an old value would look like a current one. Returns
+ * a function that reads the lag; whoever asks at the same time shares one request to the log.
  */
-export function exposeConsumerLag(options: LagGaugeOptions): void {
+export function exposeConsumerLag(options: LagGaugeOptions): () => Promise<ConsumerLag[]> {
   const { registry, ages } = options;
   let asked: Promise<ConsumerLag[]> | undefined;
-  // The two gauges are collected at the same time and share one request to the log.
+  // Gauges are collected at the same time.
   const lags = () =>
     (asked ??= readLags(options).finally(() => {
       asked = undefined;
@@ -63,32 +64,18 @@ export function exposeConsumerLag(options: LagGaugeOptions): void {
       }
     },
   });
+  return lags;
 }
 
 function readLags({ eventLog, logger, consumers }: LagGaugeOptions): Promise<ConsumerLag[]> {
   return Promise.all(
     consumers.map(async ({ topic, group }) => {
       try {
-        return { group, partitions: await inTime(eventLog.lag(topic, group)) };
+        return { group, partitions: await inTime(eventLog.lag(topic, group), TIMEOUT_MS) };
       } catch (error) {
         logger.warn({ err: error, group }, 'lag unknown');
         return { group, partitions: [] };
       }
     }),
   );
-}
-
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const timer = new AbortController();
-  const late = sleep(TIMEOUT_MS, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`no answer in ${TIMEOUT_MS} ms`);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    timer.abort();
-    // Nothing awaits the promise that lost the race: its rejection must be handled.
-    late.catch(() => undefined);
-    answer.catch(() => undefined);
-  }
 }

@@ -70,6 +70,12 @@ export async function allowStatements(tx: Tx, statement_ms: number): Promise<voi
   await tx`select set_config('statement_timeout', ${String(statement_ms)}, true)`;
 }
 
+/** Lets no statement of this transaction take longer than `limit_ms`, waits for locks included. */
+export async function limitTransaction(tx: Tx, limit_ms: number): Promise<void> {
+  await tx`select set_config('statement_timeout', ${String(limit_ms)}, true),
+    set_config('lock_timeout', ${String(limit_ms)}, true)`;
+}
+
 /**
  * For a transaction that only holds a lock while its caller works elsewhere, for up to `idle_ms`: it may pause for that
  * long, and wait for its lock for that long.

@@ -1,0 +1,47 @@
+import type { Backlog } from '../platform/backlog-gauge.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import { PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
+import { SENDS_MIRROR } from './send-mirror-queries.ts';
+
+/**
+ * Changed and merged players that player-mirror has not copied. The time is that of the last change of their totals,
+ * which may be before the change that waits.
+ */
+export async function readPlayersToMirror(tx: Tx, most: number): Promise<Backlog> {
+  const position = await readMirrorPosition(tx, PLAYERS_MIRROR);
+  const beyond = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
+    order by changed_xid, player_id limit ${most}`;
+  const [row] = await tx<Backlog[]>`
+    select least(count(*), ${most})::integer as items, epoch_ms(min(at))::float8 as oldest_ms from (
+      (select updated_at as at from player_totals where ${beyond})
+      union all
+      (select merged_at as at from player_merges where ${beyond})) as waiting`;
+  return row ?? NONE;
+}
+
+/**
+ * Changed messages that send-mirror has not copied. The time is that of the last stage of the message, which may be
+ * before the change that waits.
+ */
+export async function readSendsToMirror(tx: Tx, most: number): Promise<Backlog> {
+  const position = await readMirrorPosition(tx, SENDS_MIRROR);
+  const [row] = await tx<Backlog[]>`
+    select count(*)::integer as items, epoch_ms(min(at))::float8 as oldest_ms from (
+      select greatest(enqueued_at, counted_at, sent_at, delivered_at, opened_at, clicked_at, bounced_at) as at
+      from message_sends
+      where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
+      order by changed_xid, send_id limit ${most}) as waiting`;
+  return row ?? NONE;
+}
+
+/** Restated events and merged players that event-rewriter has not written to ClickHouse. */
+export async function readEventsToRewrite(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select least(count(*), ${most})::integer as items, epoch_ms(min(at))::float8 as oldest_ms from (
+      (select queued_at as at from event_corrections order by correction_id limit ${most})
+      union all
+      (select merged_at as at from player_merges where rewritten_at is null order by merged_at limit ${most})) as waiting`;
+  return row ?? NONE;
+}
+
+const NONE: Backlog = { items: 0, oldest_ms: null };

@@ -1,0 +1,90 @@
+import { readEventsToRewrite, readPlayersToMirror, readSendsToMirror } from '../analytics/backlog-queries.ts';
+import type { Role } from '../config.ts';
+import { readQueuedMessages, readRangesToFanOut } from '../engage/campaigns/backlog-queries.ts';
+import { readPendingConversions, readRateChangesToApply } from '../ledger/fx/backlog-queries.ts';
+import {
+  exposeBacklogs,
+  MAX_COUNTED,
+  sinceLastEmpty,
+  type Backlog,
+  type BacklogSource,
+} from '../platform/backlog-gauge.ts';
+import { exposeConsumerLag, type ConsumerLag } from '../platform/event-log/lag-gauge.ts';
+import type { RecordAges } from '../platform/event-log/record-ages.ts';
+import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
+import { limitTransaction } from '../platform/postgres/limits.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import { readChangesToPublish, readEntriesToEvaluate } from '../segments/backlog-queries.ts';
+import type { Platform } from '../wiring/platform.ts';
+
+/** Consumers of the event log. */
+const CONSUMERS: readonly { role: Role; topic: string; group: string }[] = [
+  { role: 'player-fold', topic: TOPICS.events, group: GROUPS.fold },
+  { role: 'analytics-sink', topic: TOPICS.playerEvents, group: GROUPS.sink },
+  { role: 'messenger', topic: TOPICS.playerEvents, group: GROUPS.trigger },
+];
+
+interface Queue {
+  role: Role;
+  queue: string;
+  read: (tx: Tx, most: number) => Promise<Backlog>;
+  /** The rows have no time of their own from which on they wait. */
+  has_rough_times?: boolean;
+}
+
+/** Queues in Postgres, under the role that empties them. */
+const QUEUES: readonly Queue[] = [
+  { role: 'player-mirror', queue: 'player-mirror', read: readPlayersToMirror, has_rough_times: true },
+  { role: 'player-mirror', queue: 'send-mirror', read: readSendsToMirror, has_rough_times: true },
+  { role: 'event-rewriter', queue: 'event-rewriter', read: readEventsToRewrite },
+  { role: 'fx-restater', queue: 'fx-restater', read: readRateChangesToApply },
+  { role: 'fx-restater', queue: 'pending-conversions', read: readPendingConversions },
+  { role: 'segment-refresh', queue: 'dirty-players', read: readEntriesToEvaluate },
+  { role: 'segment-refresh', queue: 'segment-changes', read: readChangesToPublish },
+  { role: 'messenger', queue: 'fan-out', read: readRangesToFanOut },
+  { role: 'messenger', queue: 'messages', read: readQueuedMessages },
+];
+
+/** The longest query, and the longest wait for a lock, of a scrape. */
+const QUERY_MS = 500;
+
+/** Adds the metrics that say what waits for the processors of these roles, and for how long. */
+export function exposeWaiting(platform: Platform, ages: RecordAges, roles: ReadonlySet<Role>): void {
+  const { clock, logger, eventLog } = platform;
+  const { registry } = platform.metrics;
+  const consumers = CONSUMERS.filter(({ role }) => roles.has(role));
+  const lags = exposeConsumerLag({ registry, eventLog, logger, ages, consumers });
+  const queues = QUEUES.filter(({ role }) => roles.has(role));
+  exposeBacklogs({
+    registry,
+    clock,
+    logger,
+    sources: [
+      ...consumers.map(({ group }) => ({
+        queue: group,
+        read: async () => backlogOf(await lags(), group, ages, clock.now_ms()),
+      })),
+      ...queues.map((queue) => sourceOf(platform, queue)),
+    ],
+  });
+}
+
+function sourceOf({ postgres, clock }: Platform, { queue, read, has_rough_times }: Queue): BacklogSource {
+  const readBriefly = () =>
+    postgres.service.begin(async (tx) => {
+      await limitTransaction(tx, QUERY_MS);
+      return read(tx, MAX_COUNTED);
+    });
+  return { queue, read: has_rough_times === true ? sinceLastEmpty(clock, readBriefly) : readBriefly };
+}
+
+function backlogOf(lags: readonly ConsumerLag[], group: string, ages: RecordAges, now_ms: number): Backlog {
+  const partitions = lags.find((lag) => lag.group === group)?.partitions ?? [];
+  if (partitions.length === 0) throw new Error('the event log did not answer');
+  const items = partitions.reduce(
+    (sum, { next_offset, end_offset }) => sum + Number(end_offset - next_offset),
+    0,
+  );
+  const waiting_ms = Math.max(...partitions.map((lag) => ages.waiting_ms(group, lag)));
+  return { items, oldest_ms: items === 0 ? null : now_ms - waiting_ms };
+}

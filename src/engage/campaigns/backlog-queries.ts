@@ -1,0 +1,34 @@
+import type { Backlog } from '../../platform/backlog-gauge.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+
+const NONE: Backlog = { items: 0, oldest_ms: null };
+/** Campaigns whose oldest message is looked for. */
+const MAX_CAMPAIGNS = 1_000;
+
+/** Messages that wait for a messenger, also those that wait for a retry or the end of quiet hours. */
+export async function readQueuedMessages(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select (select count(*) from (
+        select from message_sends where status = 'queued' limit ${most}) as queued)::integer as items,
+      (select epoch_ms(min(first.enqueued_at))::float8
+        from (select tenant_id, project_id, campaign_id from campaigns
+          where status = 'sending' limit ${MAX_CAMPAIGNS}) as c
+        cross join lateral (
+          select s.enqueued_at from message_sends s
+          where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.campaign_id = c.campaign_id
+            and s.status = 'queued'
+          order by s.send_id limit 1) as first) as oldest_ms`;
+  return row ?? NONE;
+}
+
+/** Ranges of members that have not become messages. Their age is that of the campaign's start. */
+export async function readRangesToFanOut(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select (select count(*) from (select from campaign_batches limit ${most}) as ranges)::integer as items,
+      (select epoch_ms(min(c.started_at))::float8 from campaigns c
+        where c.status = 'sending' and exists (
+          select from campaign_batches b
+          where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
+      ) as oldest_ms`;
+  return row ?? NONE;
+}
