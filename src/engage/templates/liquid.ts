@@ -10,18 +10,15 @@ import {
   type Template,
   type Variable,
 } from 'liquidjs';
+import { boundOperators, boundTags, costOf } from './bounds.ts';
+import { boundFilters, replaceFilter } from './filters.ts';
+import { chargeValue, MAX_WORK } from './work.ts';
 
-/**
- * The work that rendering one message may cost: one unit per character of output or of filter input, and `STEP_COST`
- * per tag or output. Work is counted instead of timed, so that a template always or never fails, however busy the
- * machine is.
- */
-const MAX_WORK = 2_000_000;
-const STEP_COST = 20;
 /** A limit for work that is not counted. */
 const MAX_RENDER_MS = 1_000;
-/** Tags that read other templates, which are not supported. */
-const FILE_TAGS = ['include', 'render', 'layout', 'block'];
+/** Per character: of a value in the output of HTML, and of the output. */
+const ESCAPED = 4;
+const EMITTED = 2;
 
 /** HTML that the template itself has made, with every value in it escaped: it is not escaped again. */
 class Markup extends Drop {
@@ -86,14 +83,23 @@ class BoundedEmitter implements Emitter {
 
   write(value: unknown): void {
     const text = textOf(value);
-    this.#work.use(text.length);
+    this.#work.use(text.length * EMITTED);
     this.buffer += text;
   }
 }
 
-function openEngine(outputEscape: (value: unknown) => string): Liquid {
+/** Charges for writing a value as text, before it is written. */
+function charging(write: (value: unknown) => string, rate: number) {
+  return function charged(this: { context: Context } | void, value: unknown): string {
+    if (this !== undefined) chargeValue(this.context.memoryLimit, value, rate);
+    return write(value);
+  };
+}
+
+function openEngine(write: (value: unknown) => string, rate: number): Liquid {
   const engine = new Liquid({
-    outputEscape,
+    outputEscape: charging(write, rate),
+    operators: boundOperators() ?? {},
     ownPropertyOnly: true,
     strictFilters: true,
     templates: {},
@@ -102,34 +108,28 @@ function openEngine(outputEscape: (value: unknown) => string): Liquid {
     locale: 'en-US',
     timezoneOffset: 0,
   });
-  for (const name of FILE_TAGS) delete engine.tags[name];
-  // The filter would let a value from a player become markup.
-  engine.unregisterFilter('raw');
+  boundTags(engine);
+  boundFilters(engine);
   const { renderer } = engine;
   const renderTemplates = renderer.renderTemplates.bind(renderer);
   renderer.renderTemplates = (templates, ctx, emitter) => {
-    ctx.memoryLimit.use((templates.length + 1) * STEP_COST);
+    ctx.memoryLimit.use(costOf(templates));
     return renderTemplates(templates, ctx, emitter ?? new BoundedEmitter(ctx.memoryLimit));
   };
   return engine;
 }
 
 function openHtmlEngine(): Liquid {
-  const engine = openEngine(htmlOf);
+  const engine = openEngine(htmlOf, ESCAPED);
   engine.registerTag('capture', CaptureMarkup);
   // Every output is escaped once, so these filters must not escape it before.
-  for (const name of ['escape', 'escape_once', 'xml_escape']) {
-    engine.registerFilter(name, (value: unknown) => value);
-  }
-  engine.registerFilter(
-    'newline_to_br',
-    (value: unknown) => new Markup(htmlOf(value).replace(/\r?\n/g, '<br />\n')),
-  );
+  for (const name of ['escape', 'escape_once', 'xml_escape']) replaceFilter(engine, name, (value) => value);
+  replaceFilter(engine, 'newline_to_br', (value) => new Markup(htmlOf(value).replace(/\r?\n/g, '<br />\n')));
   return engine;
 }
 
 /** Liquid for plain text: values are not escaped. */
-export const textEngine: Liquid = openEngine(textOf);
+export const textEngine: Liquid = openEngine(textOf, 1);
 /** Liquid for HTML: every value is escaped after its filters. */
 export const htmlEngine: Liquid = openHtmlEngine();
 

@@ -1,6 +1,15 @@
-import { Context, LiquidError, TypeGuards, Variable, type Liquid, type Template } from 'liquidjs';
+import {
+  LiquidError,
+  Tokenizer,
+  TypeGuards,
+  Variable,
+  type Liquid,
+  type Template,
+  type TopLevelToken,
+} from 'liquidjs';
 import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
+import { BoundedContext, prepare } from './bounds.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
 
 /** A template as its author wrote it: Liquid in every field. */
@@ -66,8 +75,11 @@ export class RenderFailed extends Error {
 /** The longest rendered field, in UTF-16 units. */
 const MAX_LENGTH = { line: 10_000, text: 1024 * 1024 };
 const MAX_TAG_LENGTH = 100;
-/** Tags and outputs of one field: the time for parsing grows faster than their number. */
-const MAX_TAGS = 5_000;
+/** Limits of one field's code, which is parsed at once: tags and outputs, their characters, and marks between their parts. */
+const MAX_TAGS = 1_000;
+const MAX_CODE = 32_768;
+const MAX_TAG_CODE = 8_192;
+const MAX_MARKS = 4_000;
 
 /** Throws TEMPLATE_INVALID unless every field is usable Liquid; details name each field that is not. */
 export function parseTemplate(source: TemplateSource): void {
@@ -79,9 +91,7 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
   const issues: TemplateIssue[] = [];
   const parse = (path: string, text: string, engine: Liquid): Field => {
     try {
-      const tags = text.match(/\{[{%]/g)?.length ?? 0;
-      if (tags > MAX_TAGS) throw new RangeError(`has over ${MAX_TAGS} tags and outputs`);
-      return { path, engine, templates: engine.parse(text) };
+      return { path, engine, templates: engine.parser.parseTokens(tokensOf(text, engine)) };
     } catch (error) {
       issues.push(issueOf(path, error));
       return { path, engine, templates: [] };
@@ -99,12 +109,38 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
     ([name, text]) => [name, parse(`data.${name}`, text, textEngine)] as const,
   );
   const fields = [subject, preheader, body, ...data.map(([, field]) => field)];
-  const reads = readsOf(
+  const reads = preparedReads(
     fields.filter((field) => field !== null),
     issues,
   );
   if (issues.length > 0) throw templateInvalid(issues);
   return { channel: source.channel, subject, preheader, body, data, reads };
+}
+
+/** The tags, outputs and texts of a field. Throws RangeError when it has more code than may be parsed at once. */
+function tokensOf(text: string, engine: Liquid): TopLevelToken[] {
+  const begun = text.match(/\{[{%]/g)?.length ?? 0;
+  if (begun > MAX_TAGS) throw new RangeError(`has ${begun} tags and outputs: give at most ${MAX_TAGS}`);
+  const tokens = new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options);
+  let [code, marks] = [0, 0];
+  for (const token of tokens) {
+    if (TypeGuards.isHTMLToken(token)) continue;
+    const length = token.end - token.begin;
+    code += length;
+    marks += text.slice(token.begin, token.end).match(/[,|.:[]/g)?.length ?? 0;
+    if (length > MAX_TAG_CODE) {
+      throw new RangeError(`has a tag or output of ${length} characters: give at most ${MAX_TAG_CODE}`);
+    }
+  }
+  if (code > MAX_CODE) {
+    throw new RangeError(`has ${code} characters in tags and outputs: give at most ${MAX_CODE}`);
+  }
+  if (marks > MAX_MARKS) {
+    throw new RangeError(
+      `has ${marks} of the marks , | . : [ in tags and outputs: give at most ${MAX_MARKS}`,
+    );
+  }
+  return tokens;
 }
 
 /**
@@ -114,10 +150,10 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
 export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
   const { subject, preheader, body, data, reads } = template;
   const missing = reads.filter(({ path }) => isMissing(scope, path)).map(({ name }) => name);
-  let limits: Pick<Context, 'memoryLimit' | 'renderLimit'> | undefined;
+  let limits: Pick<BoundedContext, 'memoryLimit' | 'renderLimit'> | undefined;
   const made = (field: Field, kind: 'line' | 'text') => {
     const { engine } = field;
-    const context = new Context(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
+    const context = new BoundedContext(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
     limits ??= context;
     return render(field, context, kind);
   };
@@ -144,7 +180,7 @@ export function templateInvalid(issues: TemplateIssue[]): ApiError {
   return new ApiError('TEMPLATE_INVALID', message, { details: { issues } });
 }
 
-function render({ engine, templates, path }: Field, context: Context, kind: 'line' | 'text'): string {
+function render({ engine, templates, path }: Field, context: BoundedContext, kind: 'line' | 'text'): string {
   let text: unknown;
   try {
     text = engine.renderSync(templates, context);
@@ -165,8 +201,9 @@ function render({ engine, templates, path }: Field, context: Context, kind: 'lin
 /** Messages of the parser and renderer, and the messages that replace them. */
 const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
   [/^undefined filter: raw$/, 'undefined filter: raw. Values are always escaped'],
-  [/ limit exceeded$/, 'takes more work than one message may cost'],
-  [/call stack/i, 'is nested too deeply'],
+  [/^undefined filter: (?:\w+_exp|sample)$/, '$&. It is not offered, because its cost cannot be bounded'],
+  [/^.* limit exceeded$/s, 'takes more work than one message may cost'],
+  [/^.*call stack.*$/is, 'is nested too deeply'],
 ];
 
 function issueOf(path: string, error: unknown): TemplateIssue {
@@ -181,11 +218,12 @@ function issueOf(path: string, error: unknown): TemplateIssue {
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : 'cannot be rendered';
   const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);
-  return IN_OTHER_WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message;
+  const other = IN_OTHER_WORDS.find(([pattern]) => pattern.test(message));
+  return other === undefined ? message : message.replace(other[0], other[1]);
 }
 
-/** The variables that the fields read and do not set themselves, once each, sorted by name. */
-function readsOf(fields: readonly Field[], issues: TemplateIssue[]): CompiledTemplate['reads'] {
+/** Prepares the fields for rendering; returns the variables that they read and do not set, once each, sorted by name. */
+function preparedReads(fields: readonly Field[], issues: TemplateIssue[]): CompiledTemplate['reads'] {
   const reads = new Map<string, (string | number)[]>();
   for (const { path, templates } of fields) {
     try {
@@ -193,6 +231,7 @@ function readsOf(fields: readonly Field[], issues: TemplateIssue[]): CompiledTem
         const known = staticPath(variable);
         reads.set(String(new Variable(known, variable.location)), known);
       }
+      prepare(templates);
     } catch (error) {
       issues.push(issueOf(path, error));
     }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/engage/providers/message.ts';
+import { emailHtml } from '../../../src/engage/messaging/transports/email.ts';
 import { openFcm } from '../../../src/engage/messaging/transports/fcm.ts';
 import { outcomeOf, post, retryAfterMs } from '../../../src/engage/messaging/transports/http-call.ts';
 import { openSendgrid } from '../../../src/engage/messaging/transports/sendgrid.ts';
@@ -47,6 +48,15 @@ describe('SendGrid', () => {
     expect(body.content[0]?.value).toMatch(
       /^<html><body class="x"><div style="display:none[^>]*>Look &amp; see<\/div><p>Hello/,
     );
+  });
+
+  it('puts the preheader into any body in linear time', () => {
+    const html = (body: string) => emailHtml({ body, preheader: 'p' });
+    expect(html('<BODY class="x">Hello')).toMatch(/^<BODY class="x"><div [^>]*>p<\/div>Hello$/);
+    expect(html('Hello')).toMatch(/^<div [^>]*>p<\/div>Hello$/);
+    const before_ms = performance.now();
+    expect(html('<body'.repeat(200_000))).toMatch(/^<div /);
+    expect(performance.now() - before_ms).toBeLessThan(1_000);
   });
 
   it('gets no extra header from player data', async () => {

@@ -33,8 +33,8 @@ const HIDDEN = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;
 export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader'>): string {
   if (preheader === null || preheader === '') return body;
   const hidden = `<div style="${HIDDEN}">${preheader}</div>`;
-  const opening = /<body[^>]*>/i.exec(body);
-  if (opening === null) return hidden + body;
-  const end = opening.index + opening[0].length;
+  // Two searches, because one expression for both would try the rest of the text from every `<body`.
+  const opening = body.search(/<body/i);
+  const end = opening < 0 ? 0 : body.indexOf('>', opening) + 1;
   return body.slice(0, end) + hidden + body.slice(end);
 }
