@@ -246,6 +246,7 @@ create table public.campaigns (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  retry_failed_until timestamp with time zone,
   constraint campaigns_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint campaigns_goal_attribution_days_check CHECK ((goal_attribution_days > 0)),
   constraint campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
@@ -255,6 +256,7 @@ create table public.campaigns (
 );
 CREATE INDEX campaigns_by_age ON public.campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX campaigns_due ON public.campaigns USING btree (schedule_at) WHERE ((status = 'scheduled'::text) AND (deleted_at IS NULL));
+CREATE INDEX campaigns_retrying ON public.campaigns USING btree (tenant_id, project_id) WHERE (retry_failed_until IS NOT NULL);
 CREATE INDEX campaigns_sending ON public.campaigns USING btree (tenant_id, project_id) WHERE (status = 'sending'::text);
 -- row-level security of public.campaigns: enabled, forced
 create policy every_tenant on campaigns for all to engagement_service using (true);
@@ -509,6 +511,9 @@ create table public.message_sends (
   clicked_at timestamp with time zone,
   bounced_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
+  provider_code text,
+  provider_message text,
+  give_up_at timestamp with time zone,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -519,6 +524,7 @@ CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btr
 CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, dedup_key, tenant_id, project_id);
 CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
 CREATE INDEX message_sends_sending ON public.message_sends USING btree (lease_id) WHERE (status = 'sending'::text);
+CREATE INDEX message_sends_unavailable ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE ((status = 'failed'::text) AND (error_code = 'PROVIDER_UNAVAILABLE'::text));
 -- row-level security of public.message_sends: enabled, forced
 create policy every_tenant on message_sends for all to engagement_service using (true);
 create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -835,6 +841,7 @@ create table public.suppressions (
   address text not null,
   reason text not null,
   created_at timestamp with time zone not null,
+  detail text,
   constraint suppressions_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint suppressions_pkey PRIMARY KEY (tenant_id, channel, address),
   constraint suppressions_reason_check CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text]))),

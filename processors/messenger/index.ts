@@ -1,4 +1,5 @@
 import { FanOut } from '../../src/engage/campaigns/fan-out.ts';
+import { FailedRetries } from '../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../src/engage/campaigns/send.ts';
 import { campaignTriggers } from '../../src/engage/campaigns/trigger.ts';
 import { MESSAGES_CHANNEL } from '../../src/engage/campaigns/send-queries.ts';
@@ -46,8 +47,12 @@ export async function startMessenger(
   };
   await notifications.on(MESSAGES_CHANNEL, wake, () => wake());
   const schedule = new Schedule(platform);
+  const retries = new FailedRetries(platform);
   const fanOut = new FanOut(platform);
-  const campaigns = startPolling({ name: 'campaigns', ...pauses }, () => schedule.turn());
+  const campaigns = startPolling({ name: 'campaigns', ...pauses }, async () => {
+    const has_retries = await retries.turn();
+    return (await schedule.turn()) || has_retries;
+  });
   loops.push(
     campaigns,
     ...Array.from({ length: FAN_OUT_LOOPS }, () =>

@@ -21,7 +21,7 @@ export const AUDITED_RESOURCES = [
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
 
 /**
- * The recorded actions. `revoke` ends an API key. `send_test` sends a message; `replay` sends dead letters through the
+ * The recorded actions. `revoke` ends an API key. `send_test` sends a message; `retry_failed` queues messages again; `replay` sends dead letters through the
  * fold again; `refresh` computes members or fetches rates: `after` of their rows describes the call, with counts only.
  */
 export const AUDITED_ACTIONS = [
@@ -31,6 +31,7 @@ export const AUDITED_ACTIONS = [
   'revoke',
   'send',
   'cancel',
+  'retry_failed',
   'send_test',
   'replay',
   'refresh',

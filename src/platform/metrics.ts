@@ -101,6 +101,12 @@ export function createMetrics() {
       help: 'Age of the oldest event that waits for the decision whether it fires a campaign',
       registers,
     }),
+    providerRest: new Gauge({
+      name: 'messaging_provider_rest_seconds',
+      help: 'Length of the present rest of a messaging provider that fails; absent while it works',
+      labelNames: ['provider_id', 'kind'],
+      registers,
+    }),
     messageHandOver: new Histogram({
       name: 'message_hand_over_seconds',
       help: 'Time from the moment that the gate looks at until a message is handed to its provider',

@@ -63,6 +63,7 @@ const CASES: Record<
   'PATCH /v1/campaigns/:id/variants/:variantId': 'editor',
   'DELETE /v1/campaigns/:id/variants/:variantId': 'editor',
   'POST /v1/campaigns/:id/send': 'editor',
+  'POST /v1/campaigns/:id/retry-failed': 'editor',
   'POST /v1/campaigns/:id/cancel': 'editor',
   'GET /v1/campaigns/:id/stats': 'viewer',
   'GET /v1/campaigns/:id/recipients': 'viewer',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/app/api-app.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -20,10 +21,7 @@ interface Entry extends Fields {
 }
 
 const SMTP = { host: 'mail.example', port: 25, username: 'u', password: 'hunter2', from: 'a@b.example' };
-const EVERYBODY = {
-  operator: 'AND',
-  conditions: [{ type: 'trait', field: 'kyc_level', op: 'gte', value: 0 }],
-};
+const EVERYBODY = { operator: 'AND', conditions: [{ type: 'random', percent: 100, salt: 'a' }] };
 
 async function send(method: string, path: string, body?: unknown, token = tenant.session): Promise<Answer> {
   const answer = await fixture.as(token, path, { method, ...(body === undefined ? {} : { body }) });
@@ -38,7 +36,7 @@ async function internal(method: string, path: string, body?: unknown): Promise<A
   return answer;
 }
 
-const idOf = ({ body }: Answer): string => body.data['id'] as string;
+const idOf = ({ body }: Answer) => body.data['id'] as string;
 const make = async (path: string, body: object) => idOf(await send('POST', path, body));
 
 const newKey = () => send('POST', `/v1/projects/${tenant.project_id}/api-keys`, { name: 'audited' });
@@ -84,7 +82,6 @@ interface Expected {
 }
 
 const object = () => expect.any(Object) as object;
-
 /** A call of every endpoint that leaves a row, written by hand: one that is not here fails the first test. */
 const CASES: Record<string, () => Promise<Expected>> = {
   'POST /v1/internal/tenants': async () => {
@@ -217,6 +214,13 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const id = await newCampaign();
     const answer = await send('POST', `/v1/campaigns/${id}/send`);
     return { answer, resource_id: id, before: { status: 'draft' }, after: { status: 'sending' } };
+  },
+  'POST /v1/campaigns/:id/retry-failed': async () => {
+    const id = await newCampaign();
+    await send('POST', `/v1/campaigns/${id}/send`);
+    await storeUnavailable(fixture.platform, tenant, id);
+    const answer = await send('POST', `/v1/campaigns/${id}/retry-failed`);
+    return { answer, resource_id: id, before: {}, after: { queued: 1 } };
   },
   'POST /v1/campaigns/:id/cancel': async () => {
     const id = await newCampaign();

@@ -105,6 +105,7 @@ export const CASES: Record<string, Case> = {
   'PATCH /v1/campaigns/:id/variants/:variantId': { ...variant, body: () => ({ weight: 1 }) },
   'DELETE /v1/campaigns/:id/variants/:variantId': variant,
   'POST /v1/campaigns/:id/send': campaign,
+  'POST /v1/campaigns/:id/retry-failed': campaign,
   'POST /v1/campaigns/:id/cancel': campaign,
   'GET /v1/campaigns/:id/stats': campaign,
   'GET /v1/campaigns/:id/recipients': campaign,

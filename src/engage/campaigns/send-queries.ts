@@ -36,7 +36,7 @@ export async function markSending(tx: Tx, ref: CampaignRef, provider_id: string,
 /** Marks the campaign as `cancelled`. */
 export async function markCancelled(tx: Tx, ref: CampaignRef, now: Date): Promise<void> {
   await tx`
-    update campaigns set status = 'cancelled', finished_at = ${now}, updated_at = ${now}
+    update campaigns set status = 'cancelled', finished_at = ${now}, retry_failed_until = null, updated_at = ${now}
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
 }
 
@@ -63,13 +63,13 @@ export async function selectDueCampaigns(
 }
 
 /**
- * Marks campaigns as `sent` that have no range left to fan out and no message left to send. Triggered campaigns go on
+ * Marks campaigns as `sent` that have no range left to fan out and no message left to send or to retry. Triggered campaigns go on
  * until they are cancelled.
  */
 export async function finishCampaigns(sql: Tx, now: Date): Promise<void> {
   await sql`
     update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}
-    where c.status = 'sending' and c.type <> 'triggered'
+    where c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
       and not exists (
         select from campaign_batches b
         where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)

@@ -6,6 +6,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { campaignResourceOf } from './campaign-json.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';
 import { campaignResource } from './schema.ts';
+import { retryFailed } from './retry-failed.ts';
 import { cancelCampaign, startCampaign } from './send.ts';
 
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
@@ -15,6 +16,12 @@ const sendResult = z.object({
   recipients_total: z.int(),
   enqueued: z.int(),
   no_recipient: z.int(),
+  enqueued_at: z.iso.datetime(),
+});
+
+const retryResult = z.object({
+  campaign_id: z.uuid(),
+  queued: z.int(),
   enqueued_at: z.iso.datetime(),
 });
 
@@ -43,6 +50,23 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const now = new Date(deps.clock.now_ms());
         return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now, { audit })));
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/retry-failed',
+      audit: { resource: 'campaign', action: 'retry_failed' },
+      summary:
+        'Queues the messages with PROVIDER_UNAVAILABLE again; the campaign is sending until they are decided',
+      access: write,
+      status: 200,
+      response: retryResult,
+      idempotent: true,
+      errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'PROVIDER_NOT_CONFIGURED'],
+      handle: ({ caller, params, once, audit }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const now = new Date(deps.clock.now_ms());
+        return once(ref.tenant_id, async (tx) => envelope(await retryFailed(tx, ref, now, audit)));
       },
     }),
     endpoint({

@@ -173,7 +173,8 @@ function requireUnsent(campaign: CampaignRow): void {
   requireStatus(campaign, ['draft', 'scheduled'], 'sent');
 }
 
-function requireStatus({ status }: CampaignRow, allowed: readonly string[], done: string): void {
+/** Throws CAMPAIGN_INVALID_STATUS unless the campaign is in one of these statuses; `done`: what cannot be done with it. */
+export function requireStatus({ status }: CampaignRow, allowed: readonly string[], done: string): void {
   if (allowed.includes(status)) return;
   const message = `a campaign that is ${status} cannot be ${done}: it must be ${allowed.join(' or ')}`;
   throw new ApiError('CAMPAIGN_INVALID_STATUS', message);
@@ -205,7 +206,7 @@ async function requireTemplates(tx: Tx, ref: CampaignRef): Promise<void> {
 }
 
 /** The campaign's provider, or the oldest active one of its channel. Throws PROVIDER_NOT_CONFIGURED. */
-async function chooseProvider(
+export async function chooseProvider(
   tx: Tx,
   tenant_id: string,
   { provider_id, channel }: CampaignRow,

@@ -1,18 +1,28 @@
 import type { Outcome } from '../providers/message.ts';
 import type { Attempt, SendResultRow } from './messenger-queries.ts';
 
-/** Retries of a message that certainly did not go out. */
-export const MAX_RETRIES = 5;
+/**
+ * The pause of a message before its next attempt doubles from the first length to the longest. It is longer than the
+ * rest of its provider, so that another message probes the provider: one that always fails must not stop the others.
+ */
 const FIRST_PAUSE_MS = 5_000;
-/** The longest pause before a retry, even if the provider asks for a longer one. */
-const LONGEST_PAUSE_MS = 24 * 3_600_000;
+const LONGEST_PAUSE_MS = 15 * 60_000;
+const LONGEST_ASKED_MS = 24 * 3_600_000;
+
+/** An attempt with the moment until which its message may wait for the provider. */
+export interface TimedAttempt extends Attempt {
+  give_up_at: Date;
+}
 
 /**
- * The result to write for the outcome of an attempt. Retries have pauses that double, or the
- * provider's pause if that is longer.
+ * The result to write for the outcome of an attempt. A message that certainly did not go out is retried after a pause,
+ * its own or the one that the provider asks for if that is longer, until `give_up_at`; then it is PROVIDER_UNAVAILABLE.
  */
-export function resultOf({ send_id, attempts }: Attempt, outcome: Outcome, now_ms: number): SendResultRow {
-  const failed = { ...NOTHING_LEFT, send_id, attempts } as const;
+export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number): SendResultRow {
+  const { send_id, attempts, give_up_at } = attempt;
+  const { code = null, text = null } = (outcome.kind === 'sent' ? undefined : outcome.fault) ?? {};
+  const said = { provider_code: code, provider_message: text };
+  const failed = { ...NOTHING_LEFT, ...said, send_id, attempts } as const;
   switch (outcome.kind) {
     case 'sent': {
       const { provider_message_id } = outcome;
@@ -23,8 +33,9 @@ export function resultOf({ send_id, attempts }: Attempt, outcome: Outcome, now_m
     case 'unknown':
       return { ...failed, status: 'failed', error_code: 'OUTCOME_UNKNOWN', counts: true };
     case 'retry': {
-      if (attempts > MAX_RETRIES) return { ...failed, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' };
-      const retry_at = new Date(now_ms + pauseMs(attempts, outcome.retry_after_ms));
+      const until_ms = give_up_at.getTime();
+      if (now_ms >= until_ms) return { ...failed, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' };
+      const retry_at = new Date(Math.min(now_ms + pauseMs(attempts, outcome.retry_after_ms), until_ms));
       return { ...failed, status: 'queued', error_code: null, retry_at };
     }
   }
@@ -32,8 +43,8 @@ export function resultOf({ send_id, attempts }: Attempt, outcome: Outcome, now_m
 
 /** The pause after so many attempts, in milliseconds; `asked_ms`: the pause that the provider asked for. */
 export function pauseMs(attempts: number, asked_ms: number | null): number {
-  const own_ms = FIRST_PAUSE_MS * 2 ** (attempts - 1);
-  return Math.min(Math.max(own_ms, asked_ms ?? 0), LONGEST_PAUSE_MS);
+  const own_ms = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
+  return Math.max(own_ms, Math.min(asked_ms ?? 0, LONGEST_ASKED_MS));
 }
 
 /** The result of a message that was not handed over, for a reason outside of it: it is queued again. */
@@ -46,4 +57,10 @@ export function renderFailed({ send_id, attempts }: Attempt): SendResultRow {
   return { ...NOTHING_LEFT, send_id, attempts, status: 'failed', error_code: 'TEMPLATE_FAILED' };
 }
 
-const NOTHING_LEFT = { provider_message_id: null, retry_at: null, counts: false } as const;
+const NOTHING_LEFT = {
+  provider_message_id: null,
+  provider_code: null,
+  provider_message: null,
+  retry_at: null,
+  counts: false,
+} as const;

@@ -111,6 +111,8 @@ export interface ClaimedSend {
   template_id: string | null;
   recipient: string;
   attempts: number;
+  /** Until when the message may wait for a provider that is unavailable. */
+  give_up_at: Date;
   context: unknown;
   external_id: string | null;
   email: string | null;
@@ -188,6 +190,7 @@ export async function claimSends(
       returning m.*
     )
     select w.send_id, w.status, w.player_id, w.template_id, w.recipient, w.attempts, w.context,
+      coalesce(w.give_up_at, w.enqueued_at + interval '24 hours') as give_up_at,
       p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code, p.custom_attributes
     from written w
     left join lateral (
@@ -230,6 +233,9 @@ export interface SendResultRow extends Attempt {
   status: 'sent' | 'queued' | 'failed';
   error_code: string | null;
   provider_message_id: string | null;
+  /** The provider's own code and text of a failure. */
+  provider_code: string | null;
+  provider_message: string | null;
   retry_at: Date | null;
   /** Whether the message may have gone out, and so counts for the frequency caps. */
   counts: boolean;
@@ -255,9 +261,11 @@ export async function recordResults(
       ${plainArray(results.map((r) => r.status))}::text::text[],
       ${plainArray(results.map((r) => r.error_code))}::text::text[],
       ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
+      ${textArray(results.map((r) => r.provider_code))}::text::text[],
+      ${textArray(results.map((r) => r.provider_message))}::text::text[],
       ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
       ${plainArray(results.map((r) => r.counts))}::text::boolean[]
-    ) as g (send_id, attempts, status, error_code, provider_message_id, retry_ms, counts)`;
+    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts)`;
   // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
   // new attempt.
   const found = tx`
@@ -274,18 +282,46 @@ export async function recordResults(
       status = case when is_open then r.status else m.status end,
       error_code = case when is_open then r.error_code else m.error_code end,
       provider_message_id = coalesce(r.provider_message_id, m.provider_message_id),
+      provider_code = case when is_open then r.provider_code else m.provider_code end,
+      provider_message = case when is_open then r.provider_message else m.provider_message end,
       sent_at = case when r.status = 'sent' then coalesce(m.sent_at, ${now}) else m.sent_at end,
       counted_at = case when r.counts or not is_open then m.counted_at end,
       retry_at = case when is_open then r.retry_at end,
       lease_id = null, changed_xid = pg_current_xact_id()
     from (
-      select g.status, g.error_code, g.provider_message_id, g.counts, o.ctid,
+      select g.status, g.error_code, g.provider_message_id, g.provider_code, g.provider_message, g.counts, o.ctid,
         'epoch'::timestamptz + g.retry_ms * interval '1 millisecond' as retry_at,
         o.status = 'sending' or (o.status = 'failed' and o.error_code = 'OUTCOME_UNKNOWN') as is_open
       from ${given} cross join lateral (${found}) o
     ) r
     where m.ctid = r.ctid`;
   await Promise.all([locked, written]);
+}
+
+/** The most messages that {@link giveUpLate} gives up at once. */
+export const MAX_LATE = 1_000;
+
+/**
+ * Gives up queued messages of the campaign that have waited too long for their provider, with PROVIDER_UNAVAILABLE.
+ * Returns how many.
+ */
+export async function giveUpLate(
+  sql: Tx,
+  { tenant_id, project_id, campaign_id }: SendQueue,
+  now: Date,
+): Promise<number> {
+  const { count } = await sql`
+    with late as materialized (
+      select s.ctid from message_sends s
+      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+        and s.status = 'queued' and coalesce(s.give_up_at, s.enqueued_at + interval '24 hours') <= ${now}
+      limit ${MAX_LATE} for update skip locked
+    )
+    update message_sends m
+    set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', retry_at = null, changed_xid = pg_current_xact_id()
+    from late
+    where m.ctid = late.ctid`;
+  return count;
 }
 
 /**

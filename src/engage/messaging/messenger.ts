@@ -18,6 +18,8 @@ import {
   claimSends,
   countDue,
   failOrphans,
+  giveUpLate,
+  MAX_LATE,
   MAX_QUEUES,
   recordResults,
   releaseLease,
@@ -70,6 +72,8 @@ const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
 const MAX_TEMPLATES = 1_000;
+/** How often a queue whose provider fails is searched for messages that have waited too long. */
+const LATE_PAUSE_MS = 60_000;
 
 /**
  * Batches are claimed under a lease, which a heartbeat renews; a claim also renews it in its own transaction. When a
@@ -119,6 +123,8 @@ export class Messenger {
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** How long a message of a campaign took to render lately, in milliseconds. */
   readonly #render_ms = new LRUCache<string, number>({ max: MAX_TEMPLATES });
+  /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
+  readonly #searched = new LRUCache<string, true>({ max: MAX_TEMPLATES, ttl: LATE_PAUSE_MS });
   /** Batches that are being delivered; they never reject. */
   readonly #deliveries = new Set<Promise<void>>();
   /** The running claim of each project. */
@@ -240,6 +246,7 @@ export class Messenger {
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
     const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
+    if (transport?.is_failing === true && (await this.#giveUpLate(queue))) return 'worked';
     if (transport?.mayBegin(queue.campaign_id) === false) return 'nothing';
     // The fence comes before the turn of the claim: a queue that waits for the fold delays no other of its project.
     const pass = await this.#fence.pass(queue, stop);
@@ -252,6 +259,19 @@ export class Messenger {
       this.#beginDelivery({ queue, lease, transport, places, rows, gated_at_ms }, stop);
     }
     return claimed.rows.length > 0 ? 'worked' : 'nothing';
+  }
+
+  /** Gives up messages that have waited too long for their provider; returns whether there may be more. */
+  async #giveUpLate(queue: SendQueue): Promise<boolean> {
+    const { postgres, clock, metrics, logger } = this.#platform;
+    const { campaign_id, channel } = queue;
+    if (this.#searched.has(campaign_id)) return false;
+    const late = await giveUpLate(postgres.service, queue, new Date(clock.now_ms()));
+    if (late < MAX_LATE) this.#searched.set(campaign_id, true);
+    if (late === 0) return false;
+    metrics.messagesSent.inc({ channel, outcome: 'failed' }, late);
+    logger.warn({ campaign_id, late }, 'messages waited too long for their provider and were given up');
+    return late === MAX_LATE;
   }
 
   #beginDelivery(batch: Batch, stop: AbortSignal | undefined): void {

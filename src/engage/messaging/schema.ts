@@ -24,6 +24,8 @@ export const sendResource = z.object({
   status: z.enum(SEND_STATUSES),
   error_code: z.enum([...SKIP_CODES, ...FAILURE_CODES]).nullable(),
   provider_message_id: z.string().nullable(),
+  provider_code: z.string().nullable().describe("The provider's own code of a failure"),
+  provider_message: z.string().nullable().describe("The provider's own text of a failure"),
   enqueued_at: timestamp,
   sent_at: timestamp.nullable(),
   delivered_at: timestamp.nullable(),

@@ -45,6 +45,9 @@ export interface SendRow {
   status: SendStatus;
   error_code: SkipCode | FailureCode | null;
   provider_message_id: string | null;
+  /** The provider's own code and text of a failure. */
+  provider_code: string | null;
+  provider_message: string | null;
   enqueued_at: Date;
   sent_at: Date | null;
   delivered_at: Date | null;
@@ -69,6 +72,8 @@ export function sendResourceOf({ send_id, ...row }: SendRow) {
     status: row.status,
     error_code: row.error_code,
     provider_message_id: row.provider_message_id,
+    provider_code: row.provider_code,
+    provider_message: row.provider_message,
     enqueued_at: row.enqueued_at.toISOString(),
     sent_at: time(row.sent_at),
     delivered_at: time(row.delivered_at),

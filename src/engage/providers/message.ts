@@ -20,21 +20,29 @@ export interface Message {
   send_id: string | null;
 }
 
+/** The provider's own code and text of a failure, as it is stored with the message; the text may quote addresses. */
+export interface Fault {
+  code: string | null;
+  text: string | null;
+}
+
 /**
  * The outcome of an attempt. After `rejected` and `retry` the message certainly did not go out. After `unknown` it may
  * have gone out, so it is never tried again.
  */
 export type Outcome =
   | { kind: 'sent'; provider_message_id: string | null }
-  /** The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data. */
-  | { kind: 'rejected'; reason: string }
+  /**
+   * The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data.
+   */
+  | { kind: 'rejected'; reason: string; fault?: Fault }
   /**
    * The provider is unavailable (429, 5xx, no connection). `retry_after_ms`: the pause that it asked for.
    * `is_of_recipient`: the retry concerns this recipient only; the provider accepts messages to others.
    */
-  | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true }
-  /** No answer after the request left: `OUTCOME_UNKNOWN`. */
-  | { kind: 'unknown'; reason: string };
+  | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true; fault?: Fault }
+  /** No answer after the request left, or one that leaves it open whether the message went out: `OUTCOME_UNKNOWN`. */
+  | { kind: 'unknown'; reason: string; fault?: Fault };
 
 /** A provider ready to send; it is kept as long as the provider's row does not change. */
 export interface Transport {

@@ -47,6 +47,10 @@ export async function storeSends(
   return rows.map(({ send_id }) => send_id);
 }
 
+/** Inserts a message of the campaign that its provider did not take in time. */
+export const storeUnavailable = (platform: Platform, ref: ProjectRef, campaign_id: string) =>
+  storeSends(platform, ref, [{ campaign_id, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' }]);
+
 /** The API with a tenant that has the objects that a campaign refers to. */
 export interface CampaignFixture {
   fixture: Fixture;

@@ -129,6 +129,8 @@ describe('recipients', () => {
         status: 'opened',
         error_code: null,
         provider_message_id: null,
+        provider_code: null,
+        provider_message: null,
         enqueued_at: '2026-05-01T10:00:00.000Z',
         sent_at: '2026-05-01T10:00:01.000Z',
         delivered_at: null,

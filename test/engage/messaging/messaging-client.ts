@@ -16,6 +16,8 @@ export interface ShownSend {
   variant_id: string;
   template_id: string;
   provider_message_id: string | null;
+  provider_code: string | null;
+  provider_message: string | null;
   sent_at: string | null;
 }
 

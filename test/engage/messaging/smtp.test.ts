@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
 import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
 import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { createMetrics } from '../../../src/platform/metrics.ts';
 import {
   clock,
   cleanUps,
@@ -205,7 +207,12 @@ describe('SMTP', () => {
       deleted_at: null,
     };
     // An SMTP provider without a rate uses no other dependency.
-    const deps = { clock, egress } as ConstructorParameters<typeof Transports>[0];
+    const deps = {
+      clock,
+      egress,
+      logger: createLogger('silent'),
+      metrics: createMetrics(),
+    } as ConstructorParameters<typeof Transports>[0];
     const transports = new Transports(deps, { public_url: '' }, () => ({}));
     // Closed before the server, whose close waits until no client is connected.
     cleanUps.unshift(() => transports.close());

@@ -4,6 +4,7 @@ import { jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/engage/providers/message.ts';
 import { emailHtml } from '../../../src/engage/messaging/transports/email.ts';
+import { ANSWERS } from '../../../src/engage/messaging/transports/answers.ts';
 import { openFcm } from '../../../src/engage/messaging/transports/fcm.ts';
 import { outcomeOf, post, retryAfterMs } from '../../../src/engage/messaging/transports/http-call.ts';
 import { openSendgrid } from '../../../src/engage/messaging/transports/sendgrid.ts';
@@ -74,14 +75,23 @@ describe('SendGrid', () => {
     [401, { kind: 'rejected', reason: 'HTTP 401' }],
     [400, { kind: 'rejected', reason: 'HTTP 400' }],
     [302, { kind: 'rejected', reason: 'HTTP 302' }],
+    // It takes no idempotency key, so a message after these may have gone out.
+    [408, { kind: 'unknown', reason: 'HTTP 408' }],
+    [502, { kind: 'unknown', reason: 'HTTP 502' }],
+    [504, { kind: 'unknown', reason: 'HTTP 504' }],
+    [524, { kind: 'unknown', reason: 'HTTP 524' }],
     [500, { kind: 'retry', reason: 'HTTP 500', retry_after_ms: null }],
     [503, { kind: 'retry', reason: 'HTTP 503', retry_after_ms: null }],
     [200, { kind: 'sent', provider_message_id: null }],
   ])('answers %i', async (status, outcome) => {
     const { url, seen } = await serve(
-      reply(status, '{"errors":[{"message":"ann@example.com"}]}', { location: '/elsewhere' }),
+      reply(status, '{"errors":[{"message":"ann@example.com is\\n no more","field":"to"}]}', {
+        location: '/elsewhere',
+      }),
     );
-    expect(await open(url).send(MESSAGE)).toEqual(outcome);
+    const fault = { code: 'to', text: 'ann@example.com is no more' };
+    const expected = outcome.kind === 'sent' ? outcome : { ...outcome, fault };
+    expect(await open(url).send(MESSAGE)).toEqual(expected);
     expect(seen).toHaveLength(1);
   });
 
@@ -97,7 +107,9 @@ describe('SendGrid', () => {
     );
     const transport = open(url);
     for (const retry_after_ms of [7_000, 90_000, null, 0]) {
-      expect(await transport.send(MESSAGE)).toEqual({ kind: 'retry', reason: 'HTTP 429', retry_after_ms });
+      const fault = { code: '429', text: null };
+      const outcome = { kind: 'retry', reason: 'HTTP 429', retry_after_ms, fault };
+      expect(await transport.send(MESSAGE)).toEqual(outcome);
     }
   });
 
@@ -147,7 +159,10 @@ describe('one request', () => {
     const { url } = await serve(() => undefined);
     const answer = await post({ egress, url, headers: {}, body: 'x', timeout_ms: 100 });
     expect(answer).toEqual({ not_sent: false, reason: 'TIMEOUT' });
-    expect(outcomeOf(answer, NOW_MS, () => null)).toEqual({ kind: 'unknown', reason: 'TIMEOUT' });
+    expect(outcomeOf(answer, ANSWERS.sendgrid, NOW_MS, () => null)).toEqual({
+      kind: 'unknown',
+      reason: 'TIMEOUT',
+    });
   });
 
   it('reads at most the size limit of an answer', async () => {
@@ -216,12 +231,19 @@ describe('Twilio', () => {
     [201, '[]', { kind: 'sent', provider_message_id: null }],
     [201, '{"sid":7}', { kind: 'sent', provider_message_id: null }],
     [401, '{}', { kind: 'rejected', reason: 'HTTP 401' }],
-    [400, '{"code":21211}', { kind: 'rejected', reason: 'HTTP 400' }],
+    [
+      400,
+      `{"code":21211,"message":"${'long '.repeat(200)}"}`,
+      { kind: 'rejected', reason: 'HTTP 400', fault: { code: '21211', text: 'long '.repeat(100).trim() } },
+    ],
+    [408, '', { kind: 'unknown', reason: 'HTTP 408' }],
+    [502, '', { kind: 'unknown', reason: 'HTTP 502' }],
+    [504, '', { kind: 'unknown', reason: 'HTTP 504' }],
     [429, '', { kind: 'retry', reason: 'HTTP 429', retry_after_ms: 2_000 }],
     [500, '', { kind: 'retry', reason: 'HTTP 500', retry_after_ms: 2_000 }],
   ])('answers %i %s', async (status, body, outcome) => {
     const { url } = await serve(reply(status, body, { 'retry-after': '2' }));
-    expect(await open(url).send(sms)).toEqual(outcome);
+    expect(await open(url).send(sms)).toMatchObject(outcome);
   });
 });
 
@@ -304,6 +326,16 @@ describe('FCM', () => {
 
   it.each([
     [reply(401, '{}'), { kind: 'rejected', reason: 'token: HTTP 401' }],
+    // A second token does no harm.
+    [reply(502), { kind: 'retry', reason: 'token: HTTP 502', retry_after_ms: null }],
+    [
+      reply(400, '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}'),
+      {
+        kind: 'rejected',
+        reason: 'token: HTTP 400',
+        fault: { code: 'invalid_grant', text: 'Invalid JWT Signature.' },
+      },
+    ],
     [
       reply(429, '', { 'retry-after': '3' }),
       { kind: 'retry', reason: 'token: HTTP 429', retry_after_ms: 3_000 },
@@ -312,8 +344,8 @@ describe('FCM', () => {
     [reply(200, 'garbage'), { kind: 'retry', reason: 'token: the answer has none', retry_after_ms: null }],
   ])('sends nothing without a token: %#', async (token, outcome) => {
     const { transport, paths } = await fcm(token, reply(200, '{"name":"x"}'));
-    expect(await transport.send(push)).toEqual(outcome);
-    expect(await transport.send(push)).toEqual(outcome);
+    expect(await transport.send(push)).toMatchObject(outcome);
+    expect(await transport.send(push)).toMatchObject(outcome);
     expect(paths()).toEqual(['/token', '/token']);
   });
 
@@ -323,13 +355,19 @@ describe('FCM', () => {
   });
 
   it.each([
-    [reply(404, '{"error":{"status":"NOT_FOUND"}}'), { kind: 'rejected', reason: 'HTTP 404' }],
+    [
+      reply(404, '{"error":{"status":"NOT_FOUND"}}'),
+      { kind: 'rejected', reason: 'HTTP 404', fault: { code: 'NOT_FOUND', text: null } },
+    ],
+    [reply(408), { kind: 'unknown', reason: 'HTTP 408' }],
+    [reply(502), { kind: 'unknown', reason: 'HTTP 502' }],
+    [reply(504), { kind: 'unknown', reason: 'HTTP 504' }],
     [reply(429, '', { 'retry-after': '4' }), { kind: 'retry', reason: 'HTTP 429', retry_after_ms: 4_000 }],
     [reply(500), { kind: 'retry', reason: 'HTTP 500', retry_after_ms: null }],
     [reply(200, 'garbage'), { kind: 'sent', provider_message_id: null }],
   ])('answers: %#', async (send, outcome) => {
     const { transport } = await fcm(reply(200, JSON.stringify(TOKEN)), send);
-    expect(await transport.send(push)).toEqual(outcome);
+    expect(await transport.send(push)).toMatchObject(outcome);
   });
 
   it('fetches another token after one was refused', async () => {

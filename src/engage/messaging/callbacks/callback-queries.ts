@@ -78,6 +78,8 @@ async function apply(
         error_code = case
           when not ${isFurther} then s.error_code
           when t.step = 'failed' then 'DELIVERY_FAILED' end,
+        provider_code = case when ${isFurther} then t.code else s.provider_code end,
+        provider_message = case when ${isFurther} then t.message else s.provider_message end,
         provider_id = coalesce(s.provider_id, ${provider_id}::uuid),
         provider_message_id = coalesce(s.provider_message_id, t.message_id),
         counted_at = coalesce(s.counted_at, t.sent_at),
@@ -150,13 +152,15 @@ function foundOf(
   c: readonly Callback[],
 ): Fragment {
   return tx`given as (
-      select n, send_id, message_id, address, step, reason,
+      select n, send_id, message_id, address, step, reason, code, message,
         'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
       from unnest(
         ${plainArray(c.map((r) => r.send_id))}::text::uuid[], ${textArray(c.map((r) => r.provider_message_id))}::text::text[],
         ${textArray(c.map((r) => r.address))}::text::text[], ${plainArray(c.map((r) => r.step))}::text::text[],
-        ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[]
-      ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, n)
+        ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[],
+        ${textArray(c.map((r) => r.fault?.code ?? null))}::text::text[],
+        ${textArray(c.map((r) => r.fault?.text ?? null))}::text::text[]
+      ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, code, message, n)
     ), by_our_id as (
       select g.n, ${itsColumns(tx)}
       from given g
@@ -182,7 +186,7 @@ function foundOf(
 function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment {
   return tx`given as (
       select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
-        null::text as reason, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
+        null::text as reason, null::text as code, null::text as message, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
       from unnest(
         ${plainArray(r.map(({ project_id }) => project_id))}::text::uuid[],
         ${plainArray(r.map(({ player_id }) => player_id))}::text::uuid[],
@@ -205,6 +209,8 @@ function reportedOf(tx: Tx): Fragment {
       select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
         max(${rank}) as rank,
         (array_agg(g.step order by ${rank} desc nulls last))[1] as step,
+        (array_agg(g.code order by ${rank} desc nulls last))[1] as code,
+        (array_agg(g.message order by ${rank} desc nulls last))[1] as message,
         min(c.at) filter (where g.step <> 'failed') as sent_at,
         min(c.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
         min(c.at) filter (where g.step in ('opened', 'clicked')) as opened_at,

@@ -1,3 +1,4 @@
+import type { Fault } from '../../providers/message.ts';
 import type { SendStatus } from '../../../analytics/message-status.ts';
 
 /** The statuses that a provider can report of a message. */
@@ -15,6 +16,8 @@ export interface Callback {
   /** Null: the report does not change the message's status. */
   step: Step | null;
   suppression: SuppressionReason | null;
+  /** The provider's code and text of a bounce or failure. */
+  fault: Fault | null;
   at_ms: number;
 }
 

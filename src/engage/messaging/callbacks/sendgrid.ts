@@ -2,6 +2,7 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { ApiError, validationError } from '../../../errors.ts';
 import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
+import { faultFrom } from '../transports/answers.ts';
 import type { Callback, Step, SuppressionReason } from './callback.ts';
 
 /** The largest difference between a signature's time and ours, in either direction (spec part 8). */
@@ -73,7 +74,8 @@ function parse(body: Buffer): unknown {
 
 function readEvent(event: unknown, now_ms: number): Callback | undefined {
   if (typeof event !== 'object' || event === null) return undefined;
-  const { event: name, type, send_id, sg_message_id, email, timestamp } = event as Record<string, unknown>;
+  const fields = event as Record<string, unknown>;
+  const { event: name, type, send_id, sg_message_id, email, timestamp } = fields;
   if (typeof name !== 'string') return undefined;
   const step = STEPS.get(name);
   const suppression = name === 'bounce' ? bounceReason(type) : SUPPRESSIONS.get(name);
@@ -87,6 +89,7 @@ function readEvent(event: unknown, now_ms: number): Callback | undefined {
     address: storable(email)?.toLowerCase() ?? null,
     step: step ?? null,
     suppression: suppression ?? null,
+    fault: faultFrom(fields['status'], fields['reason']),
     at_ms: isPast(timestamp, now_ms) ? timestamp * 1000 : now_ms,
   };
 }

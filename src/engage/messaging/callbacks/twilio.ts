@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../../errors.ts';
 import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
+import { faultFrom } from '../transports/answers.ts';
 import type { Callback, Step } from './callback.ts';
 
 /** Many times the size of a status callback; a larger body is refused. */
@@ -76,6 +77,7 @@ export function readTwilioBody(
     address: null,
     step,
     suppression: null,
+    fault: faultFrom(parameters.get('ErrorCode'), parameters.get('ErrorMessage')),
     at_ms: now_ms,
   };
 }

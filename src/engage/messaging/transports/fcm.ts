@@ -4,6 +4,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import { ANSWERS } from './answers.ts';
 import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';
@@ -37,7 +38,7 @@ export function openFcm(
       if ('failed' in granted) return granted.failed;
       const headers = { authorization: `Bearer ${granted.value}`, 'content-type': 'application/json' };
       const answer = await post({ egress, url, headers, body: JSON.stringify(requestOf(message)) });
-      const outcome = outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'name'));
+      const outcome = outcomeOf(answer, ANSWERS.fcm, clock.now_ms(), (text) => jsonText(text, 'name'));
       if (!('status' in answer)) return outcome;
       if (answer.status !== 401) {
         granted.is_proven = true;
@@ -132,7 +133,7 @@ async function fetchToken(
 }
 
 function tokenOf(answer: HttpAnswer, now_ms: number): Token {
-  const outcome = outcomeOf(answer, now_ms, (text) => jsonText(text, 'access_token'));
+  const outcome = outcomeOf(answer, ANSWERS.fcm_token, now_ms, (text) => jsonText(text, 'access_token'));
   if (outcome.kind !== 'sent') return { failed: { ...outcome, reason: `token: ${outcome.reason}` } };
   if (outcome.provider_message_id === null) {
     return { failed: { kind: 'retry', reason: 'token: the answer has none', retry_after_ms: null } };

@@ -1,6 +1,7 @@
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { Outcome } from '../../providers/message.ts';
+import { faultOf, type AnswerRules } from './answers.ts';
 
 /** From the call to the last byte of the answer; longer than the 10 s that fetch allows for connecting. */
 const TIMEOUT_MS = 20_000;
@@ -70,11 +71,12 @@ export async function post({
 
 /**
  * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
- * from it, if there is one. 408, 429 and 5xx may be retried; any other status is a refusal, and so is an address that
- * the egress guard refuses.
+ * from it, if there is one. After a status that is uncertain by the provider's rules the outcome is unknown. Otherwise
+ * 408, 429 and 5xx may be retried; any other status is a refusal, and so is an address that the egress guard refuses.
  */
 export function outcomeOf(
   answer: HttpAnswer | NoAnswer,
+  rules: AnswerRules,
   now_ms: number,
   idOf: (text: string, headers: Headers) => string | null,
 ): Outcome {
@@ -89,10 +91,12 @@ export function outcomeOf(
     return { kind: 'sent', provider_message_id: id };
   }
   const reason = `HTTP ${status}`;
+  const fault = faultOf(rules, status, text);
+  if (rules.uncertain.has(status)) return { kind: 'unknown', reason, fault };
   if (status === 408 || status === 429 || status >= 500) {
-    return { kind: 'retry', reason, retry_after_ms: retryAfterMs(headers.get('retry-after'), now_ms) };
+    return { kind: 'retry', reason, fault, retry_after_ms: retryAfterMs(headers.get('retry-after'), now_ms) };
   }
-  return { kind: 'rejected', reason };
+  return { kind: 'rejected', reason, fault };
 }
 
 /** The pause that a provider asks for in Retry-After, in milliseconds, at most a day; null without a valid header. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { SendgridConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import { ANSWERS } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 import { outcomeOf, post } from './http-call.ts';
 
@@ -20,7 +21,9 @@ export function openSendgrid(
       if (!isAddress(message.recipient)) return NO_ADDRESS;
       const body = JSON.stringify(requestOf(message, from, tenant_id));
       const answer = await post({ egress, url: `${base_url}/v3/mail/send`, headers, body });
-      return outcomeOf(answer, clock.now_ms(), (_text, answered) => answered.get('x-message-id'));
+      return outcomeOf(answer, ANSWERS.sendgrid, clock.now_ms(), (_text, answered) =>
+        answered.get('x-message-id'),
+      );
     },
     close: () => Promise.resolve(),
   };

@@ -3,6 +3,7 @@ import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts'
 import { smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import { faultFrom } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 
 const CONNECTIONS = 5;
@@ -133,21 +134,35 @@ const SESSION_COMMANDS = new Set(['CONN', 'EHLO', 'HELO', 'LHLO', 'STARTTLS', 'A
  */
 const RECIPIENT_WAITS = new Set([450, 451, 452]);
 
+/** Nodemailer's error; `response`: the server's reply, such as `550 5.1.1 No such user`. */
+interface SmtpError {
+  code?: string;
+  responseCode?: number;
+  command?: string;
+  response?: string;
+}
+
+/** The enhanced status code of a reply (RFC 3463), such as `5.1.1`. */
+function enhancedCodeOf(response: string | undefined): string | undefined {
+  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1];
+}
+
 /** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
 function failureOf(error: unknown, has_begun: boolean): Outcome {
-  const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
+  const { code, responseCode, command, response } = error as SmtpError;
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');
-  const retry: Outcome = { kind: 'retry', reason, retry_after_ms: null };
+  const fault = faultFrom(enhancedCodeOf(response) ?? responseCode ?? code, response);
+  const retry: Outcome = { kind: 'retry', reason, fault, retry_after_ms: null };
   if (responseCode !== undefined && responseCode >= 400) {
     const is_final = responseCode >= 500 && !(code !== 'EAUTH' && SESSION_COMMANDS.has(command ?? ''));
-    if (is_final) return { kind: 'rejected', reason };
+    if (is_final) return { kind: 'rejected', reason, fault };
     const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
-  if (code === EGRESS_REFUSED) return { kind: 'rejected', reason };
-  if (has_begun) return { kind: 'unknown', reason };
+  if (code === EGRESS_REFUSED) return { kind: 'rejected', reason, fault };
+  if (has_begun) return { kind: 'unknown', reason, fault };
   // Errors without a reply: nodemailer refuses the address or the credentials before it sends them.
   return code === 'EENVELOPE' || code === 'EMESSAGE' || code === 'EAUTH'
-    ? { kind: 'rejected', reason }
+    ? { kind: 'rejected', reason, fault }
     : retry;
 }

@@ -4,24 +4,22 @@ import type { Platform } from '../../../wiring/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { openTransport } from './open.ts';
 import { Places, type HeldPlaces } from './places.ts';
+import { ProviderRests } from './provider-rests.ts';
 
 const MAX_OPEN = 200;
-/**
- * The limits of the pause of a provider that is unavailable or asks for a pause. Each message has a pause of its own
- * besides.
- */
-const SHORTEST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 15 * 60_000;
 
 /** A provider's transport, and how many messages it may be given now. */
 export interface OpenedTransport {
   /**
-   * Whether a message may begin now: the provider is active, not paused after failures, and has a free place. When all
-   * places are taken, the campaign is reported to `onPlace` once one is free.
+   * Whether a message may begin now: the provider is active, does not rest after failures, and has free places. When
+   * it has too few, the campaign is reported to `onPlace` once they are free.
    */
   mayBegin(campaign_id: string): boolean;
+  /** Whether the provider failed last, also while it is probed. */
+  is_failing: boolean;
   /**
-   * Takes places for up to `wanted` messages; none while the provider's rate is used up. For a provider with a rate,
+   * Takes places for up to `wanted` messages; one only when it is to probe a provider that failed, and none while the
+   * provider rests or its rate is used up. For a provider with a rate,
    * `countDue` counts the due messages first, because permits that are taken cannot be returned. Whoever takes places
    * frees them, or gives them to `deliver`.
    */
@@ -30,7 +28,7 @@ export interface OpenedTransport {
   deliver(messages: readonly Message[], places: HeldPlaces): Promise<Outcome[]>;
 }
 
-type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'rateLimiter' | 'egress'>;
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics' | 'rateLimiter' | 'egress'>;
 
 /** The transports of providers, opened at their first use, and again after the provider's row has changed. */
 export class Transports {
@@ -42,7 +40,7 @@ export class Transports {
     max: MAX_OPEN,
     dispose: (transport) => this.#closeLater(transport),
   });
-  readonly #paused_until_ms = new Map<string, number>();
+  readonly #rests: ProviderRests;
   readonly #places = new Map<string, Places>();
   /** The campaigns that wait for a place, by provider; the first one is reported when a place is free. */
   readonly #waiting = new Map<string, Set<string>>();
@@ -56,6 +54,7 @@ export class Transports {
   ) {
     this.#onPlace = onPlace;
     this.#deps = deps;
+    this.#rests = new ProviderRests(deps);
     this.#settings = settings;
     this.#secretsOf = secretsOf;
   }
@@ -77,17 +76,18 @@ export class Transports {
 
   #watched(row: ProviderRow, transport: Transport): OpenedTransport {
     const { provider_id } = row;
-    const is_paused = (this.#paused_until_ms.get(provider_id) ?? 0) > this.#deps.clock.now_ms();
     const places = this.#placesOf(provider_id, transport);
     return {
       mayBegin: (campaign_id) => {
-        if (row.status !== 'active' || is_paused) return false;
-        if (places.free > 0) return true;
+        if (row.status !== 'active' || this.#rests.most(row) === 0) return false;
+        if (places.is_worth_a_claim) return true;
         this.#wait(provider_id, campaign_id);
         return false;
       },
+      is_failing: this.#rests.isFailing(row),
       reserve: async (wanted, countDue) => {
-        const held = places.take(wanted);
+        const held = places.take(Math.min(wanted, this.#rests.most(row)));
+        if (held.count > 0) this.#rests.begin(row, held);
         try {
           held.keep(await this.#permits(row, held.count, countDue));
           return held;
@@ -96,10 +96,9 @@ export class Transports {
           throw error;
         }
       },
-      deliver: async (messages, held) => {
-        const outcomes = await handOver(transport, messages, held);
-        this.#pauseAfter(row, outcomes);
-        return outcomes;
+      deliver: (messages, held) => {
+        const begun_ms = this.#deps.clock.now_ms();
+        return handOver(transport, messages, held, (outcome) => this.#rests.note(row, outcome, begun_ms));
       },
     };
   }
@@ -108,7 +107,9 @@ export class Transports {
   #placesOf(provider_id: string, { concurrency }: Transport): Places {
     const known = this.#places.get(provider_id);
     if (known !== undefined) return known;
-    const made = new Places(concurrency, () => this.#reportPlace(provider_id));
+    const made = new Places(concurrency, () => {
+      if (made.is_worth_a_claim) this.#reportPlace(provider_id);
+    });
     this.#places.set(provider_id, made);
     return made;
   }
@@ -143,19 +144,6 @@ export class Transports {
     return permits;
   }
 
-  /**
-   * Pauses a provider that is unavailable or asks for a pause. A retry that concerns one recipient only does not pause
-   * the provider: a few such recipients in a hundred would stop all messages.
-   */
-  #pauseAfter({ provider_id }: ProviderRow, outcomes: readonly Outcome[]): void {
-    const asked = outcomes.flatMap((one) =>
-      one.kind === 'retry' && one.is_of_recipient !== true ? [one.retry_after_ms ?? 0] : [],
-    );
-    if (asked.length === 0) return;
-    const pause_ms = Math.min(Math.max(SHORTEST_PAUSE_MS, ...asked), LONGEST_PAUSE_MS);
-    this.#paused_until_ms.set(provider_id, this.#deps.clock.now_ms() + pause_ms);
-  }
-
   #closeLater(transport: Transport): void {
     const closing: Promise<void> = transport
       .close()
@@ -165,17 +153,28 @@ export class Transports {
   }
 }
 
-/** Hands messages over, one place each; the place of a message is free when its outcome is known. */
+/** Hands messages over, one place each; the place of a message is free when its outcome is noted. */
 async function handOver(
   transport: Transport,
   messages: readonly Message[],
   held: HeldPlaces,
+  note: (outcome: Outcome) => void,
 ): Promise<Outcome[]> {
   held.keep(messages.length);
   if (transport.sendMany !== undefined) {
-    return transport.sendMany(messages).finally(() => held.keep(0));
+    const outcomes = await transport.sendMany(messages).finally(() => held.keep(0));
+    for (const outcome of outcomes) note(outcome);
+    return outcomes;
   }
   return Promise.all(
-    messages.map((message) => transport.send(message).finally(() => held.keep(held.count - 1))),
+    messages.map(async (message) => {
+      try {
+        const outcome = await transport.send(message);
+        note(outcome);
+        return outcome;
+      } finally {
+        held.keep(held.count - 1);
+      }
+    }),
   );
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { TwilioConfig } from '../../providers/kinds.ts';
 import type { Outcome, Transport } from '../../providers/message.ts';
+import { ANSWERS } from './answers.ts';
 import { jsonText, outcomeOf, post } from './http-call.ts';
 
 const BASE_URL = 'https://api.twilio.com';
@@ -35,7 +36,7 @@ export function openTwilio(
         form.set('StatusCallback', `${public_url}/v1/messaging-webhooks/twilio?${named}`);
       }
       const answer = await post({ egress, url, headers, body: String(form) });
-      return outcomeOf(answer, clock.now_ms(), (text) => jsonText(text, 'sid'));
+      return outcomeOf(answer, ANSWERS.twilio, clock.now_ms(), (text) => jsonText(text, 'sid'));
     },
     close: () => Promise.resolve(),
   };

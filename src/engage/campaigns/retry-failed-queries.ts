@@ -1,0 +1,66 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { CampaignRef } from './queries.ts';
+
+/** The most messages that one transaction queues again. */
+export const MAX_REQUEUED = 1_000;
+
+/**
+ * The messages that the campaign's provider did not take in time. A message of a merged player whose survivor has one of
+ * the same campaign is left out: one person, one message.
+ */
+function unavailable(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {
+  return tx`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+    and s.status = 'failed' and s.error_code = 'PROVIDER_UNAVAILABLE' and s.dedup_key not like '% merged %'`;
+}
+
+/** How many messages of the campaign failed with PROVIDER_UNAVAILABLE. */
+export async function countUnavailable(tx: Tx, ref: CampaignRef): Promise<number> {
+  const [row] = await tx<{ found: number }[]>`
+    select count(*)::integer as found from message_sends s where ${unavailable(tx, ref)}`;
+  return row?.found ?? 0;
+}
+
+/** Queues up to {@link MAX_REQUEUED} of these messages again; they wait for the provider `until` then. */
+export async function requeueUnavailable(tx: Tx, ref: CampaignRef, until: Date): Promise<number> {
+  const { count } = await tx`
+    with chosen as materialized (
+      select s.ctid from message_sends s where ${unavailable(tx, ref)}
+      order by s.send_id limit ${MAX_REQUEUED} for update skip locked
+    )
+    update message_sends m
+    set status = 'queued', error_code = null, retry_at = null, give_up_at = ${until},
+      changed_xid = pg_current_xact_id()
+    from chosen
+    where m.ctid = chosen.ctid`;
+  return count;
+}
+
+/** Marks the campaign as sending, with messages left to queue again. */
+export async function markRetrying(tx: Tx, ref: CampaignRef, until: Date, now: Date): Promise<void> {
+  await tx`
+    update campaigns
+    set status = 'sending', finished_at = null, retry_failed_until = ${until}, updated_at = ${now}
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
+}
+
+/** Marks that the campaign has no messages left to queue again, unless it was retried anew since. */
+export async function endRetrying(tx: Tx, ref: CampaignRef, until: Date): Promise<void> {
+  await tx`
+    update campaigns set retry_failed_until = null
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}
+      and retry_failed_until = ${until}`;
+}
+
+/** Campaigns with messages left to queue again, except those in `but_not`. */
+export async function selectRetrying(
+  sql: Tx,
+  but_not: readonly string[],
+  limit: number,
+): Promise<(CampaignRef & { until: Date })[]> {
+  return sql<(CampaignRef & { until: Date })[]>`
+    select tenant_id, project_id, campaign_id, retry_failed_until as until from campaigns
+    where retry_failed_until is not null and status = 'sending'
+      and campaign_id <> all(${plainArray(but_not)}::text::uuid[])
+    order by retry_failed_until limit ${limit}`;
+}

@@ -1,0 +1,122 @@
+import type { Fault } from '../../providers/message.ts';
+
+/** What the answers of one provider mean that are no success. */
+export interface AnswerRules {
+  /**
+   * The statuses after which the message may have gone out all the same: something between us and the provider, or a
+   * time-out, answered, while the provider may be working on the request. Empty where a repetition does no harm.
+   */
+  uncertain: ReadonlySet<number>;
+  /** The provider's code and text, from the parsed body of an answer; what is not there is left out. */
+  faultOf(body: unknown): Said;
+}
+
+/** A provider's own words, as it sent them. */
+interface Said {
+  code?: unknown;
+  text?: unknown;
+}
+
+/** 408, 502 and 504, and Cloudflare's statuses for an origin that took the request and did not answer properly. */
+const IN_BETWEEN: ReadonlySet<number> = new Set([408, 502, 504, 520, 524]);
+const NONE: ReadonlySet<number> = new Set();
+
+/**
+ * Per provider: none of SendGrid, Twilio and FCM takes an idempotency key that would drop a repeated message. A second
+ * access token does no harm. SMTP and the sandbox have no statuses of HTTP: there a message may have gone out once its
+ * text was begun, and the sandbox stores a send once.
+ */
+export const ANSWERS = {
+  /** `{errors: [{message, field, help}]}` */
+  sendgrid: {
+    uncertain: IN_BETWEEN,
+    faultOf: (body) => {
+      const [first] = listOf(fieldOf(body, 'errors'));
+      return { code: fieldOf(first, 'field'), text: fieldOf(first, 'message') };
+    },
+  },
+  /** `{code, message, more_info, status}` */
+  twilio: {
+    uncertain: IN_BETWEEN,
+    faultOf: (body) => ({ code: fieldOf(body, 'code'), text: fieldOf(body, 'message') }),
+  },
+  /** `{error: {code, message, status, details: [{errorCode}]}}` */
+  fcm: {
+    uncertain: IN_BETWEEN,
+    faultOf: (body) => {
+      const error = fieldOf(body, 'error');
+      return { code: fcmCodeOf(error) ?? fieldOf(error, 'status'), text: fieldOf(error, 'message') };
+    },
+  },
+  /** `{error, error_description}` */
+  fcm_token: {
+    uncertain: NONE,
+    faultOf: (body) => ({ code: fieldOf(body, 'error'), text: fieldOf(body, 'error_description') }),
+  },
+} as const satisfies Record<string, AnswerRules>;
+
+/** The fault that an answer with this status and text reports; its code is the status when the provider gives none. */
+export function faultOf(rules: AnswerRules, status: number, text: string | null): Fault {
+  const { code, text: said } = rules.faultOf(parsed(text));
+  return { code: bounded(code, MAX_CODE) ?? String(status), text: bounded(said, MAX_TEXT) };
+}
+
+/** A code and a text of a provider as they are stored: one line each, not too long; null for what is no text. */
+export function faultFrom(code: unknown, text: unknown): Fault {
+  return { code: bounded(code, MAX_CODE), text: bounded(text, MAX_TEXT) };
+}
+
+/** Whether an answer of FCM says that its token addresses no device, now or later. */
+export function isDeadToken(text: string | null): boolean {
+  const error = fieldOf(parsed(text), 'error');
+  const code = fcmCodeOf(error) ?? fieldOf(error, 'status');
+  if (code === 'UNREGISTERED') return true;
+  if (code !== 'INVALID_ARGUMENT') return false;
+  // FCM answers INVALID_ARGUMENT also when the message itself is wrong.
+  const fields = listOf(fieldOf(error, 'details'))
+    .flatMap((detail) => listOf(fieldOf(detail, 'fieldViolations')))
+    .map((violation) => fieldOf(violation, 'field'));
+  const message = fieldOf(error, 'message');
+  return (
+    fields.includes('message.token') ||
+    (typeof message === 'string' && /\bregistration token\b/i.test(message))
+  );
+}
+
+/** The code of FCM itself, among the details of an error. */
+function fcmCodeOf(error: unknown): unknown {
+  return listOf(fieldOf(error, 'details'))
+    .map((detail) => fieldOf(detail, 'errorCode'))
+    .find((code) => typeof code === 'string');
+}
+
+const MAX_CODE = 100;
+const MAX_TEXT = 500;
+
+function bounded(value: unknown, length: number): string | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null;
+  const line = String(value)
+    .slice(0, 4 * length)
+    .replace(/[\p{Cc}\u2028\u2029\s]+/gu, ' ')
+    .trimStart()
+    .slice(0, length)
+    .trimEnd()
+    .toWellFormed();
+  return line === '' ? null : line;
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[field] : undefined;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

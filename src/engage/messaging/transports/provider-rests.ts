@@ -1,0 +1,116 @@
+import { LRUCache } from 'lru-cache';
+import type { Outcome } from '../../providers/message.ts';
+import type { ProviderRow } from '../../providers/queries.ts';
+import type { Platform } from '../../../wiring/platform.ts';
+import type { HeldPlaces } from './places.ts';
+
+/** A provider rests 2 s after its first failure, twice as long after each further one, at most 5 minutes. */
+const FIRST_REST_MS = 2_000;
+const LONGEST_REST_MS = 5 * 60_000;
+/** The longest rest that a provider can ask for (Retry-After). */
+const LONGEST_ASKED_MS = 3_600_000;
+/** Beyond this number of failing providers the one used least is forgotten; it then begins anew. */
+const MAX_FAILING = 10_000;
+
+/** A provider that fails: it rests until `until_ms`; then one message probes whether it works again. */
+interface Rest {
+  /** Failures in a row; those of messages that were on their way together count once. */
+  failures: number;
+  began_ms: number;
+  until_ms: number;
+  /** The place of the message that probes it. */
+  probe: HeldPlaces | undefined;
+  /** The row that failed: a row that was changed since is tried at once. */
+  row: Pick<ProviderRow, 'provider_id' | 'kind' | 'updated_at'>;
+}
+
+type Deps = Pick<Platform, 'clock' | 'logger' | 'metrics'>;
+
+/**
+ * The providers that fail. A provider fails when it is unavailable, asks for a pause, or leaves unknown whether
+ * messages went out: then it rests, longer and longer, and its messages stay queued. An answer about one recipient, a
+ * refusal too, shows that it works. Each process knows its own failures only.
+ */
+export class ProviderRests {
+  readonly #deps: Deps;
+  readonly #resting: LRUCache<string, Rest>;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#resting = new LRUCache<string, Rest>({
+      max: MAX_FAILING,
+      dispose: ({ row: { provider_id, kind } }, _key, reason) => {
+        if (reason !== 'set') deps.metrics.providerRest.remove({ provider_id, kind });
+      },
+    });
+  }
+
+  /** Whether the provider failed last, also while it is probed. */
+  isFailing(row: ProviderRow): boolean {
+    return this.#restOf(row) !== undefined;
+  }
+
+  /** How many messages may begin: all, one that probes the provider, or none. */
+  most(row: ProviderRow): number {
+    const rest = this.#restOf(row);
+    if (rest === undefined) return Infinity;
+    const is_over = rest.until_ms <= this.#deps.clock.now_ms();
+    return is_over && (rest.probe?.count ?? 0) === 0 ? 1 : 0;
+  }
+
+  /** Places were taken for messages that may begin; of a failing provider it is the place of the probe. */
+  begin(row: ProviderRow, places: HeldPlaces): void {
+    const rest = this.#restOf(row);
+    if (rest !== undefined) rest.probe = places;
+  }
+
+  /** Notes the outcome of a message that was handed over at `begun_ms`. */
+  note(row: ProviderRow, outcome: Outcome, begun_ms: number): void {
+    const rest = this.#restOf(row);
+    // What began before the rest was over belongs to the same failure; its success does not end the rest.
+    const is_probe = rest !== undefined && begun_ms >= rest.until_ms;
+    if (!isFailure(outcome)) {
+      if (is_probe) this.#recover(rest);
+      return;
+    }
+    const now_ms = this.#deps.clock.now_ms();
+    const asked_ms = outcome.kind === 'retry' ? (outcome.retry_after_ms ?? 0) : 0;
+    const asked_until_ms = now_ms + Math.min(asked_ms, LONGEST_ASKED_MS);
+    if (rest !== undefined && !is_probe) {
+      rest.until_ms = Math.max(rest.until_ms, asked_until_ms);
+      return;
+    }
+    const failures = (rest?.failures ?? 0) + 1;
+    const own_ms = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
+    const until_ms = Math.max(now_ms + own_ms, asked_until_ms);
+    this.#begin(row, { failures, began_ms: rest?.began_ms ?? now_ms, until_ms }, outcome.reason);
+  }
+
+  #begin(row: ProviderRow, rest: Omit<Rest, 'probe' | 'row'>, reason: string): void {
+    const { logger, metrics, clock } = this.#deps;
+    const { provider_id, kind, updated_at } = row;
+    this.#resting.set(provider_id, { ...rest, probe: undefined, row: { provider_id, kind, updated_at } });
+    const rest_ms = rest.until_ms - clock.now_ms();
+    metrics.providerRest.set({ provider_id, kind }, rest_ms / 1_000);
+    const { failures } = rest;
+    logger.warn({ provider_id, kind, failures, rest_ms, reason }, 'a messaging provider fails; it rests');
+  }
+
+  #recover({ row: { provider_id, kind }, began_ms }: Rest): void {
+    const failed_ms = this.#deps.clock.now_ms() - began_ms;
+    this.#resting.delete(provider_id);
+    this.#deps.logger.info({ provider_id, kind, failed_ms }, 'a messaging provider works again');
+  }
+
+  #restOf({ provider_id, updated_at }: ProviderRow): Rest | undefined {
+    const rest = this.#resting.get(provider_id);
+    if (rest === undefined || rest.row.updated_at.getTime() === updated_at.getTime()) return rest;
+    this.#resting.delete(provider_id);
+    return undefined;
+  }
+}
+
+/** Whether the outcome is the provider's failure; a retry that concerns one recipient is none. */
+function isFailure(outcome: Outcome): outcome is Extract<Outcome, { kind: 'retry' | 'unknown' }> {
+  return outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.is_of_recipient !== true);
+}

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
+import { Schedule } from '../../../src/engage/campaigns/send.ts';
+import { messengerOf, openMessengerFixture, urlOf, type MessengerFixture } from './messenger-fixture.ts';
+
+const MINUTE_MS = 60_000;
+
+let fixture: MessengerFixture;
+let server: Server;
+/** How the provider answers, and how often it was asked. */
+let answer: (response: ServerResponse, body: string) => unknown;
+let test_number = 0;
+let asked = 0;
+/** The messenger's clock stands still, and the tests move it ahead. */
+const begun_ms = Date.now() + MINUTE_MS;
+let ahead_ms = 0;
+let running: ReturnType<typeof messengerOf>;
+let operator: Awaited<ReturnType<MessengerFixture['newTenant']>>;
+let provider_id: string;
+const clock = { now_ms: () => begun_ms + ahead_ms };
+
+beforeAll(async () => {
+  fixture = await openMessengerFixture();
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      // Messages that another test left waiting are tried again.
+      if (request.url?.startsWith(`/${test_number}/`) !== true) return response.writeHead(503).end();
+      asked += 1;
+      return answer(response, Buffer.concat(chunks).toString());
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(async () => {
+  server?.closeAllConnections();
+  server?.close();
+  await fixture?.close();
+});
+beforeEach(async () => {
+  [asked, ahead_ms, test_number] = [0, 0, test_number + 1];
+  running = messengerOf(fixture.service, { clock });
+  operator = await fixture.newTenant();
+  const config = { base_url: `${urlOf(server)}/${test_number}`, from: 'hi@casino.example', api_key: 'key' };
+  provider_id = await operator.client.provider({ kind: 'sendgrid', config });
+});
+afterEach(() => running.messenger.close());
+
+const replies = (status: number, body = '', headers = {}) => {
+  answer = (response) => response.writeHead(status, headers).end(body);
+};
+const ended = (response: ServerResponse) => response.destroy();
+const rest_s = async () => {
+  const { values } = await fixture.service.platform.metrics.providerRest.get();
+  return values.find(({ labels }) => labels.provider_id === provider_id)?.value;
+};
+const countOf = async (campaign_id: string, code: string) =>
+  (await operator.codes(campaign_id)).filter((one) => one === code).length;
+/** Takes some turns; more messages than these begin would show. */
+const someTurns = async () => {
+  for (let n = 0; n < 5; n++) {
+    running.messenger.wake();
+    await running.messenger.turn();
+  }
+};
+
+it('rests longer and longer, is probed with one message each time, and resumes when it works', async () => {
+  const campaign_id = await operator.sending(70, { provider_id });
+  const body = JSON.stringify({ errors: [{ message: 'Try later', field: 'service' }] });
+  replies(503, body);
+  await running.turnsUntil('the first messages fail', async () => (await rest_s()) !== undefined);
+  await running.turnsUntil(
+    'none is on its way',
+    async () => (await countOf(campaign_id, 'queued null')) === 70,
+  );
+  const first = asked;
+  expect(first).toBeLessThanOrEqual(60);
+  await someTurns();
+  expect(asked).toBe(first);
+  const rests = [await rest_s()];
+  for (let probe = 1; probe <= 8; probe++) {
+    ahead_ms += (rests.at(-1) ?? 0) * 1_000 + 50;
+    await running.turnsUntil('it is probed', async () => asked > first && (await rest_s()) !== rests.at(-1));
+    rests.push(await rest_s());
+    await someTurns();
+    expect(asked).toBe(first + probe);
+  }
+  expect(rests).toEqual([2, 4, 8, 16, 32, 64, 128, 256, 300]);
+  // Every message still waits, after more than five attempts of the provider.
+  expect(await countOf(campaign_id, 'queued null')).toBe(70);
+  const rows = await operator.client.recipients(campaign_id);
+  expect(rows).toContainEqual(
+    expect.objectContaining({ provider_code: 'service', provider_message: 'Try later' }),
+  );
+  replies(202);
+  ahead_ms += 16 * MINUTE_MS;
+  await running.turnsUntil('all are sent', async () => (await countOf(campaign_id, 'sent null')) === 70);
+  expect(await rest_s()).toBeUndefined();
+  expect(new Set((await operator.client.recipients(campaign_id)).map((row) => row.provider_code))).toEqual(
+    new Set([null]),
+  );
+});
+
+it('honours Retry-After, and works at once when its settings were changed', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  replies(429, '', { 'retry-after': '600' });
+  await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+  expect(await rest_s()).toBe(600);
+  ahead_ms += 599_000;
+  await someTurns();
+  expect(asked).toBe(1);
+  replies(202);
+  await operator.client.api('PATCH', `/v1/messaging-providers/${provider_id}`, { name: 'repaired' });
+  const { service } = fixture.service.platform.postgres;
+  await service`update message_sends set retry_at = null where campaign_id = ${campaign_id}`;
+  await running.turnsUntil('it is sent', async () => (await countOf(campaign_id, 'sent null')) === 1);
+});
+
+it('stops a campaign while outcomes stay unknown, instead of giving all of it up', async () => {
+  const campaign_id = await operator.sending(150, { provider_id });
+  answer = ended;
+  await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+  await someTurns();
+  expect(await countOf(campaign_id, 'failed OUTCOME_UNKNOWN')).toBeLessThanOrEqual(60);
+  expect(await countOf(campaign_id, 'queued null')).toBeGreaterThanOrEqual(90);
+});
+
+it('one message that always fails does not keep the provider from the others', async () => {
+  const campaign_id = await operator.sending(3, { provider_id });
+  const rows = await operator.client.recipients(campaign_id);
+  const [poison] = rows.map(({ id }) => id).sort();
+  answer = (response, body) => response.writeHead(body.includes(poison ?? '-') ? 500 : 202).end();
+  await running.turnsUntil(
+    'the others are sent',
+    async () => (await countOf(campaign_id, 'sent null')) === 2,
+  );
+});
+
+it('messages are given up a day after they were queued, also those that were not tried', async () => {
+  const { service } = fixture.service.platform.postgres;
+  const tried = await operator.sending(1, { provider_id });
+  replies(503);
+  await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+  const waiting = await operator.sending(3, { provider_id });
+  await someTurns();
+  expect(await operator.codes(waiting)).toEqual(Array(3).fill('queued null'));
+  await service`
+    update message_sends set enqueued_at = enqueued_at - interval '1 day', retry_at = null
+    where campaign_id in (${tried}, ${waiting})`;
+  ahead_ms += 1_000;
+  running = await restartedMessenger();
+  await running.turnsUntil('both are given up', async () => {
+    const codes = [...(await operator.codes(tried)), ...(await operator.codes(waiting))];
+    return codes.every((code) => code === 'failed PROVIDER_UNAVAILABLE');
+  });
+  expect(asked).toBeLessThanOrEqual(5);
+});
+
+/** A messenger that has searched no queue yet. */
+async function restartedMessenger() {
+  await running.messenger.close();
+  return messengerOf(fixture.service, { clock });
+}
+
+it('failed messages are queued again on request, and pass the gate', async () => {
+  const { service } = fixture.service.platform.postgres;
+  const { client } = operator;
+  const campaign_id = await operator.sending(1_100, { provider_id });
+  const retry = (headers = {}) =>
+    client.api('POST', `/v1/campaigns/${campaign_id}/retry-failed`, undefined, headers);
+  await service`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', attempts = 9,
+      enqueued_at = now() - interval '2 days' where campaign_id = ${campaign_id}`;
+  const [excluded] = await client.recipients(campaign_id);
+  await service`update players set self_excluded = true where player_id = ${excluded?.player_id ?? ''}`;
+  const schedule = new Schedule(fixture.service.platform);
+  await schedule.turn();
+  expect((await client.stats(campaign_id)).status).toBe('sent');
+
+  const key = { 'idempotency-key': randomUUID() };
+  const answers = [await retry(key), await retry(key)];
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect(answers[0]?.data).toEqual({
+    campaign_id,
+    queued: 1_100,
+    enqueued_at: expect.stringMatching(/^20.*Z$/) as string,
+  });
+  expect(answers[1]?.data).toEqual(answers[0]?.data);
+  expect(answers[1]?.headers.get('idempotent-replayed')).toBe('true');
+  await schedule.turn();
+  expect((await client.stats(campaign_id)).status).toBe('sending');
+  expect(await countOf(campaign_id, 'queued null')).toBe(1_000);
+  const retries = new FailedRetries(fixture.service.platform);
+  while (await retries.turn());
+  expect(await countOf(campaign_id, 'queued null')).toBe(1_100);
+  // Queued two days ago, they wait for another day from now on.
+  replies(503);
+  await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+  await running.turnsUntil(
+    'none is on its way',
+    async () => (await countOf(campaign_id, 'sending null')) === 0,
+  );
+  expect(await countOf(campaign_id, 'failed PROVIDER_UNAVAILABLE')).toBe(0);
+  replies(202);
+  ahead_ms += 16 * MINUTE_MS;
+  const decided = async () => {
+    await schedule.turn();
+    return (await client.stats(campaign_id)).status === 'sent';
+  };
+  await running.turnsUntil('all are decided', decided, 30_000);
+  expect(await countOf(campaign_id, 'sent null')).toBe(1_099);
+  expect(await countOf(campaign_id, 'failed SKIPPED_SELF_EXCLUDED')).toBe(1);
+  expect((await retry()).data).toMatchObject({ queued: 0 });
+  expect((await client.stats(campaign_id)).status).toBe('sent');
+});
+
+it('only campaigns that are sending or sent can be retried, with a provider', async () => {
+  const { client } = operator;
+  const draft = await client.campaign({ provider_id });
+  const retry = (id: string) => client.api('POST', `/v1/campaigns/${id}/retry-failed`);
+  expect(await retry(draft)).toMatchObject({ status: 409, code: 'CAMPAIGN_INVALID_STATUS' });
+  const campaign_id = await operator.sending(1, { provider_id });
+  expect((await retry(campaign_id)).data).toMatchObject({ queued: 0 });
+  await client.api('PATCH', `/v1/messaging-providers/${provider_id}`, { status: 'paused' });
+  expect(await retry(campaign_id)).toMatchObject({ status: 422, code: 'PROVIDER_NOT_CONFIGURED' });
+  await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
+  expect(await retry(campaign_id)).toMatchObject({ status: 409, code: 'CAMPAIGN_INVALID_STATUS' });
+});
