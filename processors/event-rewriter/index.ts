@@ -12,6 +12,7 @@ import {
   type Correction,
   type EventLine,
 } from '../../src/analytics/correction-queries.ts';
+import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
@@ -146,10 +147,8 @@ async function writeCorrections(
       revision,
     });
   });
-  const [first, last] = [corrections[0]?.correction_id, corrections.at(-1)?.correction_id];
-  // The revisions are part of the token: a batch repeated after a crash writes the next revisions, no duplicates.
-  const revisions = rows.reduce((sum, row) => sum + BigInt(row.revision), 0n);
-  await clickhouse.insertLines('events', lines, `corrections:${first}-${last}:${revisions}`);
+  // Each insert has a token of its own: a batch repeated after a crash writes the next revisions, no duplicates.
+  await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
   return rows;
 }

@@ -1,3 +1,4 @@
+import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
 import {
   markKnownToSegments,
   moveMirrorPosition,
@@ -6,6 +7,7 @@ import {
   readMirrorPosition,
   type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
+import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { markDirtyByRows } from '../../src/segments/dirty-players.ts';
@@ -19,31 +21,34 @@ const MAX_BLOCK = 20_000;
  * replace themselves.
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
+  const memory = newEpochMemory();
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
   return startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },
-    async () => (await mirrorBlock(platform)) === MAX_BLOCK,
+    async () => (await mirrorBlock(platform, memory)) === MAX_BLOCK,
   );
 }
 
 /** Mirrors one block of changes; returns how many. */
-export async function mirrorBlock(platform: Platform): Promise<number> {
+export async function mirrorBlock(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
+  await ensureEpoch(platform, memory);
   const position = await readMirrorPosition(service, PLAYERS_MIRROR);
   const changed = await readChangedPlayers(service, position, MAX_BLOCK);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const token = `${PLAYERS_MIRROR}:${position.changed_xid}:${position.row_id}:${last.changed_xid}:${last.player_id}:${changed.length}`;
   await platform.clickhouse.insertLines(
     'players',
     changed.map((row) => row.line),
-    token,
+    // Repeated rows replace themselves. A token of the positions could repeat after a restore, with other rows.
+    newId(),
   );
-  const { changed_xid, player_id: row_id } = last;
+  const next = { epoch: position.epoch, changed_xid: last.changed_xid, row_id: last.player_id };
   await service.begin(async (tx) => {
     await markChanged(tx, changed, new Date(platform.clock.now_ms()));
-    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, { changed_xid, row_id });
+    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, next);
   });
+  memory.seen_xid = BigInt(last.changed_xid);
   platform.metrics.rowsMirrored.inc(changed.length);
   return changed.length;
 }

@@ -1,3 +1,4 @@
+import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
 import {
   isAfter,
   moveMirrorPosition,
@@ -13,6 +14,7 @@ import {
 import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
 import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { MESSAGES } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
@@ -27,30 +29,31 @@ const MAX_BLOCK = 10_000;
  * copied without events: after a rebuild of ClickHouse the log has their events already.
  */
 export function startSendMirror(platform: Platform): PollLoop {
+  const memory = newEpochMemory();
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
   return startPolling(
     { name: 'send-mirror', logger: platform.logger, ...pauses },
-    async () => (await mirrorSends(platform)) === MAX_BLOCK,
+    async () => (await mirrorSends(platform, memory)) === MAX_BLOCK,
   );
 }
 
 /** Mirrors one block of changes; returns how many. Skips rows that are queued or being sent: they change again. */
-export async function mirrorSends(platform: Platform): Promise<number> {
+export async function mirrorSends(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
+  await ensureEpoch(platform, memory);
   const position = await readMirrorPosition(service, SENDS_MIRROR);
   const now_ms = platform.clock.now_ms();
   const changed = await readChangedSends(service, position, MAX_BLOCK, now_ms);
   const last = changed.at(-1);
   if (last === undefined) return 0;
-  const next = positionOf(last);
-  const token = [SENDS_MIRROR, ...Object.values(position), ...Object.values(next), changed.length].join(':');
+  const next = positionOf(last, position);
   const settled = changed.filter(({ is_pending }) => !is_pending);
   const lines = settled.map(({ line }) => line);
-  if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, token);
+  if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, newId());
   const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
   await appendFeedbackEvents(
     platform,
-    settled.filter((send) => isAfter(positionOf(send), reported)),
+    settled.filter((send) => isAfter(positionOf(send, position), reported)),
   );
   await service.begin(async (tx) => {
     const dirty = settled.map((send) => ({ ...send, reads: MESSAGES }));
@@ -58,11 +61,12 @@ export async function mirrorSends(platform: Platform): Promise<number> {
     await moveMirrorPosition(tx, SENDS_MIRROR, position, next);
     if (isAfter(next, reported)) await moveMirrorPosition(tx, SENDS_FEEDBACK, reported, next);
   });
+  memory.seen_xid = BigInt(next.changed_xid);
   return changed.length;
 }
 
-function positionOf({ changed_xid, send_id }: ChangedSend): MirrorPosition {
-  return { changed_xid, row_id: send_id };
+function positionOf({ changed_xid, send_id }: ChangedSend, { epoch }: MirrorPosition): MirrorPosition {
+  return { epoch, changed_xid, row_id: send_id };
 }
 
 async function appendFeedbackEvents({ eventLog }: Platform, settled: readonly ChangedSend[]): Promise<void> {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
+import { isEpochCurrent } from './epoch.ts';
 import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
 import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirror-queries.ts';
 
@@ -35,6 +36,9 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
     const { corrections, merges } = await pendingWork(service, until_correction);
     return corrections + merges > 0n ? 'event-rewriter has events to correct' : undefined;
   });
+  await poll(engines, { deadline_ms }, async () =>
+    (await isEpochCurrent(engines)) ? undefined : 'player-mirror has to begin a new epoch of the database',
+  );
   const until_xid = await newestChange(service);
   await poll(engines, { deadline_ms }, async () => {
     const position = await readMirrorPosition(service, PLAYERS_MIRROR);

@@ -1,6 +1,8 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
+import { newId } from '../platform/ids.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
+import { revisionSql } from './revision.ts';
 
 /**
  * The name of the advisory lock of the one rewriter that works. A rebuild of ClickHouse holds it, too: rows must not be
@@ -117,7 +119,7 @@ const ALIAS_REVISIONS = 10_000_000_000_000n;
 
 /**
  * Adds or removes aliases, through which queries over many players resolve merged players. The later write wins: the
- * revision is a transaction id of Postgres, because the clocks of several rewriters may differ. `sql` must not be a
+ * revision is the epoch and a transaction id of Postgres, because the clocks of several rewriters may differ. `sql` must not be a
  * transaction: while a transaction with an id is open, fx-restater and player-mirror wait for it.
  */
 export async function writeAliases(
@@ -126,12 +128,12 @@ export async function writeAliases(
   merges: readonly Merge[],
   is_deleted: 0 | 1,
 ): Promise<void> {
-  const [row] = await sql<{ xid: bigint }[]>`select pg_current_xact_id()::text::bigint as xid`;
+  const xid = `${ALIAS_REVISIONS} + pg_current_xact_id()::text::numeric`;
+  const [row] = await sql<{ revision: string }[]>`select ${sql.unsafe(revisionSql(xid))}::text as revision`;
   if (row === undefined) throw new Error('Postgres gave no transaction id');
-  const revision = String(ALIAS_REVISIONS + row.xid);
+  const { revision } = row;
   const lines = merges.map((merge) => JSON.stringify({ ...merge, is_deleted, revision }));
-  const token = `aliases:${revision}:${is_deleted}:${merges[0]?.player_id}:${merges.length}`;
-  await clickhouse.insertLines('player_aliases', lines, token);
+  await clickhouse.insertLines('player_aliases', lines, newId());
   await clickhouse.command('system reload dictionary player_alias');
 }
 

@@ -1,29 +1,33 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { MIRRORED } from './mirrored-columns.ts';
+import { revisionSql } from './revision.ts';
 
 /** The name of player-mirror's position. */
 export const PLAYERS_MIRROR = 'players';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
 export interface MirrorPosition {
+  /** The life of the database that `changed_xid` belongs to. */
+  epoch: number;
   changed_xid: string;
   /** The id of a player (player-mirror) or of a send (send-mirror). */
   row_id: string;
 }
 
 export const MIRROR_START: MirrorPosition = {
+  epoch: 0,
   changed_xid: '0',
   row_id: '00000000-0000-0000-0000-000000000000',
 };
 
 export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorPosition> {
   const [row] = await sql<MirrorPosition[]>`
-    select changed_xid::text, row_id from mirror_positions where name = ${name}`;
+    select epoch, changed_xid::text, row_id from mirror_positions where name = ${name}`;
   return row ?? MIRROR_START;
 }
 
-/** Whether the first position comes after the second one, in the order in which Postgres sorts them. */
+/** Whether the first position of an epoch comes after the second one, in the order in which Postgres sorts them. */
 export function isAfter(one: MirrorPosition, other: MirrorPosition): boolean {
   const [xid, other_xid] = [BigInt(one.changed_xid), BigInt(other.changed_xid)];
   return xid > other_xid || (xid === other_xid && one.row_id > other.row_id);
@@ -37,10 +41,10 @@ export async function moveMirrorPosition(
   next: MirrorPosition,
 ): Promise<boolean> {
   const moved = await sql`
-    insert into mirror_positions as m (name, changed_xid, row_id)
-    values (${name}, ${next.changed_xid}::text::xid8, ${next.row_id})
+    insert into mirror_positions as m (name, epoch, changed_xid, row_id)
+    values (${name}, ${next.epoch}, ${next.changed_xid}::text::xid8, ${next.row_id})
     on conflict (name) do update set changed_xid = excluded.changed_xid, row_id = excluded.row_id
-      where m.changed_xid = ${read.changed_xid}::text::xid8 and m.row_id = ${read.row_id}`;
+      where m.epoch = ${read.epoch} and m.changed_xid = ${read.changed_xid}::text::xid8 and m.row_id = ${read.row_id}`;
   return moved.count === 1;
 }
 
@@ -62,6 +66,8 @@ export interface ChangedPlayer {
 const LINE_FIELDS = MIRRORED.map(
   ({ name, source, kind }) => `'${name}', ${kind === 'time' ? `epoch_ms(${source})` : source}`,
 ).join(', ');
+
+const MERGE_REVISION = revisionSql('m.changed_xid::text::numeric');
 
 /**
  * Players changed (or merged away) after `position`, in order. Only changes of transactions older than every running
@@ -89,7 +95,7 @@ export async function readChangedPlayers(
     union all
     (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as is_new_or_removed,
       json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
-      'player_id', m.player_id, 'is_deleted', 1, 'revision', m.changed_xid::text::numeric)::text as line
+      'player_id', m.player_id, 'is_deleted', 1, 'revision', ${sql.unsafe(MERGE_REVISION)})::text as line
     from player_merges m
     where (m.changed_xid, m.player_id) ${beyond} and m.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
     order by m.changed_xid, m.player_id

@@ -1,3 +1,5 @@
+import { revisionSql } from './revision.ts';
+
 /** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
 export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
 
@@ -32,7 +34,7 @@ export const MIRRORED = [
   { name: 'session_count', source: 't.session_count', kind: 'integer' },
   { name: 'created_at', source: 'p.created_at', kind: 'time' },
   { name: 'deleted_at', source: 'p.deleted_at', kind: 'time' },
-  { name: 'revision', source: 't.changed_xid::text::numeric', kind: 'integer' },
+  { name: 'revision', source: revisionSql('t.changed_xid::text::numeric'), kind: 'integer' },
 ] as const satisfies readonly { name: string; source: string; kind: ColumnKind }[];
 
 export type MirroredColumn = (typeof MIRRORED)[number]['name'];

@@ -1,6 +1,7 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
+import { revisionSql } from './revision.ts';
 
 /** The name of send-mirror's position: all changes up to it are in ClickHouse. */
 export const SENDS_MIRROR = 'message_sends';
@@ -35,6 +36,8 @@ export interface ChangedSend extends SendFeedback {
   is_pending: boolean;
 }
 
+const REVISION = revisionSql('changed_xid::text::numeric');
+
 /**
  * Sends changed after `position`, in order. Only changes of transactions older than every running one are read, so that
  * no change can become visible below a position that was passed.
@@ -56,7 +59,7 @@ export async function readChangedSends(
         'error_code', error_code, 'enqueued_at', epoch_ms(enqueued_at), 'sent_at', epoch_ms(sent_at),
         'delivered_at', epoch_ms(delivered_at), 'opened_at', epoch_ms(opened_at), 'clicked_at', epoch_ms(clicked_at),
         'bounced_at', epoch_ms(bounced_at),
-        'mirrored_at', ${now_ms}::text::bigint, 'revision', changed_xid::text::numeric)::text as line
+        'mirrored_at', ${now_ms}::text::bigint, 'revision', ${sql.unsafe(REVISION)})::text as line
     from message_sends
     where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
       and changed_xid < pg_snapshot_xmin(pg_current_snapshot())

@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { newId } from '../platform/ids.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
 import { OUT_OF_MEMORY } from './refusal.ts';
@@ -172,24 +173,22 @@ export async function explainPlayer(
 }
 
 /**
- * Copies membership changes to ClickHouse. Idempotent: the change_id is the row's revision, and the highest revision
- * wins.
+ * Copies membership changes to ClickHouse. Idempotent: the number of the change is the row's revision, and the highest
+ * revision wins.
  */
 export async function copyChanges(
   clickhouse: ClickHouse,
   changes: readonly PendingMembershipChange[],
 ): Promise<void> {
-  const [first, last] = [changes[0], changes.at(-1)];
-  if (first === undefined || last === undefined) return;
-  const lines = changes.flatMap(({ tenant_id, project_id, segment_id, change_id, has_entered, player_ids }) =>
+  if (changes.length === 0) return;
+  const lines = changes.flatMap(({ tenant_id, project_id, segment_id, revision, has_entered, player_ids }) =>
     player_ids.map(
       (player_id) =>
         `{"tenant_id":"${tenant_id}","project_id":"${project_id}","segment_id":"${segment_id}",` +
-        `"player_id":"${player_id}","revision":${change_id},"is_deleted":${has_entered ? 0 : 1}}`,
+        `"player_id":"${player_id}","revision":${revision},"is_deleted":${has_entered ? 0 : 1}}`,
     ),
   );
-  const token = `members:${first.segment_id}:${first.change_id}-${last.change_id}:${lines.length}`;
-  await clickhouse.insertLines('segment_members', lines, token);
+  await clickhouse.insertLines('segment_members', lines, newId());
 }
 
 /** Removes the members of a deleted segment from ClickHouse. */

@@ -1,5 +1,6 @@
 import type { PlayerDependent } from '../players/dependents.ts';
 import type { PendingQuery } from 'postgres';
+import { revisionSql } from '../analytics/revision.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { SegmentRef } from './queries.ts';
@@ -190,10 +191,15 @@ export function sampleMembers(tx: Tx, ref: SegmentRef, limit: number): PendingQu
 /** A row of the outbox: players that entered or left a segment. */
 export interface PendingMembershipChange extends SegmentRef {
   change_id: bigint;
+  /** The number of the change in all lives of the database: the row's revision in ClickHouse. */
+  revision: string;
   has_entered: boolean;
   player_ids: string[];
   changed_ms: bigint;
 }
+
+/** The sequence of `change_id` goes back with the database, so the epoch comes first. */
+const REVISION = revisionSql('change_id');
 
 /** The oldest rows of the outbox by change_id: of all projects, or of one project after the change `after`. */
 export async function readChanges(
@@ -207,7 +213,8 @@ export async function readChanges(
       : sql`where tenant_id = ${part.of.tenant_id} and project_id = ${part.of.project_id}
           and change_id > ${part.after}`;
   return sql<PendingMembershipChange[]>`
-    select tenant_id, project_id, segment_id, change_id, has_entered, player_ids::text[] as player_ids,
+    select tenant_id, project_id, segment_id, change_id, ${sql.unsafe(REVISION)}::text as revision, has_entered,
+      player_ids::text[] as player_ids,
       epoch_ms(changed_at) as changed_ms
     from segment_changes ${which} order by change_id limit ${limit}`;
 }

@@ -75,7 +75,7 @@ export async function publishMembershipChanges({
     segment_id,
     has_entered,
     player_ids,
-    change_id,
+    revision,
     changed_ms,
   } of changes) {
     const records = player_ids.map((player_id) => {
@@ -85,7 +85,7 @@ export async function publishMembershipChanges({
         segment_id,
         player_id,
         change: has_entered ? 'entered' : 'left',
-        change_id: String(change_id),
+        change_id: revision,
         changed_at_ms: Number(changed_ms),
       };
       return { key: playerKey(project_id, player_id), value: JSON.stringify(change) };

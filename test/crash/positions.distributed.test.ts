@@ -148,6 +148,9 @@ it('applies what was accepted after the backup when an earlier Postgres is resto
   const restored = await start();
   await becomes(restored, 'a', { total_deposited: 2_005n, session_count: 1n, status: 'self_excluded' });
   expect(await differences(restored)).toBe(0);
+  // The copy is another database.
+  const [life] = await restored.platform.postgres.service`select max(epoch) as epoch from database_epochs`;
+  expect(life).toEqual({ epoch: 1 });
   await send(restored, tenant, [deposit('a', 'last', 1)]);
   await becomes(restored, 'a', { total_deposited: 2_006n, session_count: 1n });
   expect(await differences(restored)).toBe(0);

@@ -79,7 +79,7 @@ export const NEVER_ON_SERVERS = {
     'test/app/{npm-start,readme}.test.ts',
     'test/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
-    'test/crash/{restore,second-start,service-kill}.test.ts',
+    'test/crash/{epochs,restore,second-start,service-kill}.test.ts',
     'test/golden/schemas.test.ts',
     'test/platform/postgres/{embedded-server,pipelined-reader,statement-plans,transactions}.test.ts',
   ],

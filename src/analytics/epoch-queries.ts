@@ -1,0 +1,200 @@
+import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
+import { REVISIONS_OF_EPOCH } from './revision.ts';
+
+/** The present life of the database, and what is known of it. */
+export interface EpochState {
+  /** Cluster, database and timeline, as they are now. */
+  identity: string;
+  /** The latest epoch; undefined before the first one. */
+  epoch: number | undefined;
+  /** The identity that the latest epoch began with. */
+  epoch_identity: string | undefined;
+  is_ready: boolean;
+  /** No transaction has had this id, or a higher one, yet. */
+  next_xid: bigint;
+}
+
+/**
+ * What tells one life of a database from another. The timeline changes when a standby is promoted and when a backup is
+ * recovered to a point in time. Read from the name of the current WAL file: pg_control has a new timeline only after the
+ * next checkpoint.
+ */
+const IDENTITY = `
+  (select system_identifier from pg_control_system())::text
+  || '/' || (select oid from pg_database where datname = current_database())::text
+  || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+
+/** Reads the present identity and the latest epoch. */
+export async function readEpochState(sql: Tx): Promise<EpochState> {
+  type Row = Omit<EpochState, 'epoch' | 'epoch_identity' | 'next_xid'> & {
+    epoch: number | null;
+    epoch_identity: string | null;
+    next_xid: string;
+  };
+  const [row] = await sql<Row[]>`
+    select ${sql.unsafe(IDENTITY)} as identity, e.epoch, e.identity as epoch_identity,
+      e.ready_at is not null as is_ready, pg_snapshot_xmax(pg_current_snapshot())::text as next_xid
+    from (values (1)) as one
+    left join (select * from database_epochs order by epoch desc limit 1) e on true`;
+  if (row === undefined) throw new Error('Postgres returned no identity');
+  return {
+    ...row,
+    epoch: row.epoch ?? undefined,
+    epoch_identity: row.epoch_identity ?? undefined,
+    next_xid: BigInt(row.next_xid),
+  };
+}
+
+/** Whether Postgres has transaction ids from the future: it was loaded from a dump of another cluster. */
+export async function hasFutureIds(sql: Tx): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from player_totals where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+      or exists (select from player_merges where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+      or exists (select from message_sends where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+      or exists (select from mirror_positions where changed_xid >= pg_snapshot_xmax(pg_current_snapshot())) as found`;
+  return row?.found ?? false;
+}
+
+/**
+ * Begins an epoch, unless another process has begun one since `latest` was read: the mirrors start from the beginning.
+ * The position of the feedback events stays: what it covers was reported.
+ */
+export async function beginEpoch(
+  sql: Db,
+  latest: number | undefined,
+  next: { epoch: number; identity: string },
+  restarted: readonly string[],
+): Promise<boolean> {
+  return sql.begin(async (tx) => {
+    await tx`lock table database_epochs in share row exclusive mode`;
+    const [row] = await tx<{ epoch: number | null }[]>`select max(epoch) as epoch from database_epochs`;
+    if ((row?.epoch ?? undefined) !== latest) return false;
+    await tx`insert into database_epochs (epoch, identity) values (${next.epoch}, ${next.identity})`;
+    if (next.epoch === 0) return true;
+    await tx`
+      update mirror_positions set epoch = ${next.epoch}, changed_xid = '0',
+        row_id = '00000000-0000-0000-0000-000000000000'
+      where name = any(${textArray(restarted)}::text::text[])`;
+    return true;
+  });
+}
+
+/** Records that every row has a transaction id of this life. */
+export async function markEpochReady(sql: Tx, epoch: number): Promise<void> {
+  await sql`update database_epochs set ready_at = now() where epoch = ${epoch} and ready_at is null`;
+}
+
+/** The most rows of one transaction that gives them a present id: a fraction of a second. */
+const RESTAMPED_ROWS = 2_000;
+
+/** The tables whose rows are mirrored by `changed_xid`, with the last column of their key. */
+const STAMPED = { player_totals: 'player_id', player_merges: 'player_id', message_sends: 'send_id' } as const;
+
+/**
+ * Gives rows with a transaction id from the future a present one, the oldest first; returns how many, at most 2,000. Rows
+ * that others are writing are skipped: they get a present id by that. `up_to`: only rows up to this position.
+ */
+export async function restampRows(
+  sql: Tx,
+  table: keyof typeof STAMPED,
+  up_to?: { changed_xid: string; row_id: string },
+): Promise<number> {
+  const id = STAMPED[table];
+  const limit =
+    up_to === undefined
+      ? sql``
+      : sql`and (changed_xid, ${sql(id)}) <= (${up_to.changed_xid}::text::xid8, ${up_to.row_id}::uuid)`;
+  const done = await sql`
+    with page as (
+      select tenant_id, project_id, ${sql(id)} from ${sql(table)}
+      where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()) ${limit}
+      order by changed_xid, ${sql(id)} limit ${RESTAMPED_ROWS}
+      for no key update skip locked
+    )
+    update ${sql(table)} t set changed_xid = pg_current_xact_id() from page
+    where t.tenant_id = page.tenant_id and t.project_id = page.project_id and t.${sql(id)} = page.${sql(id)}`;
+  return done.count;
+}
+
+/** Moves a position from the future to a present transaction id, after every id that was given out before. */
+export async function restampPosition(sql: Tx, name: string): Promise<void> {
+  await sql`
+    update mirror_positions
+    set changed_xid = pg_current_xact_id(), row_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+    where name = ${name} and changed_xid >= pg_snapshot_xmax(pg_current_snapshot())`;
+}
+
+/** The highest epoch among the revisions in ClickHouse; 0 when it is empty. */
+export async function epochInClickHouse(clickhouse: ClickHouse): Promise<number> {
+  const [row] = await clickhouse.query<{ revision: string }>(
+    `select max(revision) as revision from (
+      select max(revision) as revision from players
+      union all select max(revision) from message_sends
+      union all select max(revision) from segment_members
+      union all select max(revision) from player_aliases
+    )`,
+  );
+  return Number(BigInt(row?.revision ?? 0) / REVISIONS_OF_EPOCH);
+}
+
+/** A row in ClickHouse beyond the position of its mirror. */
+interface CopiedRow {
+  tenant_id: string;
+  project_id: string;
+  row_id: string;
+  revision: string;
+}
+
+const COMPARED_ROWS = 1_000;
+
+/** The rows of a mirrored table with the highest revisions above this one, at most 1,000. */
+export async function readNewestCopies(
+  clickhouse: ClickHouse,
+  table: 'players' | 'message_sends',
+  above: bigint,
+): Promise<CopiedRow[]> {
+  const id = table === 'players' ? 'player_id' : 'send_id';
+  return clickhouse.query<CopiedRow>(
+    `select tenant_id, project_id, ${id} as row_id, revision from ${table}
+    where revision > {above:UInt64} order by revision desc limit ${COMPARED_ROWS}`,
+    { above: String(above) },
+  );
+}
+
+/**
+ * Whether Postgres has an earlier state than ClickHouse of one of these rows. A player that ClickHouse has and Postgres
+ * not counts as such, because players are never removed; a message only by {@link EpochState.next_xid}.
+ */
+export async function isBehindCopies(
+  sql: Tx,
+  table: 'players' | 'message_sends',
+  copies: readonly CopiedRow[],
+): Promise<boolean> {
+  if (copies.length === 0) return false;
+  const rows = sql`
+    unnest(${plainArray(copies.map((c) => c.tenant_id))}::text::uuid[],
+      ${plainArray(copies.map((c) => c.project_id))}::text::uuid[],
+      ${plainArray(copies.map((c) => c.row_id))}::text::uuid[],
+      ${plainArray(copies.map((c) => BigInt(c.revision) % REVISIONS_OF_EPOCH))}::text::numeric[])
+      as r (tenant_id, project_id, row_id, xid)`;
+  const newest =
+    table === 'players'
+      ? sql`
+        select changed_xid from player_totals t
+        where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.row_id
+        union all
+        select changed_xid from player_merges m
+        where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.row_id`
+      : sql`
+        select changed_xid from message_sends s
+        where s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.send_id = r.row_id`;
+  const missing = table === 'players' ? sql`s.xid is null or` : sql``;
+  const [row] = await sql<{ behind: boolean }[]>`
+    select exists (
+      select from ${rows}
+      cross join lateral (select max(n.changed_xid)::text::numeric as xid from (${newest}) n) s
+      where ${missing} s.xid < r.xid) as behind`;
+  return row?.behind ?? false;
+}

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Platform } from '../wiring/platform.ts';
+import {
+  beginEpoch,
+  epochInClickHouse,
+  hasFutureIds,
+  isBehindCopies,
+  markEpochReady,
+  readEpochState,
+  readNewestCopies,
+  restampPosition,
+  restampRows,
+  type EpochState,
+} from './epoch-queries.ts';
+import { PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
+import { REVISIONS_OF_EPOCH } from './revision.ts';
+import { SENDS_FEEDBACK, SENDS_MIRROR } from './send-mirror-queries.ts';
+
+type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'logger'>;
+
+/** The pause before rows are looked at again that others are writing. */
+const LOCKED_PAUSE_MS = 100;
+
+/** What a process remembers between two calls of {@link ensureEpoch}. */
+export interface EpochMemory {
+  /** Whether ClickHouse was compared with Postgres. */
+  is_compared: boolean;
+  /** The highest transaction id that this process has seen committed. */
+  seen_xid: bigint;
+}
+
+/** The memory of a mirror that starts. */
+export function newEpochMemory(): EpochMemory {
+  return { is_compared: false, seen_xid: 0n };
+}
+
+/**
+ * Called by a mirror before each turn. Begins a new epoch when this is another database than before, or an earlier copy
+ * of the same one: then the transaction ids that ClickHouse and the mirrors know say nothing about those to come. Rows
+ * with ids from the future get present ones in short transactions, and the mirrors start from the beginning.
+ */
+export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promise<void> {
+  const { service } = engines.postgres;
+  let state = await readEpochState(service);
+  const reason = await reasonForNewEpoch(engines, state, memory);
+  if (reason !== undefined) {
+    await startEpoch(engines, state, reason);
+    state = await readEpochState(service);
+    memory.seen_xid = 0n;
+  }
+  memory.is_compared = true;
+  if (state.is_ready || state.epoch === undefined) return;
+  await restampAll(engines);
+  await markEpochReady(service, state.epoch);
+}
+
+/** Whether the mirrors work under an epoch of this database. Before the first one there are none to wait for. */
+export async function isEpochCurrent({ postgres }: Pick<Engines, 'postgres'>): Promise<boolean> {
+  const { epoch, identity, epoch_identity, is_ready } = await readEpochState(postgres.service);
+  if (epoch === undefined) return true;
+  return identity === epoch_identity && is_ready && !(await hasFutureIds(postgres.service));
+}
+
+async function reasonForNewEpoch(
+  engines: Engines,
+  state: EpochState,
+  memory: EpochMemory,
+): Promise<string | undefined> {
+  if (state.epoch === undefined) return 'the first epoch';
+  if (state.identity !== state.epoch_identity)
+    return `it was ${state.epoch_identity}, and is ${state.identity}`;
+  if (memory.seen_xid >= state.next_xid) return 'its transaction ids went back';
+  if (memory.is_compared) return undefined;
+  if (state.is_ready && (await hasFutureIds(engines.postgres.service)))
+    return 'it has transaction ids from the future';
+  if (await isBehindClickHouse(engines, state)) return 'it is an earlier copy of what ClickHouse has';
+  return undefined;
+}
+
+async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: EpochState): Promise<boolean> {
+  const epoch = BigInt(state.epoch ?? 0);
+  for (const [table, name] of [
+    ['players', PLAYERS_MIRROR],
+    ['message_sends', SENDS_MIRROR],
+  ] as const) {
+    const position = await readMirrorPosition(postgres.service, name);
+    const above = epoch * REVISIONS_OF_EPOCH + BigInt(position.changed_xid);
+    const copies = await readNewestCopies(clickhouse, table, above);
+    const newest = BigInt(copies[0]?.revision ?? 0);
+    if (newest >= epoch * REVISIONS_OF_EPOCH + state.next_xid) return true;
+    if (await isBehindCopies(postgres.service, table, copies)) return true;
+  }
+  return false;
+}
+
+async function startEpoch(
+  { postgres, clickhouse, logger }: Engines,
+  { epoch: latest, identity, next_xid }: EpochState,
+  reason: string,
+): Promise<void> {
+  const copied = await epochInClickHouse(clickhouse);
+  const is_first = latest === undefined && copied === 0 && !(await hasFutureIds(postgres.service));
+  const is_fresh =
+    is_first &&
+    !(await isBehindClickHouse(
+      { postgres, clickhouse, logger },
+      {
+        identity,
+        epoch: 0,
+        epoch_identity: undefined,
+        is_ready: false,
+        next_xid,
+      },
+    ));
+  const epoch = is_fresh ? 0 : Math.max(latest ?? 0, copied) + 1;
+  const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, [
+    PLAYERS_MIRROR,
+    SENDS_MIRROR,
+  ]);
+  if (!begun || epoch === 0) return;
+  logger.warn(
+    { epoch, identity, reason },
+    'a new epoch of the database begins: players and messages are copied to ClickHouse again; run reconcile',
+  );
+}
+
+/**
+ * Gives every row from the future a present transaction id. Messages whose events were reported come before those whose
+ * events were not, and the position of the reports between them.
+ */
+async function restampAll({ postgres }: Engines): Promise<void> {
+  const { service } = postgres;
+  const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
+  await restamp(() => restampRows(service, 'message_sends', reported));
+  await restampPosition(service, SENDS_FEEDBACK);
+  for (const table of ['message_sends', 'player_merges', 'player_totals'] as const) {
+    await restamp(() => restampRows(service, table));
+  }
+  while (await hasFutureIds(service)) {
+    await sleep(LOCKED_PAUSE_MS);
+    for (const table of ['message_sends', 'player_merges', 'player_totals'] as const) {
+      await restampRows(service, table);
+    }
+  }
+}
+
+async function restamp(page: () => Promise<number>): Promise<void> {
+  while ((await page()) > 0);
+}
