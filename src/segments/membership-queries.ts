@@ -201,22 +201,39 @@ export interface PendingMembershipChange extends SegmentRef {
 /** The sequence of `change_id` goes back with the database, so the epoch comes first. */
 const REVISION = revisionSql('change_id');
 
-/** The oldest rows of the outbox by change_id: of all projects, or of one project after the change `after`. */
-export async function readChanges(
+/** The oldest rows of a project's outbox after the change `after`, by change_id. */
+export async function readChangesOf(
   sql: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  after: bigint,
   limit: number,
-  part?: { of: ProjectRef; after: bigint },
 ): Promise<PendingMembershipChange[]> {
-  const which =
-    part === undefined
-      ? sql``
-      : sql`where tenant_id = ${part.of.tenant_id} and project_id = ${part.of.project_id}
-          and change_id > ${part.after}`;
   return sql<PendingMembershipChange[]>`
-    select tenant_id, project_id, segment_id, change_id, ${sql.unsafe(REVISION)}::text as revision, has_entered,
-      player_ids::text[] as player_ids,
-      epoch_ms(changed_at) as changed_ms
-    from segment_changes ${which} order by change_id limit ${limit}`;
+    select ${changeColumns(sql)} from segment_changes
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and change_id > ${after}
+    order by change_id limit ${limit}`;
+}
+
+/**
+ * The oldest rows of the outbox, by change_id; of many projects as many of each, so that a project with a large refresh
+ * does not hold up the others.
+ */
+export async function readChanges(sql: Tx, limit: number): Promise<PendingMembershipChange[]> {
+  return sql<PendingMembershipChange[]>`
+    select ${changeColumns(sql)} from (
+      select c.*, row_number() over (partition by c.project_id order by c.change_id) as turn
+      from (select distinct tenant_id, project_id from segment_changes) p
+      cross join lateral (
+        select * from segment_changes o where o.tenant_id = p.tenant_id and o.project_id = p.project_id
+        order by o.change_id limit ${limit}) c
+      order by turn, change_id limit ${limit}) fair
+    order by change_id`;
+}
+
+function changeColumns(sql: Tx) {
+  return sql`tenant_id, project_id, segment_id, change_id, ${sql.unsafe(REVISION)}::text as revision,
+    has_entered, player_ids::text[] as player_ids,
+    epoch_ms(changed_at) as changed_ms`;
 }
 
 /** The deleted segments among those of these changes. */

@@ -5,6 +5,7 @@ import { copyChanges, dropMembers } from './evaluation-queries.ts';
 import {
   deleteChanges,
   readChanges,
+  readChangesOf,
   selectDeleted,
   type PendingMembershipChange,
 } from './membership-queries.ts';
@@ -23,7 +24,7 @@ export async function copyPendingChanges(
   of: ProjectRef,
 ): Promise<void> {
   for (let after = 0n; ;) {
-    const changes = await readChanges(postgres.service, MAX_CHANGES, { of, after });
+    const changes = await readChangesOf(postgres.service, of, after, MAX_CHANGES);
     await copy({ postgres, clickhouse }, changes);
     if (changes.length < MAX_CHANGES) return;
     after = changes.at(-1)?.change_id ?? after;

@@ -124,6 +124,28 @@ async function openTransactions(): Promise<readonly unknown[]> {
   });
 }
 
+it('a project with very many changes does not hold up the publishing of others', async () => {
+  while (await publishMembershipChanges(platform));
+  const queue = (of: { tenant_id: string; project_id: string }, rows: number) =>
+    platform.postgres.service`
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      select ${of.tenant_id}, ${of.project_id}, ${randomUUID()}, true, array[gen_random_uuid()], now()
+      from generate_series(1, ${rows})`;
+  const other = await service.newTenant();
+  await queue(project, 200);
+  await queue(other, 1);
+  expect(await publishMembershipChanges(platform)).toBe(true);
+  const left = await platform.postgres.service<{ project_id: string; rows: number }[]>`
+    select project_id, count(*)::integer as rows from segment_changes group by project_id`;
+  expect(left).toEqual([{ project_id: project.project_id, rows: 151 }]);
+  while (await publishMembershipChanges(platform));
+  const copied = await platform.clickhouse.query<{ members: string }>(
+    'select count() as members from segment_members final where tenant_id = {tenant_id:UUID}',
+    project,
+  );
+  expect(copied).toEqual([{ members: '200' }]);
+});
+
 it('a refresh that dies half-way leaves whole chunks, and is repeated by itself', async () => {
   await populate(12_000);
   const segment_id = await client.make([everybody]);
