@@ -10,7 +10,7 @@ import { LedgerRecomputation } from './recompute.ts';
 import {
   countSummed,
   openSums,
-  readChangedSince,
+  readChangedPlayers,
   readDifferingSums,
   readLedgerPage,
   readSnapshot,
@@ -82,7 +82,7 @@ async function findDifferences(
   const explained = new Map<string | null, string>();
   for (let after: DifferingSum | undefined, full = true; full;) {
     const page = await readDifferingSums(clickhouse, table, COUNTED_EVENTS, after, DIFFERING_PAGE);
-    const written = await readChangedSince(postgres.service, snapshot, page);
+    const written = await readChangedPlayers(postgres.service, snapshot, page);
     const changed = new Map(written.map((one) => [`${one.project_id} ${one.player_id}`, one]));
     for (const sum of page) {
       if (!known.has(sum.project_id)) continue;

@@ -1,27 +1,30 @@
 import type { Column, CopiedRow } from './copies-queries.ts';
 import type { Difference } from './schema.ts';
-import type { ChangedSince, DifferingSum } from './sums-queries.ts';
+import type { ChangedPlayer, DifferingSum } from './sums-queries.ts';
 
 /**
- * The differences that a sum shows which its sources do not agree about. Pure. `changed`: the player was written since
- * the totals were read, so only missing events are sure: ClickHouse was read last.
+ * The differences that a sum shows which its sources do not agree about. Pure. Of a player that was written since the
+ * run began only missing events are sure: ClickHouse was read last. Under the id of a merged player `events_by_player`
+ * may have events that were emitted again after the merge; the survivor has them, too, and readers take them once.
  */
 export function differencesOfSum(
   sum: DifferingSum,
   isCounted: (event: string) => boolean,
-  changed: Pick<ChangedSince, 'is_gone'> | undefined,
+  changed: Pick<ChangedPlayer, 'is_gone' | 'is_recent'> | undefined,
 ): Difference[] {
   const { tenant_id, project_id, player_id, event, field } = sum;
   const of = { tenant_id, project_id, player_id };
+  const { is_gone = false, is_recent = false } = changed ?? {};
   if (event === '') {
-    if (changed !== undefined) return [];
+    if (is_recent) return [];
     const cause = 'the totals are not what the ledger rows add up to';
     return [{ check: 'ledger', table: null, ...of, field, expected: sum.ledger, actual: sum.totals, cause }];
   }
   const differing = (table: 'events' | 'events_by_player', wanted: bigint): Difference[] => {
     const actual = BigInt(sum[table]);
-    const is_sure = changed === undefined || (!changed.is_gone && field === 'count' && actual < wanted);
-    if (actual === wanted || !is_sure) return [];
+    const is_sure = !is_recent || (!is_gone && field === 'count' && actual < wanted);
+    const is_repeated = is_gone && table === 'events_by_player';
+    if (actual === wanted || !is_sure || is_repeated) return [];
     const [expected, found] = [String(wanted), String(actual)];
     const cause = causeOf(field, actual - wanted);
     return [{ check: 'events', table, ...of, field: `${event}.${field}`, expected, actual: found, cause }];

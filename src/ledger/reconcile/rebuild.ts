@@ -95,6 +95,7 @@ async function exchangeRebuilt(
     await check();
     await exchange(clickhouse, table, beside(table));
   }
+  await lock.check();
   await dropLeftovers(clickhouse);
 }
 

@@ -37,11 +37,22 @@ export async function reconcile(engines: Engines, options: ReconcileBody): Promi
     const after = await compareAll(engines, lock, options, started_ms);
     const repaired = [...findings.differing.values()].flatMap((projects) => [...projects.keys()]);
     return { ...after.report, repaired_projects: new Set(repaired).size };
+  } catch (cause) {
+    if (!(cause instanceof LockTaken)) throw cause;
+    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
   } finally {
-    await dropLeftovers(engines.clickhouse).catch((err: unknown) =>
-      engines.logger.warn({ err }, 'what reconcile made in ClickHouse is left for the next run to drop'),
-    );
+    await dropOwn(engines, lock);
     await lock.release();
+  }
+}
+
+/** Without the lock the tables may be those of another run. */
+async function dropOwn({ clickhouse, logger }: Engines, lock: SessionLock): Promise<void> {
+  try {
+    await lock.check();
+    await dropLeftovers(clickhouse);
+  } catch (err) {
+    logger.warn({ err }, 'what reconcile made in ClickHouse is left for the next run to drop');
   }
 }
 

@@ -12,7 +12,7 @@ export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
       path: '/v1/internal/reconcile',
       audit: { none: 'it restores what follows from the ledger, which stays' },
       summary:
-        'Recomputes every total from the ledger and compares Postgres with ClickHouse, player by player',
+        'Recomputes every total from the ledger and compares every table of ClickHouse with its source',
       access: { mode: 'internal' },
       body: reconcileBody,
       status: 200,

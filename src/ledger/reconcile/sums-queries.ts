@@ -103,27 +103,32 @@ export async function readTotalsPage(
   }));
 }
 
-/** What is committed now, for {@link readChangedSince}. */
+/** What is committed now, for {@link readChangedPlayers}. */
 export async function readSnapshot(sql: Tx): Promise<string> {
   const [row] = await sql<{ snapshot: string }[]>`select pg_current_snapshot()::text as snapshot`;
   if (row === undefined) throw new Error('Postgres gave no snapshot');
   return row.snapshot;
 }
 
-/** A player that was written since a snapshot; `is_gone`: merged into another one. */
-export interface ChangedSince extends Project {
+/** A player that was written since a snapshot (`is_recent`), or was merged into another one at any time (`is_gone`). */
+export interface ChangedPlayer extends Project {
   player_id: string;
+  is_recent: boolean;
   is_gone: boolean;
 }
 
-/** Those of the players whose profile, totals or ledger rows were written by transactions not in the snapshot. */
-export async function readChangedSince(
+/**
+ * Those of the players that were merged, or whose profile, totals or ledger rows were written by transactions not in the
+ * snapshot.
+ */
+export async function readChangedPlayers(
   sql: Tx,
   snapshot: string,
   players: readonly (Project & { player_id: string })[],
-): Promise<ChangedSince[]> {
-  return sql<ChangedSince[]>`
-    select r.tenant_id, r.project_id, r.player_id, c.is_gone
+): Promise<ChangedPlayer[]> {
+  return sql<ChangedPlayer[]>`
+    select r.tenant_id, r.project_id, r.player_id, c.is_gone,
+      not pg_visible_in_snapshot(c.changed_xid, ${snapshot}::text::pg_snapshot) as is_recent
     from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
       ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
       ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
@@ -134,7 +139,7 @@ export async function readChangedSince(
       select true, m.changed_xid from player_merges m where m.tenant_id = r.tenant_id
         and m.project_id = r.project_id and m.player_id = r.player_id
       offset 0) c
-    where not pg_visible_in_snapshot(c.changed_xid, ${snapshot}::text::pg_snapshot)`;
+    where c.is_gone or not pg_visible_in_snapshot(c.changed_xid, ${snapshot}::text::pg_snapshot)`;
 }
 
 /** Creates the table in which the sums of a comparison are collected: Node could not hold those of all players. */
@@ -167,6 +172,7 @@ export async function sumEvents(
   of: 'events' | 'events_by_player',
   tenant_id: string | undefined,
 ): Promise<void> {
+  const scope = tenant_id === undefined ? 'true' : 'tenant_id = {tenant_id:UUID}';
   await clickhouse.rewrite(
     'reconcile-sums',
     `insert into ${table}
@@ -174,9 +180,8 @@ export async function sumEvents(
     from (
       select tenant_id, project_id, ${survivorOf('e')} as player, event, toInt128(count()) as number,
         sum(toInt128(ifNull(e.base_amount, 0))) as amount, sum(toInt128(ifNull(e.base_payout, 0))) as payout
-      from ${of} as e final
-      where ${tenant_id === undefined ? 'true' : 'tenant_id = {tenant_id:UUID}'}
-        and (event not in ('deposit_failed', 'withdrawal_failed')
+      from ${of === 'events' ? `(select * from events final where ${scope})` : eventsByPlayer(scope)} as e
+      where (event not in ('deposit_failed', 'withdrawal_failed')
           or JSONType(properties, 'transaction_id') = 'String')
       group by tenant_id, project_id, player, event
     )
@@ -185,6 +190,25 @@ export async function sumEvents(
     settings max_bytes_before_external_group_by = 1000000000`,
     tenant_id === undefined ? {} : { tenant_id },
   );
+}
+
+/**
+ * The rows of `events_by_player`, each event once: until the rows of a merged player are rewritten, an event can have one
+ * row under each id, of which the later revision counts, and among equal ones the survivor's.
+ */
+function eventsByPlayer(scope: string): string {
+  const player = '(tenant_id, project_id, player_id)';
+  const former = 'select tenant_id, project_id, player_id from player_aliases final';
+  const aliased = `${former} union all select tenant_id, project_id, into_player_id from player_aliases final`;
+  return `(
+    select * from events_by_player final where ${scope} and ${player} not in (${aliased})
+    union all
+    select * from (
+      select * from events_by_player final where ${scope} and ${player} in (${aliased})
+      order by revision desc, ${player} in (${former})
+      limit 1 by tenant_id, project_id, event, occurred_at, ingestion_id, event_index
+    )
+  )`;
 }
 
 /** The number of events of these names that were added up. */

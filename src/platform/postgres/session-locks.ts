@@ -4,7 +4,7 @@ import type { SessionLock } from './port.ts';
 
 const POLL_MS = 100;
 
-/** Another session held the lock until the deadline. */
+/** Another session held the lock until the deadline, or the session that held it was lost. */
 export class LockTaken extends Error {
   override readonly name = 'LockTaken';
 }
@@ -48,10 +48,14 @@ function heldLock(
   const { sql } = connection;
   return {
     async check() {
-      // The statement also finds a connection that was cut without notice. The driver connects again for it: such a
+      // The statement also finds a connection that was cut without notice. The driver may connect again for it: such a
       // session does not hold the lock, and `is_lost` says so.
-      if (!session.is_lost) await sql`select 1`;
-      if (session.is_lost) throw new LockTaken(`the session that held the lock "${name}" was lost`);
+      const failure: unknown = session.is_lost
+        ? undefined
+        : await sql`select 1`.then(noError, (e: unknown) => e);
+      if (session.is_lost || failure !== undefined) {
+        throw new LockTaken(`the session that held the lock "${name}" was lost`, { cause: failure });
+      }
     },
     async release() {
       const unlocked =
@@ -66,3 +70,5 @@ function heldLock(
     },
   };
 }
+
+const noError = () => undefined;

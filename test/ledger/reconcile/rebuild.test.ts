@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
+import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { populate, reconcile, TABLES, tryToReconcile, type Populated } from './rebuild-fixture.ts';
@@ -35,6 +36,22 @@ const damage = (table: string, { tenant }: Populated) =>
   clickhouse().command(`delete from ${table} where tenant_id = {tenant_id:UUID}`, {
     tenant_id: tenant.tenant_id,
   });
+
+/** Runs as the owner: other roles see nothing of a session but that it exists. */
+const asOwner = <Row>(work: (tx: Tx) => Promise<Row[]>) =>
+  service.platform.postgres.service.begin(async (tx) => {
+    await tx`set local role none`;
+    return work(tx);
+  });
+
+/** The sessions that hold an advisory lock. */
+const holdersOf = (name: string) =>
+  asOwner(
+    (tx) => tx<{ pid: number; state: string }[]>`
+      select a.pid, a.state from pg_locks l join pg_stat_activity a using (pid)
+      where l.locktype = 'advisory' and l.granted and a.datname = current_database()
+        and l.objid::bigint = hashtext(${name})::bigint & 4294967295`,
+  );
 
 /** A promise with the function that resolves it. */
 function gate(): { opened: Promise<void>; open: () => void } {
@@ -189,11 +206,7 @@ describe('during a repair', () => {
     const repair = reconcile(service, { tenant_id, repair: true });
     await reached;
     // event-rewriter must not work on rows that are being rebuilt: its lock is held, by a session without transaction.
-    const holders = await sql<{ state: string }[]>`
-      select a.state from pg_locks l join pg_stat_activity a using (pid)
-      where l.locktype = 'advisory' and l.granted and a.datname = current_database()
-        and l.objid::bigint = hashtext('event-rewriter')::bigint & 4294967295`;
-    expect(holders).toEqual([{ state: 'idle' }]);
+    expect(await holdersOf('event-rewriter')).toEqual([expect.objectContaining({ state: 'idle' })]);
     await one.client.identify({}, { anonymous_id: 'device-10', external_id: 'second' });
     await one.client.identify({}, { anonymous_id: 'device-11', external_id: 'second' });
     await sql`insert into fx_rates (tenant_id, base, quote, ts, rate)
@@ -229,6 +242,24 @@ describe('a repair that fails', () => {
     expect((await reconcile(service, {})).differences).toBeGreaterThan(0);
     expect(await leftovers()).toBe(0);
     expect(await reconcile(service, { repair: true })).toMatchObject({ differences: 0 });
+  });
+
+  it('exchanges nothing once its lock is lost', async () => {
+    await damage('players', one);
+    await damage('events', one);
+    const before = await one.answers();
+    const { reached, open } = holdLog();
+    const repair = tryToReconcile(service, { repair: true });
+    await reached;
+    const [holder] = await holdersOf('reconcile');
+    await asOwner((tx) => tx`select pg_terminate_backend(${holder?.pid ?? 0}, 5000)`);
+    open();
+    const { status, text } = await repair;
+    expect(status).toBe(503);
+    expect(text).toContain('was lost');
+    expect(await one.answers()).toEqual(before);
+    expect(await reconcile(service, { repair: true })).toMatchObject({ differences: 0 });
+    expect(await leftovers()).toBe(0);
   });
 
   it('two runs at a time: the later one waits, or is refused by name', async () => {
