@@ -4,9 +4,9 @@ import { callInternal, findInternalApi } from './service-api.ts';
 
 const USAGE = `usage: npm run reconcile -- [--tenant-id <uuid>] [--wait-ms <n>] [--repair] [--json]
 
-Asks the running service to recompute every player's totals from the ledger and to compare ClickHouse with
-Postgres. Prints each difference; exit 0 means 0 differences, 1 means there are some (or it could not be asked).
---repair first rebuilds ClickHouse, from Postgres and the log, for the projects where it differs; what is printed is left.
+Asks the running service to recompute every player's totals from the ledger and to compare every table of ClickHouse
+with its source. Prints each difference; exit 0 means 0 differences, 1 means there are some (or it could not be asked).
+--repair first rebuilds the tables that differ, from Postgres and the log; what is printed is left.
 
 The service is the one that DATA_DIR/dev-credentials.json belongs to, unless flags say otherwise:
   --base-url <url>  --internal-secret <secret>`;
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
 function describeReport(report: ReconcileReport): string {
   const lines = report.listed.map(
     (d) =>
-      `${d.check.padEnd(6)}  tenant ${d.tenant_id}  project ${d.project_id}  player ${d.player_id}  ` +
+      `${(d.table ?? d.check).padEnd(16)}  tenant ${d.tenant_id}  project ${d.project_id}  player ${d.player_id}  ` +
       `${d.field}: expected ${d.expected ?? 'nothing'}, found ${d.actual ?? 'nothing'} (${d.cause})`,
   );
   const unlisted = report.differences - report.listed.length;

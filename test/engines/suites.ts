@@ -43,7 +43,7 @@ export const DEPENDS_ON_SERVERS = [
   'test/http/health.test.ts',
   // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
   'test/engage/campaigns/campaign-stats.test.ts',
-  'test/ledger/reconcile/reconcile.test.ts',
+  'test/ledger/reconcile/{rebuild,reconcile}.test.ts',
   'test/players/history/player-history.test.ts',
   'test/segments/{segment-members,segment-rules,segment-tenancy,segments}.test.ts',
   // Redis: limits that several processes share.
