@@ -9,6 +9,7 @@ import { freePort } from '../../src/platform/postgres/embedded-server.ts';
 import type { TestServers } from '../engines/global-setup.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { startKafka } from '../engines/kafka.ts';
+import { startPostgres } from '../engines/postgres.ts';
 import { startRedis } from '../engines/redis.ts';
 import type { Engine } from '../engines/server-process.ts';
 
@@ -19,17 +20,18 @@ import type { Engine } from '../engines/server-process.ts';
  */
 const FRONT_HEAP_MIB = 192;
 
-/** The real service as two processes, with its own Kafka and Redis and on the shared Postgres and ClickHouse. */
+/** The real service as two processes, with its own Kafka, Redis and Postgres and on the shared ClickHouse. */
 export interface DistributedService {
   kafka: Engine;
   redis: Engine;
+  postgres: Engine;
   servers: Servers;
   /** The roles api and intake. */
   front: ServiceProcess;
   /** Every processor. */
   processors: ServiceProcess;
   api: InternalApi;
-  /** Can be called after a failure; removes everything except the shared databases. */
+  /** Can be called after a failure; removes everything except the shared database. */
   close(): Promise<void>;
 }
 
@@ -44,8 +46,12 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
     cleanUps.push(() => kafka.stop());
     const redis = await startRedis();
     cleanUps.push(() => redis.stop());
-    const own = { kafka_brokers: kafka.brokers, redis_url: redis.url };
-    const servers = await newInstallation({ ...shared, ...own });
+    const postgres = await startPostgres();
+    cleanUps.push(() => postgres.stop());
+    // No database on the own Postgres is prepared: the first process migrates an empty one.
+    const { postgres_template: _template, ...others } = shared;
+    const own = { kafka_brokers: kafka.brokers, redis_url: redis.url, postgres_url: postgres.url };
+    const servers = await newInstallation({ ...others, ...own });
     const internal_secret = randomUUID() + randomUUID();
     const environment = environmentOf(servers, internal_secret);
     const start = async (name: string, roles: string, limits: Record<string, string> = {}) => {
@@ -67,7 +73,7 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
       ),
     ]);
     const api = { base_url: front.base_url, internal_secret };
-    return { kafka, redis, servers, front, processors, api, close };
+    return { kafka, redis, postgres, servers, front, processors, api, close };
   } catch (error) {
     await close();
     throw error;

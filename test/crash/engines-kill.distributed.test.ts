@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import { call, CallFailed, provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { isReady } from '../../scripts/service-process.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
 import { eventually } from '../engines/service.ts';
@@ -24,6 +24,8 @@ let service: DistributedService;
 let tenant: ProvisionedTenant;
 /** Its requests only have to be answered; only reconciliation checks its events. */
 let bystander: ProvisionedTenant;
+/** Its key is revoked after an outage of Postgres. */
+let leaving: ProvisionedTenant;
 let model: Model;
 let load: Load;
 beforeAll(async () => {
@@ -32,6 +34,7 @@ beforeAll(async () => {
     provisionTenant(service.api, { name, base_currency: 'EUR', project_name: name, admin_user_id: name });
   tenant = await newTenant('compared');
   bystander = await newTenant('bystander');
+  leaving = await newTenant('leaving');
   const random = new Random(SEED);
   model = new Model(random, PLAYERS);
   load = new Load({ model, random, ingest_url: service.front.ingest_url, api_key: tenant.api_key });
@@ -39,7 +42,8 @@ beforeAll(async () => {
 });
 afterAll(async () => service?.close());
 
-const send = (size: number) => sendPageViews(service.front.ingest_url, bystander.api_key, size);
+const send = (size: number, { api_key } = bystander) =>
+  sendPageViews(service.front.ingest_url, api_key, size);
 const accepted = () => model.events.reduce((sum, event) => sum + event.accepted, 0);
 /** Resolves when the load makes progress again. */
 const goesOn = (what: string) => {
@@ -73,6 +77,54 @@ it('accepts events while Redis is dead and while the processors are dead', async
   );
   await restarted(coming_back);
 });
+
+it('accepts events while Postgres is dead, and obeys a revocation when it is back', async () => {
+  const { front, postgres } = service;
+  const stale = (cache: string) => readMetric(front.base_url, `stale_answers_total{cache="${cache}"}`);
+  expect((await send(1, leaving)).status).toBe(202);
+  await goesOn('the load goes on before the outage');
+  await postgres.kill();
+  const stop = new AbortController();
+  const probing = sendUntil(stop.signal, 4, () => send(1));
+  // Until what is cached has expired: that takes up to a minute.
+  await eventually(
+    'keys and configurations that cannot be loaded again are used',
+    async () => ((await stale('api_keys')) && (await stale('tenants')) ? true : undefined),
+    90_000,
+  );
+  await goesOn('the load goes on without Postgres');
+  const unknown = { ...leaving, api_key: leaving.api_key.replace(/^svc_pk_dev_.{8}/, 'svc_pk_dev_aaaaaaaa') };
+  expect(await send(1, unknown)).toMatchObject({
+    status: 503,
+    code: 'SERVICE_UNAVAILABLE',
+    retry_after: '1',
+  });
+  expect((await send(1, leaving)).status).toBe(202);
+  stop.abort();
+  const probes = await probing;
+  expect(probes.filter(({ status }) => status !== 202)).toEqual([]);
+  expect(Math.max(...probes.map(({ took_ms }) => took_ms))).toBeLessThan(3_000);
+
+  await postgres.restart();
+  await eventually('the key is revoked', async () => ((await revoke(leaving)) ? true : undefined), 60_000);
+  expect((await send(1, leaving)).status).toBe(401);
+  expect((await send(1, unknown)).status).toBe(401);
+  await goesOn('the load goes on after the outage');
+}, 240_000);
+
+/** Revokes every key of the tenant; false while the service cannot. */
+async function revoke({ project_id, session_token }: ProvisionedTenant): Promise<boolean> {
+  const url = `${service.api.base_url}/v1/projects/${project_id}/api-keys`;
+  const headers = { authorization: `Bearer ${session_token}` };
+  try {
+    const { data } = await call<{ data: { id: string }[] }>(url, { headers });
+    for (const { id } of data) await call(`${url}/${id}`, { method: 'DELETE', headers });
+    return true;
+  } catch (error) {
+    if (error instanceof CallFailed && error.status === 503) return false;
+    throw error;
+  }
+}
 
 it('refuses events in bounded time and memory while Kafka is dead, and accepts them when it is back', async () => {
   const memory = () => readMetric(service.front.base_url, 'process_resident_memory_bytes');
