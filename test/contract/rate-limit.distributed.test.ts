@@ -7,6 +7,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { RateLimiter, RatePolicy } from '../../src/platform/rate-limit/port.ts';
 import { createRedisRateLimiter } from '../../src/platform/rate-limit/redis.ts';
+import { startTcpProxy } from '../engines/tcp-proxy.ts';
 import { startRedis, type RedisEngine } from '../engines/redis.ts';
 import { rateLimitContract } from './rate-limit.contract.ts';
 import { until } from '../engines/until.ts';
@@ -16,8 +17,8 @@ const IDENTIFY: RatePolicy = { name: 'identify', per_second: 1_000, burst: 1_000
 
 let redis: RedisEngine;
 const metrics = createMetrics();
-const open = (logger = createLogger('silent')): RateLimiter =>
-  createRedisRateLimiter({ redis_url: redis.url, clock: systemClock, logger, metrics });
+const open = (logger = createLogger('silent'), redis_url = redis.url): RateLimiter =>
+  createRedisRateLimiter({ redis_url, clock: systemClock, logger, metrics });
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -127,11 +128,82 @@ test('permits that an idle process holds return to the bucket', async () => {
   await idle.close();
 });
 
+const degraded = async () => (await metrics.rateLimiterDegraded.get()).values[0]?.value;
+
+/** So slow that no permit is refilled during a test. */
+const SLOW: RatePolicy = { name: 'slow', per_second: 0.001, burst: 100 };
+
+/** Takes permits until one is refused, or `most` of them; returns how many were allowed. */
+async function takeAll(limiter: RateLimiter, key: string, most = Infinity): Promise<number> {
+  let allowed = 0;
+  while (allowed < most && (await limiter.take(SLOW, key)).allowed) allowed++;
+  return allowed;
+}
+
+test('an interruption of the connection refills no bucket', async () => {
+  const { hostname, port } = new URL(redis.url);
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  const limiter = open(undefined, `redis://127.0.0.1:${proxy.port}`);
+  const [drained, used] = [randomUUID(), randomUUID()];
+  expect(await takeAll(limiter, drained)).toBe(100);
+  expect(await takeAll(limiter, used, 40)).toBe(40);
+  for (let flap = 0; flap < 3; flap++) {
+    proxy.refuse();
+    await until(async () => {
+      await limiter.take(SLOW, randomUUID());
+      return (await degraded()) === 1;
+    });
+    expect(await takeAll(limiter, drained)).toBe(0);
+    expect(await takeAll(limiter, used, 10)).toBe(10);
+    proxy.restore();
+    await until(async () => (await degraded()) === 0);
+    expect(await takeAll(limiter, drained)).toBe(0);
+  }
+  // Redis has not seen the permits that were spent meanwhile; the process that spent them has told it.
+  expect(await takeAll(limiter, used)).toBe(30);
+  const other = open();
+  expect(await takeAll(other, used)).toBe(0);
+  await Promise.all([limiter.close(), other.close()]);
+  await proxy.close();
+});
+
+test('a Redis that lost its buckets refills none that a process has used', async () => {
+  const limiter = open();
+  const [drained, used] = [randomUUID(), randomUUID()];
+  expect(await takeAll(limiter, drained)).toBe(100);
+  expect(await takeAll(limiter, used, 60)).toBe(60);
+  await redis.kill();
+  await redis.restart();
+  await until(async () => {
+    await limiter.take(SLOW, randomUUID());
+    return (await degraded()) === 0;
+  });
+  expect(await takeAll(limiter, drained)).toBe(0);
+  expect(await takeAll(limiter, used)).toBeLessThanOrEqual(40);
+  await limiter.close();
+});
+
+test('a process that closes returns the permits that it holds, and those on their way to it', async () => {
+  const key = randomUUID();
+  const closing = open();
+  const policy: RatePolicy = { ...SLOW, burst: 10_000 };
+  expect((await closing.take(policy, key)).allowed).toBe(true);
+  // Its block is spent, so that this one waits for the next.
+  for (let i = 0; i < 99; i++) await closing.take(policy, key);
+  const last = closing.take(policy, key);
+  await closing.close();
+  expect((await last).allowed).toBe(true);
+  const other = open();
+  await other.take(policy, key);
+  const { remaining } = await other.take(policy, key);
+  expect(remaining).toBe(10_000 - 103);
+  await other.close();
+});
+
 test('without Redis each process limits alone; when Redis is back, the limits are shared again', async () => {
   const policy: RatePolicy = { name: 'outage', per_second: 0.001, burst: 10 };
   const said: string[] = [];
   const limiter = open(pino({ level: 'info' }, { write: (line) => void said.push(line) }));
-  const degraded = async () => (await metrics.rateLimiterDegraded.get()).values[0]?.value;
   expect((await limiter.take(policy, randomUUID())).allowed).toBe(true);
   expect(await degraded()).toBe(0);
   await redis.kill();

@@ -135,9 +135,19 @@ export class Lease {
     return this.#spent / Math.max(SETTLED_MS, now_ms - this.#answered_ms);
   }
 
+  /**
+   * The most that the bucket can hold, without the permits of this process: its content at the store's last answer, and
+   * what has been refilled since. A full bucket before the first answer.
+   */
+  shared(now_ms: number): number {
+    if (this.#answered_ms === undefined) return this.policy.burst;
+    const refilled = Math.max(0, now_ms - this.#answered_ms) * this.#refillPerMs();
+    return Math.min(this.policy.burst, this.#shared + refilled);
+  }
+
   #verdict(allowed: boolean, now_ms: number): RateVerdict {
     const per_ms = this.#refillPerMs();
-    const refilled = this.#shared + (now_ms - (this.#answered_ms ?? now_ms)) * per_ms;
+    const refilled = this.#answered_ms === undefined ? this.#shared : this.shared(now_ms);
     const permits = allowed ? Math.min(this.policy.burst, refilled + this.#held) : 0;
     return {
       allowed,

@@ -4,8 +4,8 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { Lease, type Grant } from './lease.ts';
-import { createMemoryRateLimiter } from './memory.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from './port.ts';
+import { contentOf, takePermit, type Bucket as LocalBucket } from './token-bucket.ts';
 
 const MAX_BUCKETS = 100_000;
 const COMMAND_TIMEOUT_MS = 250;
@@ -15,18 +15,19 @@ const LONGEST_RECONNECT_MS = 1_000;
 const TICK_MS = 250;
 
 /**
- * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. Returns how many
- * permits were taken and the content left, as text because Redis truncates numbers to integers. The library
- * rate-limiter-flexible does not fit here: its limiters count points in windows, need one Redis call per request, and
- * support neither refill nor blocks.
+ * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. The bucket then
+ * holds at most what the caller knows of it, which is less than the script finds when Redis lost the bucket, or did not
+ * see what processes spent meanwhile. Returns how many permits were taken and the content left, as text because Redis
+ * truncates numbers to integers. ARCHITECTURE.md says why this is no limiter of rate-limiter-flexible.
  */
 const LEASE_SCRIPT = `
 local per_ms, burst, wanted, returned = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local at_most = tonumber(ARGV[5])
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + time[2] / 1000
 local bucket = redis.call('HMGET', KEYS[1], 'permits', 'at_ms')
 local permits, at_ms = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now_ms
-permits = math.min(burst, permits + math.max(0, now_ms - at_ms) * per_ms + returned)
+permits = math.min(burst, at_most, permits + math.max(0, now_ms - at_ms) * per_ms + returned)
 local granted = math.min(wanted, math.floor(permits))
 permits = permits - granted
 redis.call('HSET', KEYS[1], 'permits', string.format('%.6f', permits), 'at_ms', string.format('%.3f', math.max(now_ms, at_ms)))
@@ -48,6 +49,10 @@ export interface RedisRateLimiterOptions {
 interface Bucket {
   key: string;
   lease: Lease;
+  /** Spent while Redis does not answer, and what this process then knows of the shared bucket when Redis is back. */
+  local: LocalBucket | undefined;
+  /** The connection on which Redis answered last about this bucket. */
+  connection: number;
   /** The running request to Redis for a block. */
   asking: Promise<void> | undefined;
   /** Number of callers that wait for that request. */
@@ -56,7 +61,9 @@ interface Bucket {
 
 /**
  * Limits shared by all processes: token buckets in Redis. Each process leases blocks of permits from a bucket and
- * spends them locally. While Redis does not answer, each process uses local buckets, which start full.
+ * spends them locally. While Redis does not answer, each process limits alone, beginning with what it knew of each
+ * bucket; afterwards the shared bucket holds no more than that. So an interruption refills no bucket that this process
+ * has used.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   return new RedisRateLimiter(options);
@@ -66,8 +73,10 @@ class RedisRateLimiter implements RateLimiter {
   #options: RedisRateLimiterOptions;
   #redis: LeasingRedis;
   #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
-  /** The limiter used while Redis does not answer; undefined while Redis answers. */
-  #local: RateLimiter | undefined;
+  /** Whether Redis does not answer, so that local buckets decide. */
+  #is_degraded = false;
+  /** Counts interruptions: Redis may have lost the buckets, or not seen what was spent meanwhile. */
+  #connection = 0;
   #timer: NodeJS.Timeout;
 
   constructor(options: RedisRateLimiterOptions) {
@@ -82,46 +91,57 @@ class RedisRateLimiter implements RateLimiter {
     }) as LeasingRedis;
     // Ignored, because each failed command also rejects with the error.
     this.#redis.on('error', () => undefined);
+    this.#redis.on('close', () => (this.#connection += 1));
     options.metrics.rateLimiterDegraded.set(0);
     this.#timer = setInterval(() => void this.#tick(), TICK_MS);
     this.#timer.unref();
   }
 
   take(policy: RatePolicy, key: string): RateVerdict | Promise<RateVerdict> {
-    if (this.#local !== undefined) return this.#local.take(policy, key);
     const now_ms = this.#options.clock.now_ms();
     const bucket = this.#bucketOf(policy, key);
+    if (this.#is_degraded) return takeLocally(bucket, now_ms);
     const verdict = bucket.lease.take(now_ms);
-    if (verdict === undefined) return this.#takeLater(bucket, policy, key);
+    if (verdict === undefined) return this.#takeLater(bucket);
     if (verdict.allowed && bucket.asking === undefined && bucket.lease.isLow(now_ms)) void this.#ask(bucket);
     return verdict;
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#local === undefined) await this.#returnPermits((lease) => lease.release());
+    // A block that is on its way is returned, too.
+    await Promise.all([...this.#buckets.values()].flatMap(({ asking }) => asking ?? []));
+    if (!this.#is_degraded) await this.#returnPermits((lease) => lease.release());
     this.#redis.disconnect();
   }
 
   #bucketOf(policy: RatePolicy, key: string): Bucket {
     const name = `${policy.name}:${key}`;
     let bucket = this.#buckets.get(name);
-    const known = bucket?.lease.policy;
-    if (bucket === undefined || known?.per_second !== policy.per_second || known.burst !== policy.burst) {
-      bucket = { key: `rate:{${name}}`, lease: new Lease(policy), asking: undefined, waiting: 0 };
+    const before = bucket?.lease.policy;
+    if (bucket === undefined || before?.per_second !== policy.per_second || before.burst !== policy.burst) {
+      bucket = {
+        key: `rate:{${name}}`,
+        lease: new Lease(policy),
+        local: undefined,
+        connection: this.#connection,
+        asking: undefined,
+        waiting: 0,
+      };
       this.#buckets.set(name, bucket);
     }
     return bucket;
   }
 
-  async #takeLater(bucket: Bucket, policy: RatePolicy, key: string): Promise<RateVerdict> {
+  async #takeLater(bucket: Bucket): Promise<RateVerdict> {
     for (;;) {
       bucket.waiting += 1;
       await (bucket.asking ?? this.#ask(bucket));
       bucket.waiting -= 1;
-      if (this.#local !== undefined) return this.#local.take(policy, key);
+      const now_ms = this.#options.clock.now_ms();
+      if (this.#is_degraded) return takeLocally(bucket, now_ms);
       // Undefined when other waiting callers spent the block first, and the store may have more: ask again.
-      const verdict = bucket.lease.take(this.#options.clock.now_ms());
+      const verdict = bucket.lease.take(now_ms);
       if (verdict !== undefined) return verdict;
     }
   }
@@ -142,6 +162,7 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   async #call(bucket: Bucket, wanted: number, returned: number): Promise<Grant> {
+    const connection = this.#connection;
     const { per_second, burst } = bucket.lease.policy;
     const [granted, left] = await this.#redis.leasePermits(
       bucket.key,
@@ -149,7 +170,13 @@ class RedisRateLimiter implements RateLimiter {
       burst,
       wanted,
       returned,
+      bucket.connection === connection ? burst : known(bucket, this.#options.clock.now_ms()) + returned,
     );
+    // After another interruption the local bucket is in use, and knows better.
+    if (this.#connection === connection) {
+      bucket.local = undefined;
+      bucket.connection = connection;
+    }
     return { granted: Number(granted), permits_left: Number(left) };
   }
 
@@ -164,7 +191,7 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   async #tick(): Promise<void> {
-    if (this.#local === undefined) {
+    if (!this.#is_degraded) {
       const now_ms = this.#options.clock.now_ms();
       await this.#returnPermits((lease) => lease.expire(now_ms));
       return;
@@ -177,17 +204,31 @@ class RedisRateLimiter implements RateLimiter {
   }
 
   #degrade(error: unknown): void {
-    if (this.#local !== undefined) return;
-    this.#local = createMemoryRateLimiter({ clock: this.#options.clock });
-    // Redis may have lost the buckets from which these permits were leased.
-    this.#buckets.clear();
+    this.#connection += 1;
+    if (this.#is_degraded) return;
+    this.#is_degraded = true;
     this.#options.metrics.rateLimiterDegraded.set(1);
     this.#options.logger.error({ err: error }, 'Redis does not answer; rate limits are decided locally');
   }
 
   #recover(): void {
-    this.#local = undefined;
+    this.#is_degraded = false;
     this.#options.metrics.rateLimiterDegraded.set(0);
     this.#options.logger.info('Redis answers again; rate limits are shared');
   }
+}
+
+/** What this process knows of the shared bucket: the most that it can hold. */
+function known({ local, lease }: Bucket, now_ms: number): number {
+  return local === undefined ? lease.shared(now_ms) : contentOf(local, lease.policy, now_ms);
+}
+
+function takeLocally(bucket: Bucket, now_ms: number): RateVerdict {
+  const { policy } = bucket.lease;
+  if (bucket.local === undefined) {
+    const permits = bucket.lease.shared(now_ms) + bucket.lease.release();
+    bucket.local = { permits: Math.min(policy.burst, permits), at_ms: now_ms };
+    bucket.lease = new Lease(policy);
+  }
+  return takePermit(bucket.local, policy, now_ms);
 }
