@@ -1,28 +1,58 @@
-import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.ts';
 
-/**
- * The mean delay of the event loop over a second at which requests are refused. Every request waits several times as
- * long then, and most callers have given up before they are answered.
- */
-const MAX_DELAY_MS = 1_000;
+const TICK_MS = 100;
+/** A turn of the event loop that lasts so long. A request takes several turns, and most callers have given up by then. */
+const LATE_MS = 1_000;
+/** So many late turns in a row are an overload. A single one is over before anyone could be refused. */
+const TURNS = 3;
 const RETRY_AFTER_S = 2;
+
+/** Measures by a timer whether the event loop is late for several turns in a row. */
+class LoopWatch {
+  #late_turns = 0;
+  #due_ms = 0;
+  #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.#timer = setTimeout(() => this.#tick(), TICK_MS).unref();
+    this.#due_ms = performance.now() + TICK_MS;
+  }
+
+  get isOverloaded(): boolean {
+    return this.#late_turns >= TURNS;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #tick(): void {
+    const now_ms = performance.now();
+    this.#late_turns = now_ms - this.#due_ms > LATE_MS ? this.#late_turns + 1 : 0;
+    this.#due_ms = now_ms + TICK_MS;
+    this.#timer.refresh();
+  }
+}
 
 /**
  * Refuses requests with SERVICE_UNAVAILABLE while the event loop is late, before they are authenticated or read; except
- * those of the paths in `vital`. Register it before routes.
+ * those of the paths in `vital`. Install it before the routes and their hooks.
  */
 export function installLoadShedding(app: FastifyInstance, vital: readonly string[]): void {
   const spared = new Set(vital);
-  void app.register(underPressure, {
-    maxEventLoopDelay: MAX_DELAY_MS,
-    pressureHandler({ routeOptions }) {
-      if (routeOptions.url !== undefined && spared.has(routeOptions.url)) return undefined;
-      const refusal = new ApiError('SERVICE_UNAVAILABLE', 'the service is overloaded; try again later', {
+  const watch = new LoopWatch();
+  app.addHook('onClose', (_app, done) => {
+    watch.close();
+    done();
+  });
+  app.addHook('onRequest', ({ routeOptions }, _reply, done) => {
+    const { url } = routeOptions;
+    if (!watch.isOverloaded || (url !== undefined && spared.has(url))) return done();
+    return done(
+      new ApiError('SERVICE_UNAVAILABLE', 'the service is overloaded; try again later', {
         retry_after_s: RETRY_AFTER_S,
-      });
-      return Promise.reject(refusal);
-    },
+      }),
+    );
   });
 }

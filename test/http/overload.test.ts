@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../engines/until.ts';
 import { folded, startTestService, type TestService } from '../engines/service.ts';
@@ -111,32 +110,4 @@ it('a locked table stops only the requests that need it, and nothing is lost', a
   expect(body.data).toContainEqual(expect.objectContaining({ total_deposited: 400 }));
   const letters = await service.platform.eventLog.endOffsets('dead-letters');
   expect([...letters.values()].every((end) => end === 0n)).toBe(true);
-});
-
-/** Occupies the event loop, as a computation would. */
-async function occupy(times: number, block_ms: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    for (const until_ms = performance.now() + block_ms; performance.now() < until_ms;);
-    await setImmediate();
-  }
-}
-
-it('requests are refused while the event loop is late, except those of probes', async () => {
-  const { base_url, ingest_url } = service;
-  await occupy(4, 1_500);
-  const refused = await Promise.all([api('/v1/templates'), accept('late'), call(`${base_url}/v1/nothing`)]);
-  const spared = await Promise.all(
-    [`${base_url}/healthz`, `${base_url}/readyz`, `${base_url}/metrics`, `${ingest_url}/healthz`].map((url) =>
-      call(url),
-    ),
-  );
-  expect(refused.map(({ status, body }) => [status, body.error?.code])).toEqual([
-    [503, 'SERVICE_UNAVAILABLE'],
-    [503, 'SERVICE_UNAVAILABLE'],
-    [404, 'NOT_FOUND'],
-  ]);
-  expect(refused.map(({ retry_after }) => retry_after)).toEqual(['2', '2', null]);
-  expect(spared.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-  await until(async () => (await api('/v1/templates')).status === 200);
-  expect((await accept('later')).status).toBe(202);
 });
