@@ -29,11 +29,11 @@ create table trigger_events (
   outcome text check (outcome in ('fired', 'refused', 'failed')),
   -- A decided row is deleted after this time.
   keep_until timestamptz not null,
-  primary key (tenant_id, project_id, listener_id, event_key),
+  -- It does not begin like the index of waiting events, so that the planner has one choice, also without statistics:
+  -- this one where an event is named, the other one where not.
+  primary key (tenant_id, project_id, event_key, listener_id),
   check ((decided_at is null) = (outcome is null))
 );
--- It does not begin like the primary key, so that the planner has one choice, also without statistics.
 create index trigger_events_waiting on trigger_events (listener_id, partition, log_offset) where decided_at is null;
-create index trigger_events_by_age on trigger_events (recorded_at) where decided_at is null;
 create index trigger_events_kept on trigger_events (keep_until) where decided_at is not null;
 call protect_tenant_table('trigger_events');

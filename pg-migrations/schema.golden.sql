@@ -932,9 +932,8 @@ create table public.trigger_events (
   constraint trigger_events_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
   constraint trigger_events_listener_kind_check CHECK ((listener_kind = 'campaign'::text)),
   constraint trigger_events_outcome_check CHECK ((outcome = ANY (ARRAY['fired'::text, 'refused'::text, 'failed'::text]))),
-  constraint trigger_events_pkey PRIMARY KEY (tenant_id, project_id, listener_id, event_key)
+  constraint trigger_events_pkey PRIMARY KEY (tenant_id, project_id, event_key, listener_id)
 );
-CREATE INDEX trigger_events_by_age ON public.trigger_events USING btree (recorded_at) WHERE (decided_at IS NULL);
 CREATE INDEX trigger_events_kept ON public.trigger_events USING btree (keep_until) WHERE (decided_at IS NOT NULL);
 CREATE INDEX trigger_events_waiting ON public.trigger_events USING btree (listener_id, partition, log_offset) WHERE (decided_at IS NULL);
 -- row-level security of public.trigger_events: enabled, forced

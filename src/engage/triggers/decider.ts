@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -16,7 +17,6 @@ import {
   selectWaitingListeners,
   settleTriggerEvents,
   type ClaimedEvent,
-  type GivenUp,
   type WaitingListener,
 } from './trigger-queries.ts';
 
@@ -31,8 +31,9 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
 /** The pause of an event after a failed attempt doubles up to this. */
 const LONGEST_PAUSE_S = 30;
-/** How often old events are given up and removed, and the metrics set; and how many events at once. */
+/** How often decided events are removed and the metrics set, how often late events are looked for, how many at once. */
 const TIDY_EVERY_MS = 5_000;
+const LATE_EVERY_MS = 10_000;
 const MAX_TIDIED = 5_000;
 /** The metric of waiting events stops counting here. */
 const MAX_COUNTED = 100_000;
@@ -50,6 +51,8 @@ export class TriggerDecider {
   readonly #deps: Deps;
   readonly #kinds: ReadonlyMap<string, TriggerKind>;
   readonly #turns = new ListenerTurns();
+  /** Listeners that were looked at for late events within the last 10 s. */
+  readonly #looked_late = new LRUCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
   #after = NIL;
   #tidied_ms = Number.NEGATIVE_INFINITY;
 
@@ -63,6 +66,7 @@ export class TriggerDecider {
     const { service } = this.#deps.postgres;
     await this.#tidy();
     const listeners = await selectWaitingListeners(service, this.#after, MAX_LISTENERS);
+    await this.#giveUpLate(listeners);
     this.#after = listeners.length < MAX_LISTENERS ? NIL : (listeners.at(-1)?.listener_id ?? NIL);
     for (const listener of listeners) {
       this.#turns.begin(listener, () => this.#serve(listener));
@@ -85,7 +89,7 @@ export class TriggerDecider {
     try {
       const decision = await kind.open(listener);
       if (decision === undefined) {
-        await this.#giveUp({ listener }, 'it ended before the event was decided');
+        await this.#giveUp(listener, 'it ended before the event was decided');
         return 'worked';
       }
       const { reads_clickhouse } = decision;
@@ -166,35 +170,38 @@ export class TriggerDecider {
     }
   }
 
-  /** Gives up what waits too long, removes what need not be kept, and sets the metrics; at most every 5 s. */
+  /** Removes what need not be kept, and sets the metrics; at most every 5 s. */
   async #tidy(): Promise<void> {
     const { postgres, clock, metrics } = this.#deps;
     const now_ms = clock.now_ms();
     if (now_ms < this.#tidied_ms + TIDY_EVERY_MS) return;
     this.#tidied_ms = now_ms;
-    await this.#giveUp(
-      { recorded_before: new Date(now_ms - LONGEST_WAIT_MS) },
-      'it could not be decided within 24 hours',
-    );
     await pruneTriggerEvents(postgres.service, new Date(now_ms), MAX_TIDIED);
     const { waiting, oldest_ms } = await countWaiting(postgres.service, MAX_COUNTED);
     metrics.triggerWaiting.set(waiting);
     metrics.triggerWaitingAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
   }
 
-  async #giveUp(which: GivenUp, message: string): Promise<void> {
+  /** Gives up what waits too long for these listeners, each of them at most every 10 s. */
+  async #giveUpLate(listeners: readonly WaitingListener[]): Promise<void> {
+    const recorded_before = new Date(this.#deps.clock.now_ms() - LONGEST_WAIT_MS);
+    for (const listener of listeners) {
+      if (this.#looked_late.has(listener.listener_id)) continue;
+      this.#looked_late.set(listener.listener_id, true);
+      await this.#giveUp(listener, 'it could not be decided within 24 hours', recorded_before);
+    }
+  }
+
+  async #giveUp(listener: WaitingListener, message: string, recorded_before?: Date): Promise<void> {
     const { postgres, clock, logger, metrics } = this.#deps;
     const now_ms = clock.now_ms();
-    const terms = { now: new Date(now_ms), keep_until: new Date(now_ms + FAILED_KEPT_MS), limit: MAX_TIDIED };
-    for (const { events, listener_id, listener_kind } of await failTriggerEvents(
-      postgres.service,
-      which,
-      message,
-      terms,
-    )) {
-      metrics.triggerEvents.inc({ outcome: 'failed' }, events);
-      logger.error({ listener_id, listener_kind, events }, 'events were given up undecided');
-    }
+    const [now, keep_until] = [new Date(now_ms), new Date(now_ms + FAILED_KEPT_MS)];
+    const terms = { recorded_before, now, keep_until, limit: MAX_TIDIED };
+    const events = await failTriggerEvents(postgres.service, listener, message, terms);
+    if (events === 0) return;
+    metrics.triggerEvents.inc({ outcome: 'failed' }, events);
+    const { listener_id, listener_kind } = listener;
+    logger.error({ listener_id, listener_kind, events }, 'events were given up undecided');
   }
 }
 

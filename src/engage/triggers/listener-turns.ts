@@ -8,7 +8,7 @@ const MAX_PER_PROJECT = 2;
 const MAX_EVENTS = 500;
 /** The pause of a listener whose events ClickHouse does not have yet doubles up to this. */
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 200;
 /** The pause of a listener whose decisions fail doubles up to this. */
 const FIRST_BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 30_000;

@@ -4,6 +4,11 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
+// Without statistics the planner takes the index of waiting events and the primary key for equally good, and may read all
+// events of a listener or a project. So each statement leaves it one of them. Those that name events find them one by one
+// by the whole primary key, and ask for `outcome is null`, which means the same as `decided_at is null` but does not
+// allow the index of waiting events. The others ask by `listener_id` alone, which is unique, and then for its tenant.
+
 /** An event to record for a listener. */
 export interface NewTriggerEvent extends ListenerRef {
   listener_kind: ListenerKind;
@@ -50,7 +55,7 @@ export async function insertTriggerEvents(
       where t.tenant_id = e.tenant_id and t.project_id = e.project_id
         and t.player_id = coalesce(m.into_player_id, e.player_id) offset 0
     ) t on true
-    on conflict (tenant_id, project_id, listener_id, event_key) do nothing`;
+    on conflict (tenant_id, project_id, event_key, listener_id) do nothing`;
 }
 
 /** A listener with events that wait. */
@@ -100,28 +105,26 @@ export async function claimTriggerEvents(
   { tenant_id, project_id, listener_id }: ListenerRef,
   { reads_clickhouse, limit }: { reads_clickhouse: boolean; limit: number },
 ): Promise<ClaimedEvent[]> {
-  const waiting = sql`e.listener_id = ${listener_id} and e.decided_at is null
-      and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
+  const waiting = sql`
+    select e.ctid, e.tenant_id, e.project_id from trigger_events e
+    where e.listener_id = ${listener_id} and e.decided_at is null
       and (e.claimed_until is null or e.claimed_until < now())`;
   const due = reads_clickhouse
     ? sql`
-      select e.ctid
-      from sink_positions s
+      select e.* from sink_positions s
       cross join lateral (
-        select e.ctid from trigger_events e
-        where ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
+        ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
           and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions where name = ${PLAYERS_MIRROR})
         order by e.log_offset limit ${limit} for update skip locked) e
       where s.topic = ${TOPICS.playerEvents}
       limit ${limit}`
-    : sql`select e.ctid from trigger_events e where ${waiting}
-      order by e.partition, e.log_offset limit ${limit} for update skip locked`;
+    : sql`${waiting} order by e.partition, e.log_offset limit ${limit} for update skip locked`;
   return sql<ClaimedEvent[]>`
     with due as materialized (${due}),
     claimed as (
       update trigger_events e
       set claimed_until = now() + ${CLAIM_S} * interval '1 second', attempts = e.attempts + 1
-      from due where e.ctid = due.ctid
+      from due where e.ctid = due.ctid and due.tenant_id = ${tenant_id} and due.project_id = ${project_id}
       returning e.tenant_id, e.project_id, e.event_key, e.player_id, e.value, e.attempts
     )
     select c.event_key, c.player_id, c.value, c.attempts, m.player_id is not null as is_merged
@@ -138,22 +141,32 @@ export async function claimTriggerEvents(
  */
 export async function moveToSurvivors(
   sql: Tx,
-  { tenant_id, project_id, listener_id }: ListenerRef,
+  ref: ListenerRef,
   event_keys: readonly string[],
 ): Promise<void> {
   await sql`
     update trigger_events e set player_id = s.into_player_id, player_xid = s.changed_xid, claimed_until = null
-    from unnest(${textArray(event_keys)}::text::text[]) as r (event_key)
-    cross join lateral (
+    from (
       select w.ctid, m.into_player_id, t.changed_xid
-      from trigger_events w
-      join player_merges m on m.tenant_id = w.tenant_id and m.project_id = w.project_id and m.player_id = w.player_id
-      join player_totals t on t.tenant_id = m.tenant_id and t.project_id = m.project_id
-        and t.player_id = m.into_player_id
-      where w.tenant_id = ${tenant_id} and w.project_id = ${project_id} and w.listener_id = ${listener_id}
-        and w.event_key = r.event_key and w.decided_at is null
-      offset 0) s
+      from unnest(${textArray(event_keys)}::text::text[]) as r (event_key)
+      cross join lateral (${named(sql, ref)}) w
+      cross join lateral (
+        select m.into_player_id from player_merges m
+        where m.tenant_id = w.tenant_id and m.project_id = w.project_id and m.player_id = w.player_id offset 0) m
+      cross join lateral (
+        select t.changed_xid from player_totals t
+        where t.tenant_id = w.tenant_id and t.project_id = w.project_id and t.player_id = m.into_player_id offset 0) t
+    ) s
     where e.ctid = s.ctid`;
+}
+
+/** The waiting event that `r.event_key` names. */
+function named(sql: Tx, { tenant_id, project_id, listener_id }: ListenerRef) {
+  return sql`
+    select n.ctid, n.tenant_id, n.project_id, n.player_id from trigger_events n
+    where n.tenant_id = ${tenant_id} and n.project_id = ${project_id} and n.event_key = r.event_key
+      and n.listener_id = ${listener_id} and n.outcome is null
+    offset 0`;
 }
 
 /** Locks players until the transaction ends: they are not merged or deleted meanwhile. */
@@ -177,7 +190,7 @@ export async function holdPlayers(
  */
 export async function settleTriggerEvents(
   tx: Tx,
-  { tenant_id, project_id, listener_id }: ListenerRef,
+  ref: ListenerRef,
   event_keys: readonly string[],
   outcomes: readonly ('fired' | 'refused')[],
   now: Date,
@@ -186,11 +199,10 @@ export async function settleTriggerEvents(
     update trigger_events e
     set decided_at = ${now}, outcome = r.outcome, value = null, claimed_until = null, last_error = null
     from unnest(${textArray(event_keys)}::text::text[], ${plainArray(outcomes)}::text::text[]) as r (event_key, outcome)
-    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.listener_id = ${listener_id}
-      and e.event_key = r.event_key and e.decided_at is null
-      and not exists (
-        select from player_merges m
-        where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id)
+    cross join lateral (${named(tx, ref)}) w
+    where e.ctid = w.ctid and not exists (
+      select from player_merges m
+      where m.tenant_id = w.tenant_id and m.project_id = w.project_id and m.player_id = w.player_id offset 0)
     returning e.event_key`;
   return new Set(rows.map(({ event_key }) => event_key));
 }
@@ -198,7 +210,7 @@ export async function settleTriggerEvents(
 /** Stores why an attempt failed; the events wait for `pause_s` seconds. */
 export async function postponeTriggerEvents(
   sql: Tx,
-  { tenant_id, project_id, listener_id }: ListenerRef,
+  ref: ListenerRef,
   event_keys: readonly string[],
   message: string,
   pause_s: number,
@@ -206,43 +218,33 @@ export async function postponeTriggerEvents(
   await sql`
     update trigger_events e set last_error = ${message}, claimed_until = now() + ${pause_s} * interval '1 second'
     from unnest(${textArray(event_keys)}::text::text[]) as r (event_key)
-    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.listener_id = ${listener_id}
-      and e.event_key = r.event_key and e.decided_at is null`;
+    cross join lateral (${named(sql, ref)}) w
+    where e.ctid = w.ctid`;
 }
 
-/** Which events are given up: those recorded before a time, or those of a listener that has ended. */
-export type GivenUp = { recorded_before: Date } | { listener: ListenerRef };
-
-/** How many events of a listener were given up. */
-export type GivenUpCount = WaitingListener & { events: number };
-
 /**
- * Gives up to `limit` waiting events up: they are decided as `failed`, and kept with their content and `last_error`
- * until `keep_until`. `message`: the reason of those that have none. Returns how many, per listener.
+ * Gives up to `limit` waiting events of a listener up, all or those recorded before a time: they are decided as `failed`,
+ * and kept with their content and `last_error` until `keep_until`. `message`: the reason of those that have none. Returns
+ * how many.
  */
 export async function failTriggerEvents(
   sql: Tx,
-  which: GivenUp,
+  { tenant_id, project_id, listener_id }: ListenerRef,
   message: string,
-  { now, keep_until, limit }: { now: Date; keep_until: Date; limit: number },
-): Promise<GivenUpCount[]> {
-  const chosen =
-    'listener' in which
-      ? sql`e.listener_id = ${which.listener.listener_id} and e.tenant_id = ${which.listener.tenant_id}
-          and e.project_id = ${which.listener.project_id}`
-      : sql`e.recorded_at < ${which.recorded_before}`;
-  return sql<GivenUpCount[]>`
+  terms: { recorded_before: Date | undefined; now: Date; keep_until: Date; limit: number },
+): Promise<number> {
+  const { recorded_before, now, keep_until, limit } = terms;
+  const is_late = recorded_before === undefined ? sql`` : sql`and e.recorded_at < ${recorded_before}`;
+  const { count } = await sql`
     with late as materialized (
-      select e.ctid from trigger_events e where ${chosen} and e.decided_at is null
+      select e.ctid, e.tenant_id, e.project_id from trigger_events e
+      where e.listener_id = ${listener_id} and e.decided_at is null ${is_late}
       limit ${limit} for update skip locked
-    ), failed as (
-      update trigger_events e set decided_at = ${now}, outcome = 'failed', claimed_until = null,
-        last_error = coalesce(e.last_error, ${message}), keep_until = ${keep_until}
-      from late where e.ctid = late.ctid
-      returning e.tenant_id, e.project_id, e.listener_id, e.listener_kind
     )
-    select tenant_id, project_id, listener_id, listener_kind, count(*)::integer as events
-    from failed group by tenant_id, project_id, listener_id, listener_kind`;
+    update trigger_events e set decided_at = ${now}, outcome = 'failed', claimed_until = null,
+      last_error = coalesce(e.last_error, ${message}), keep_until = ${keep_until}
+    from late where e.ctid = late.ctid and late.tenant_id = ${tenant_id} and late.project_id = ${project_id}`;
+  return count;
 }
 
 /** Deletes up to `limit` decided events that need not be kept any more. */
@@ -256,16 +258,14 @@ export async function pruneTriggerEvents(sql: Tx, now: Date, limit: number): Pro
   return count;
 }
 
-/** How many events wait, counted up to `limit`, and since when the oldest does (milliseconds since the epoch). */
+/** How many events wait, counted up to `limit`, and since when the oldest of these does (milliseconds since the epoch). */
 export async function countWaiting(
   sql: Tx,
   limit: number,
 ): Promise<{ waiting: number; oldest_ms: number | undefined }> {
   const [row] = await sql<{ waiting: number; oldest_ms: bigint | null }[]>`
-    select (select count(*)::integer from (
-        select from trigger_events where decided_at is null order by recorded_at limit ${limit}) w) as waiting,
-      (select epoch_ms(recorded_at) from trigger_events where decided_at is null
-        order by recorded_at limit 1) as oldest_ms`;
+    select count(*)::integer as waiting, epoch_ms(min(recorded_at)) as oldest_ms
+    from (select recorded_at from trigger_events where decided_at is null limit ${limit}) w`;
   return {
     waiting: row?.waiting ?? 0,
     oldest_ms: row?.oldest_ms == null ? undefined : Number(row.oldest_ms),
