@@ -196,7 +196,7 @@ async function ensureDatabase(url: string): Promise<void> {
 const SETTINGS = `
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
-max_connections = 100
+max_connections = 200
 shared_buffers = 256MB
 max_wal_size = 2GB
 wal_compression = on

@@ -29,6 +29,7 @@ const LOCK_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
 /** The server ends a session after 25 s without its client's machine: the locks of a session end with it. */
 const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+const LONGEST_CONNECT_PAUSE_S = 1;
 const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
 
@@ -89,6 +90,8 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
   return postgres(url, {
     max: options.max,
     connect_timeout: CONNECT_TIMEOUT_S,
+    // In seconds. The driver's own pauses grow to 20 s, for which nobody would notice that Postgres is back.
+    backoff: (attempt: number) => Math.min(3 ** attempt / 100, LONGEST_CONNECT_PAUSE_S),
     ...(options.stays_idle === true ? {} : { idle_timeout: IDLE_TIMEOUT_S }),
     // A connection of one caller at a time is used as long as it lives: the driver must not replace it meanwhile.
     ...(onClosed === undefined ? {} : { max_lifetime: null }),
