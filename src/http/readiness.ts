@@ -8,10 +8,10 @@ export type Engine = 'postgres' | 'clickhouse' | 'event_log';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'logger'>;
 
-/** What each role cannot work without. Intake checks API keys in Postgres. */
+/** What each role cannot work without. Intake goes on with the API keys that it knows while Postgres is away. */
 const NEEDS: Readonly<Record<Role, readonly Engine[]>> = {
   api: ['postgres', 'clickhouse', 'event_log'],
-  intake: ['postgres', 'event_log'],
+  intake: ['event_log'],
   'player-fold': ['postgres', 'event_log'],
   'analytics-sink': ['postgres', 'clickhouse', 'event_log'],
   'player-mirror': ['postgres', 'clickhouse', 'event_log'],

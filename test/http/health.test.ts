@@ -94,7 +94,7 @@ it('asks the engines once for all who probe at the same time or within a second'
 });
 
 it.each<[Role, string[]]>([
-  ['intake', ['postgres', 'event_log']],
+  ['intake', ['event_log']],
   ['player-fold', ['postgres', 'event_log']],
   ['messenger', ['postgres', 'event_log']],
   ['fx-restater', ['postgres']],
