@@ -71,7 +71,8 @@ export async function foldBatch(
 
 async function currentPosition(context: FoldContext, batch: LogBatch): Promise<bigint | undefined> {
   const known = context.positions.get(batch.partition);
-  if (known !== undefined) return known;
+  // Only where the batch continues what this process applied: otherwise the consumer was sent back to the stored position.
+  if (known === batch.from) return known;
   const stored = await readPosition(context.sql, batch.topic, batch.partition);
   if (stored !== undefined) context.positions.set(batch.partition, stored);
   return stored;

@@ -129,11 +129,14 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
   const { group } = owner;
   let running: LogConsumer | undefined;
   let told: string | undefined;
+  let is_looking = false;
   const startsAt = async (committed: ReadonlyMap<number, bigint>) => {
     try {
       return await readStarts(options, owner, committed);
     } catch (error) {
       if (error instanceof PositionsRefused) refuse(error);
+      // Refused while it runs: the loop stops it. The loop's own look must not end its pause.
+      if (error instanceof PositionsRefused && !is_looking) loop?.wake();
       throw error;
     }
   };
@@ -141,17 +144,19 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
     refused.set({ group }, 1);
     if (told !== message) logger.error({ group }, message);
     told = message;
-    loop?.wake();
   };
   /** True when the consumer runs, or was stopped because it may not. */
   const look = async () => {
     try {
+      is_looking = true;
       await startsAt(new Map());
     } catch (error) {
       if (!(error instanceof PositionsRefused)) throw error;
       await running?.close();
       running = undefined;
       return;
+    } finally {
+      is_looking = false;
     }
     if (running !== undefined) return;
     running = await options.eventLog.consume({

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { adoptLog, OWNERS } from '../../src/platform/event-log/position-queries.ts';
+import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
+
+// The command `npm run positions` needs a stopped service where the log is embedded; here its statements are called.
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ log_level: 'fatal' });
+});
+afterAll(() => service.close());
+
+async function deposit(transaction_id: string): Promise<void> {
+  const properties = { amount: 1, currency: 'EUR', transaction_id, payment_method: 'card' };
+  const response = await fetch(`${service.ingest_url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ event: 'deposit_confirmed', anonymous_id: 'a', properties }),
+  });
+  expect(response.status).toBe(202);
+}
+
+const becomesRefused = (wanted: boolean) =>
+  eventually(`the fold is ${wanted ? 'refused' : 'started'}`, async () => {
+    const { values } = await service.platform.metrics.consumersRefused.get();
+    const is_refused = values.some(({ labels, value }) => labels.group === 'player-fold' && value === 1);
+    return is_refused === wanted ? true : undefined;
+  });
+
+async function adopt(): Promise<void> {
+  const { postgres, eventLog } = service.platform;
+  await adoptLog(postgres.service, OWNERS.fold, await eventLog.describe(OWNERS.fold.topic));
+  await becomesRefused(false);
+}
+
+async function total(): Promise<bigint | undefined> {
+  const [row] = await service.platform.postgres.service<{ total_deposited: bigint }[]>`
+    select total_deposited from player_totals`;
+  return row?.total_deposited;
+}
+
+const totalBecomes = (wanted: bigint) =>
+  eventually(`the total is ${wanted}`, async () => ((await total()) === wanted ? true : undefined));
+
+it('stops the fold at positions that the log does not have, and goes on once they are adopted', async () => {
+  const { service: sql } = service.platform.postgres;
+  for (const id of ['1', '2', '3']) await deposit(id);
+  await folded(service.platform);
+  await totalBecomes(3n);
+
+  // Beyond the end: the log has lost its last records.
+  await sql`update fold_positions set next_offset = 100`;
+  await becomesRefused(true);
+  await deposit('4');
+  await adopt();
+  // The end was after this record, which nobody could tell from those that were lost.
+  await deposit('5');
+  await totalBecomes(4n);
+  expect(await sql`select next_offset from fold_positions`).toEqual([{ next_offset: 5n }]);
+
+  // Before the first record: records were removed that are not applied.
+  await sql`update fold_positions set next_offset = -1, emitted_offset = null`;
+  await becomesRefused(true);
+  await adopt();
+  await totalBecomes(4n);
+  await deposit('6');
+  await totalBecomes(5n);
+});
