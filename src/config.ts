@@ -150,6 +150,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   }
   const env = parsed.data;
   const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
+  const servers = readServers(env);
+  if (servers !== undefined) requireShared(env);
   return {
     service_env: env.SERVICE_ENV,
     roles: readRoles(env.ROLES),
@@ -160,7 +162,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     drain_ms: env.DRAIN_SECONDS * 1_000,
     data_dir: env.DATA_DIR,
     log_level: env.LOG_LEVEL,
-    servers: readServers(env),
+    servers,
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
     internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,
@@ -230,6 +232,19 @@ function readServers(env: Environment): Servers | undefined {
     postgres_url: POSTGRES_URL,
     redis_url: REDIS_URL,
   };
+}
+
+/**
+ * Throws unless the settings are given that the processes of an installation on servers share: a process that made up
+ * its own would send links to itself, or encrypt credentials that no other process can read.
+ */
+function requireShared({ PUBLIC_URL, CREDENTIALS_KEY }: Environment): void {
+  const missing = missingOf({ PUBLIC_URL, CREDENTIALS_KEY });
+  if (missing.length === 0) return;
+  const problems = missing.map(
+    (name) => `${name}: must be set, the same in every process that runs on servers`,
+  );
+  throw new ConfigError(problems.join('; '));
 }
 
 function readKafkaReplicas({

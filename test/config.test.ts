@@ -3,6 +3,8 @@ import { ConfigError, readConfig } from '../src/config.ts';
 
 const servers = {
   KAFKA_BROKERS: 'one:9092, two:9092',
+  PUBLIC_URL: 'https://engage.example.com',
+  CREDENTIALS_KEY: 'ab'.repeat(32),
   CLICKHOUSE_URL: 'http://clickhouse:8123/engagement',
   POSTGRES_URL: 'postgres://postgres:5432/engagement',
   REDIS_URL: 'redis://redis:6379',
@@ -87,4 +89,18 @@ it('operations have an address of their own only with OPS_PORT', () => {
   });
   expect(() => readConfig({ OPS_HOST: '10.0.0.1' })).toThrow('OPS_HOST: needs OPS_PORT');
   expect([readConfig({}).drain_ms, readConfig({ DRAIN_SECONDS: '5' }).drain_ms]).toEqual([0, 5_000]);
+});
+
+it.each(['PUBLIC_URL', 'CREDENTIALS_KEY'])('servers need %s: without it the start is refused', (name) => {
+  for (const empty of ['', undefined]) {
+    expect(() => readConfig({ ...servers, [name]: empty })).toThrow(`${name}: must be set`);
+  }
+  const {
+    KAFKA_BROKERS: _kafka,
+    CLICKHOUSE_URL: _click,
+    POSTGRES_URL: _sql,
+    REDIS_URL: _redis,
+    ...rest
+  } = servers;
+  expect(readConfig({ ...rest, [name]: '' }).servers).toBeUndefined();
 });

@@ -83,6 +83,8 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
 function environmentOf(servers: Servers, internal_secret: string): Record<string, string> {
   return {
     INTERNAL_SECRET: internal_secret,
+    CREDENTIALS_KEY: 'ab'.repeat(32),
+    PUBLIC_URL: 'http://localhost',
     LOG_LEVEL: 'warn',
     RATE_INGEST_PER_SECOND: '1000000',
     RATE_INGEST_BURST: '1000000',

@@ -58,7 +58,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       path: '/v1/campaigns/:id/conversion-stats',
       load: 'slow',
       summary:
-        'Per variant: how many messages were sent, and how many of them converted within the attribution window',
+        'Per variant: how many players got a message, and how many of them converted within the attribution window',
       response: conversionStats,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);

@@ -29,7 +29,12 @@ export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number
       return { ...failed, status: 'sent', error_code: null, provider_message_id, counts: true };
     }
     case 'rejected':
-      return { ...failed, status: 'failed', error_code: 'PROVIDER_REJECTED' };
+      return {
+        ...failed,
+        status: 'failed',
+        error_code: 'PROVIDER_REJECTED',
+        is_dead_address: outcome.is_dead_address === true,
+      };
     case 'unknown':
       return { ...failed, status: 'failed', error_code: 'OUTCOME_UNKNOWN', counts: true };
     case 'retry': {
@@ -63,4 +68,5 @@ const NOTHING_LEFT = {
   provider_message: null,
   retry_at: null,
   counts: false,
+  is_dead_address: false,
 } as const;

@@ -237,6 +237,8 @@ export interface SendResultRow extends Attempt {
   provider_code: string | null;
   provider_message: string | null;
   retry_at: Date | null;
+  /** The provider said that the address can no longer be reached: it is suppressed. */
+  is_dead_address: boolean;
   /** Whether the message may have gone out, and so counts for the frequency caps. */
   counts: boolean;
 }
@@ -264,12 +266,13 @@ export async function recordResults(
       ${textArray(results.map((r) => r.provider_code))}::text::text[],
       ${textArray(results.map((r) => r.provider_message))}::text::text[],
       ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
-      ${plainArray(results.map((r) => r.counts))}::text::boolean[]
-    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts)`;
+      ${plainArray(results.map((r) => r.counts))}::text::boolean[],
+      ${plainArray(results.map((r) => r.is_dead_address))}::text::boolean[]
+    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts, is_dead)`;
   // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
   // new attempt.
   const found = tx`
-    select o.ctid, o.status, o.error_code from message_sends o
+    select o.ctid, o.status, o.error_code, o.channel, o.recipient from message_sends o
     where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id
       and o.attempts = g.attempts
       and (o.lease_id = ${lease_id} or (o.lease_id is null and o.status not in ('queued', 'sending'))) offset 0`;
@@ -295,7 +298,17 @@ export async function recordResults(
       from ${given} cross join lateral (${found}) o
     ) r
     where m.ctid = r.ctid`;
-  await Promise.all([locked, written]);
+  // Before the results are written, which ends the claim.
+  const suppressed = tx`
+    insert into suppressions (tenant_id, channel, address, reason, detail, created_at)
+    select distinct on (o.channel, lower(o.recipient))
+      ${tenant_id}::uuid, o.channel, lower(o.recipient), 'bounce', g.provider_code, ${now}::timestamptz
+    from ${given} cross join lateral (${found}) o
+    where g.is_dead and o.recipient is not null
+    order by o.channel, lower(o.recipient)
+    on conflict do nothing`;
+  const has_dead = results.some(({ is_dead_address }) => is_dead_address);
+  await Promise.all([locked, ...(has_dead ? [suppressed] : []), written]);
 }
 
 /** The most messages that {@link giveUpLate} gives up at once. */

@@ -34,8 +34,9 @@ export type Outcome =
   | { kind: 'sent'; provider_message_id: string | null }
   /**
    * The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data.
+   * `is_dead_address`: no message can reach the recipient's address any more, so it is suppressed.
    */
-  | { kind: 'rejected'; reason: string; fault?: Fault }
+  | { kind: 'rejected'; reason: string; is_dead_address?: true; fault?: Fault }
   /**
    * The provider is unavailable (429, 5xx, no connection). `retry_after_ms`: the pause that it asked for.
    * `is_of_recipient`: the retry concerns this recipient only; the provider accepts messages to others.

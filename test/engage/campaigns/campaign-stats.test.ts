@@ -346,6 +346,29 @@ describe('conversion stats', () => {
     expect(significance).toEqual({ test: 'two_proportion_z', p_value: expect.closeTo(0.001_8, 3) as number });
   });
 
+  it('count a player once to whom a triggered campaign wrote several times', async () => {
+    await f.api('PATCH', `/v1/campaigns/${campaign_id}`, { goal_value_property: 'amount' });
+    const [[made]] = [(await get('variants')).data as unknown as Record<string, string>[]];
+    const variant_id = made?.['id'] ?? '';
+    const [often, once] = [randomUUID(), randomUUID()];
+    const message = (player_id: string, hours: number) => {
+      const dedup_key = `event ${hours}`;
+      return { player_id, variant_id, dedup_key, sent_at: new Date(sent_at.getTime() + hours * HOUR_MS) };
+    };
+    await store([message(often, 0), message(often, 24), message(often, 48), message(once, 0)]);
+    await mirrored();
+    await deposit([
+      { player_id: often, after_ms: 30 * HOUR_MS, base_amount: '7' },
+      { player_id: often, after_ms: 50 * HOUR_MS, base_amount: '9' },
+    ]);
+    const counted = { recipients: 2, conversions: 1, conversion_rate: 0.5, conversion_value: 7 };
+    expect((await get('conversion-stats')).data['variants']).toEqual([expect.objectContaining(counted)]);
+    await f.api('PATCH', `/v1/campaigns/${campaign_id}`, { goal_event: null, goal_value_property: null });
+    expect((await get('conversion-stats')).data['variants']).toEqual([
+      expect.objectContaining({ recipients: 2, conversions: 0 }),
+    ]);
+  });
+
   it('sum other properties as decimals, and name no winner without a goal', async () => {
     await f.api('PATCH', `/v1/campaigns/${campaign_id}`, { goal_value_property: 'points' });
     const [a, b] = [await variant('A'), await variant('B')];

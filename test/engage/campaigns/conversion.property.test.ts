@@ -98,12 +98,15 @@ function decimalText(ten_thousandths: bigint): string {
 function expected({ sends, events, days, goal, property }: History) {
   return VARIANTS.map((variant_id, v) => {
     let [recipients, conversions, value] = [0, 0, 0n];
-    for (const { player, variant, sent_ms } of sends) {
-      if (variant !== v || sent_ms === null) continue;
+    for (const [player] of PLAYERS.entries()) {
+      const times = sends
+        .filter((one) => one.player === player && one.variant === v)
+        .flatMap(({ sent_ms }) => (sent_ms === null ? [] : [sent_ms]));
+      if (times.length === 0) continue;
       recipients++;
       const [first] = events
         .filter((one) => one.player === player && one.event === goal)
-        .filter(({ at_ms }) => at_ms >= sent_ms && at_ms < sent_ms + days * DAY_MS)
+        .filter(({ at_ms }) => times.some((sent_ms) => at_ms >= sent_ms && at_ms < sent_ms + days * DAY_MS))
         .sort((a, b) => a.at_ms - b.at_ms);
       if (first === undefined) continue;
       conversions++;

@@ -30,12 +30,15 @@ export async function openMessengerFixture() {
 export type MessengerFixture = Awaited<ReturnType<typeof openMessengerFixture>>;
 
 function operatorOf(service: TestService, client: MessagingClient) {
-  /** Sends a campaign to new players and runs its fan-out, so that its rows exist. */
-  async function sending(players: number, rest: { provider_id: string } & Record<string, unknown>) {
+  /** Sends a campaign to players, or to so many new ones, and runs its fan-out, so that its rows exist. */
+  async function sending(
+    players: number | string[],
+    rest: { provider_id: string } & Record<string, unknown>,
+  ) {
     const { channel = 'email' } = rest;
     const texts = channel === 'email' ? {} : { subject: undefined };
     const template_id = await client.template({ channel, ...texts });
-    const members = await client.players(players, { phone: '+46701234567' });
+    const members = typeof players === 'number' ? await client.players(players) : players;
     const segment_id = await client.segment(members);
     const campaign_id = await client.campaign({ segment_id, template_id, ...rest });
     expect((await client.send(campaign_id)).status).toBe(200);

@@ -42,6 +42,8 @@ beforeAll(async () => {
   const servers = await newInstallation(inject('servers'));
   environment = {
     LOG_LEVEL: 'silent',
+    CREDENTIALS_KEY: 'ab'.repeat(32),
+    PUBLIC_URL: 'http://localhost',
     KAFKA_BROKERS: security.sasl_brokers.join(','),
     KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
     KAFKA_REPLICATION_FACTOR: '1',

@@ -4,7 +4,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
-import { ANSWERS } from './answers.ts';
+import { ANSWERS, isDeadToken } from './answers.ts';
 import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';
@@ -42,7 +42,8 @@ export function openFcm(
       if (!('status' in answer)) return outcome;
       if (answer.status !== 401) {
         granted.is_proven = true;
-        return outcome;
+        const is_dead = outcome.kind === 'rejected' && isDeadToken(answer.text);
+        return is_dead ? { ...outcome, is_dead_address: true } : outcome;
       }
       token.drop(granted);
       return granted.is_proven ? { kind: 'retry', reason: 'HTTP 401', retry_after_ms: null } : outcome;

@@ -147,6 +147,19 @@ function enhancedCodeOf(response: string | undefined): string | undefined {
   return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1];
 }
 
+/**
+ * Whether a refusal of the recipient says that the mailbox or its domain does not exist. By the enhanced code where
+ * there is one: addressing (5.1.x) or a disabled mailbox (5.2.1). Without one by the reply, unless its text is about
+ * the sender: a mail server that does not relay for us refuses every recipient, and none of them is dead.
+ */
+function isDeadMailbox(code: number, response: string): boolean {
+  const enhanced = enhancedCodeOf(response);
+  if (enhanced !== undefined) return /^5\.(?:1\.(?:0|1|2|3|6|10)|2\.1)$/.test(enhanced);
+  return (
+    [550, 551, 553].includes(code) && !/relay|auth|polic|spam|block|black|list|denied|reject/i.test(response)
+  );
+}
+
 /** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
 function failureOf(error: unknown, has_begun: boolean): Outcome {
   const { code, responseCode, command, response } = error as SmtpError;
@@ -155,7 +168,10 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
   const retry: Outcome = { kind: 'retry', reason, fault, retry_after_ms: null };
   if (responseCode !== undefined && responseCode >= 400) {
     const is_final = responseCode >= 500 && !(code !== 'EAUTH' && SESSION_COMMANDS.has(command ?? ''));
-    if (is_final) return { kind: 'rejected', reason, fault };
+    if (is_final) {
+      const is_dead = command === 'RCPT TO' && isDeadMailbox(responseCode, response ?? '');
+      return { kind: 'rejected', reason, fault, ...(is_dead && { is_dead_address: true }) };
+    }
     const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
