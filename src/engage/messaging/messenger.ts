@@ -486,9 +486,9 @@ export class Messenger {
       const scope = playerScope(row, { context: row.context, unsubscribe_url: url });
       const rendered = renderMessage(template, scope);
       if (isBlank(rendered)) return undefined;
-      const { subject, preheader, body, data } = rendered;
+      const { subject, preheader, body, text, data } = rendered;
       const of_email = channel === 'email' ? headers : {};
-      return { channel, recipient, subject, preheader, body, data, headers: of_email, send_id };
+      return { channel, recipient, subject, preheader, body, text, data, headers: of_email, send_id };
     } catch (error) {
       this.#platform.logger.warn({ err: error, send_id }, 'a template could not be rendered');
       return undefined;

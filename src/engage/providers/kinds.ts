@@ -53,6 +53,7 @@ const SMTP = z.strictObject({
   host: path_segment(/^[a-z0-9.:_-]+$/i, 'must be a host name'),
   port: z.int().min(1).max(65_535),
   secure: z.boolean().optional(),
+  require_tls: z.boolean().optional(),
   username: z.string().min(1).max(320).optional(),
   password: secret.optional(),
   from: sender,

@@ -10,6 +10,8 @@ export interface Message {
   preheader: string | null;
   /** HTML for email, text for the others. */
   body: string;
+  /** For email: the same as text, for readers that show no HTML; null for the others. */
+  text: string | null;
   /** For push messages: their data. */
   data: Readonly<Record<string, string>>;
   /** Further email headers, such as List-Unsubscribe. */

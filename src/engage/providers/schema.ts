@@ -10,7 +10,7 @@ const MAX_PER_SECOND = 100_000;
 /** Any object here; the schema of the provider's kind (`CONFIG_OF`) checks it. */
 const config = z.record(z.string(), z.unknown()).meta({
   description:
-    'smtp: host, port, secure?, username?, password?, from; sendgrid: api_key, from, webhook_public_key?, base_url?; ' +
+    'smtp: host, port, secure?, require_tls? (default true, except for a server on loopback), username?, password?, from; sendgrid: api_key, from, webhook_public_key?, base_url?; ' +
     'twilio: account_sid, auth_token, from, base_url?; fcm: service_account, base_url?; sandbox: nothing',
 });
 const fields = {

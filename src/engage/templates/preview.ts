@@ -25,11 +25,12 @@ export async function previewTemplate(
   { postgres, public_url }: Deps,
   ref: TemplateRef,
   player_id: string | undefined,
-): Promise<Rendered> {
+): Promise<Omit<Rendered, 'text'>> {
   const row = await requireTemplate(postgres, ref);
   const player = player_id === undefined ? undefined : await findScopePlayer(postgres, ref, player_id);
   try {
-    return renderMessage(compileTemplate(row), scopeOf(public_url, player));
+    const { text: _text, ...shown } = renderMessage(compileTemplate(row), scopeOf(public_url, player));
+    return shown;
   } catch (error) {
     if (error instanceof RenderFailed) throw templateInvalid([error.issue]);
     throw error;

@@ -10,6 +10,7 @@ import {
 import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
+import { plainText } from './plain-text.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
 
 /** A template as its author wrote it: Liquid in every field. */
@@ -29,6 +30,8 @@ export interface Rendered {
   preheader: string | null;
   /** HTML with every value escaped for email, text for the others. */
   body: string;
+  /** The text part of an email, made of its body; null for the other channels. */
+  text: string | null;
   data: Record<string, string>;
   /** The variables that the template reads and the scope does not have, sorted: `first_name`, `bonus.code`. */
   missing_variables: string[];
@@ -157,13 +160,14 @@ export function renderMessage(template: CompiledTemplate, scope: Record<string, 
     limits ??= context;
     return render(field, context, kind);
   };
-  return {
+  const rendered = {
     subject: subject && made(subject, 'line'),
     preheader: preheader && made(preheader, 'line'),
     body: made(body, 'text'),
     data: Object.fromEntries(data.map(([name, field]) => [name, made(field, 'text')])),
     missing_variables: missing,
   };
+  return { ...rendered, text: template.channel === 'email' ? plainText(rendered.body) : null };
 }
 
 /** Whether the body is blank: such a message is not sent. */

@@ -1,6 +1,13 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { describe, expect, it } from 'vitest';
+import { LOOPBACK_NETWORKS } from '../../../src/platform/egress/addresses.ts';
+import { Egress, type Destination } from '../../../src/platform/egress/egress.ts';
 import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
 import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
 import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
@@ -16,6 +23,17 @@ import {
   SEND_ID,
   TENANT_ID,
 } from './transport-fixture.ts';
+
+/** A certificate for the name, signed by itself. */
+async function certificateFor(name: string): Promise<{ key: string; cert: string }> {
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-smtp-'));
+  cleanUps.push(() => rm(dir, { recursive: true }));
+  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+  const kind = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`];
+  const names = ['-addext', `subjectAltName=DNS:${name}`];
+  await promisify(execFile)('openssl', ['req', ...kind, ...names, '-keyout', key, '-out', cert]);
+  return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
+}
 
 describe('SMTP', () => {
   interface Mail {
@@ -54,13 +72,14 @@ describe('SMTP', () => {
   };
   const open = (
     port: number,
-    rest: { username?: string; password?: string; from?: string } = {},
+    rest: { host?: string; username?: string; password?: string; from?: string; require_tls?: boolean } = {},
     silence_ms = 2_000,
+    ca?: string,
   ) =>
     opened(
       openSmtp(
         { host: '127.0.0.1', port, from: 'Casino <hi@casino.example>', ...rest },
-        { egress, silence_ms },
+        { egress, silence_ms, ...(ca && { ca }) },
       ),
     );
   const refusal = (responseCode: number) => Object.assign(new Error('no'), { responseCode });
@@ -123,6 +142,65 @@ describe('SMTP', () => {
     expect(await transport.send({ ...MESSAGE, send_id: null })).toEqual({
       kind: 'sent',
       provider_message_id: null,
+    });
+  });
+
+  it('receives a text part beside the HTML', async () => {
+    const { port, mails } = await smtp();
+    await open(port).send({ ...MESSAGE, text: 'Hello (https://x.example)' });
+    expect(mails[0]?.text).toMatch(/^Content-Type: multipart\/alternative/m);
+    expect(mails[0]?.text).toMatch(
+      /^Content-Type: text\/plain[^]*Hello \(https:\/\/x\.example\)[^]*^Content-Type: text\/html/m,
+    );
+  });
+
+  describe('require_tls', () => {
+    it('sends nothing to a server that does not encrypt', async () => {
+      const heard: string[] = [];
+      const { port } = await lines((line, in_data) => {
+        heard.push(line);
+        return line === 'STARTTLS' ? '502 no such command\r\n' : usual(line, in_data);
+      });
+      const outcome = await open(port, { username: 'user', password: 'pass', require_tls: true }).send(
+        MESSAGE,
+      );
+      expect(outcome).toMatchObject({ kind: 'retry', retry_after_ms: null });
+      expect(outcome).toHaveProperty(
+        'reason',
+        expect.stringContaining('does not encrypt the connection (STARTTLS)'),
+      );
+      expect(heard.filter((line) => !/^(EHLO|HELO|STARTTLS|QUIT)/.test(line))).toEqual([]);
+    });
+
+    it('is the default, except on loopback', async () => {
+      const { port, mails } = await smtp();
+      expect(await open(port).send(MESSAGE)).toMatchObject({ kind: 'sent' });
+      expect(await open(port, { require_tls: false }).send(MESSAGE)).toMatchObject({ kind: 'sent' });
+      const elsewhere = Object.assign(new Egress({ allow: LOOPBACK_NETWORKS }), {
+        connect: async (destination: Destination) => {
+          const socket = await egress.connect(destination);
+          return Object.defineProperty(socket, 'remoteAddress', { value: '93.184.216.34' });
+        },
+      });
+      const config = { host: '127.0.0.1', port, from: 'hi@casino.example' };
+      const outcome = await opened(openSmtp(config, { egress: elsewhere })).send(MESSAGE);
+      expect(outcome).toMatchObject({ kind: 'retry' });
+      expect(mails).toHaveLength(2);
+    });
+
+    it('encrypts, if the certificate is trusted and names the host', async () => {
+      const { key, cert } = await certificateFor('localhost');
+      const { port, mails } = await smtp({ disabledCommands: [], key, cert });
+      const required = { host: 'localhost', require_tls: true };
+      expect(await open(port, required).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+      const other = await certificateFor('other.example');
+      const wrong = await smtp({ disabledCommands: [], ...other });
+      expect(await open(wrong.port, required, 2_000, other.cert).send(MESSAGE)).toMatchObject({
+        kind: 'retry',
+      });
+      expect([...mails, ...wrong.mails]).toEqual([]);
+      expect(await open(port, required, 2_000, cert).send(MESSAGE)).toMatchObject({ kind: 'sent' });
+      expect(mails).toHaveLength(1);
     });
   });
 

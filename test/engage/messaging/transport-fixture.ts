@@ -20,6 +20,7 @@ export const MESSAGE: Message = {
   subject: 'Grüße, Ann',
   preheader: 'Look &amp; see',
   body: '<html><body class="x"><p>Hello</p></body></html>',
+  text: 'Hello',
   data: {},
   headers: {
     'List-Unsubscribe': `<http://localhost:3000/v1/unsubscribe?token=${'t'.repeat(300)}>`,

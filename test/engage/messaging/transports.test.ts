@@ -46,7 +46,8 @@ describe('SendGrid', () => {
       subject: 'Grüße, Ann',
       headers: MESSAGE.headers,
     });
-    expect(body.content[0]?.value).toMatch(
+    expect(body.content[0]).toEqual({ type: 'text/plain', value: 'Hello' });
+    expect(body.content[1]?.value).toMatch(
       /^<html><body class="x"><div style="display:none[^>]*>Look &amp; see<\/div><p>Hello/,
     );
   });

@@ -36,7 +36,11 @@ function requestOf(message: Message, from: string, tenant_id: string) {
     personalizations: [{ to: [{ email: message.recipient }], custom_args }],
     from: parseSender(from),
     subject: oneLine(message.subject ?? ''),
-    content: [{ type: 'text/html', value: emailHtml(message) }],
+    // The API wants the text first, and no empty part.
+    content: [
+      ...(message.text === null || message.text === '' ? [] : [{ type: 'text/plain', value: message.text }]),
+      { type: 'text/html', value: emailHtml(message) },
+    ],
     ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Record<string, string> }),
   };
 }

@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer';
+import { isLoopback } from '../../../platform/egress/addresses.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
@@ -18,25 +19,31 @@ const IMPLICIT_TLS_PORT = 465;
 /** How nodemailer is given a connection. */
 type SocketCallback = (
   error: Error | null,
-  opened: { connection: Awaited<ReturnType<Egress['connect']>> } | false,
+  opened: { connection: Awaited<ReturnType<Egress['connect']>>; requireTLS: boolean } | false,
 ) => void;
 
 interface SmtpOptions {
   egress: Egress;
   /** A limit that tests shorten. */
   silence_ms?: number;
+  /** Authorities that are trusted instead of those of the system, in PEM. */
+  ca?: string;
 }
 
-/** Email over SMTP, on a pool of up to 5 connections. */
+/**
+ * Email over SMTP, on a pool of up to 5 connections. Unless `require_tls` is false, nothing of a message is sent before
+ * the connection is encrypted; by default a server on a loopback address need not offer encryption.
+ */
 export function openSmtp(
-  { host, port, secure = port === IMPLICIT_TLS_PORT, username, password = '', from }: SmtpConfig,
-  { egress, silence_ms = SILENCE_TIMEOUT_MS }: SmtpOptions,
+  { host, port, secure = port === IMPLICIT_TLS_PORT, require_tls, username, password = '', from }: SmtpConfig,
+  { egress, silence_ms = SILENCE_TIMEOUT_MS, ca }: SmtpOptions,
 ): Transport {
   const mailer = createTransport({
     pool: true,
     host,
     port,
     secure,
+    ...(ca === undefined ? {} : { tls: { ca } }),
     ...(username === undefined ? {} : { auth: { user: username, pass: password } }),
     maxConnections: CONNECTIONS,
     maxMessages: MESSAGES_PER_CONNECTION,
@@ -51,7 +58,10 @@ export function openSmtp(
     // certificates name the host.
     getSocket: (_options: unknown, callback: SocketCallback) => {
       egress.connect(smtpDestination(host, port)).then(
-        (connection) => callback(null, { connection }),
+        (connection) => {
+          const requireTLS = require_tls ?? !isLoopback(connection.remoteAddress ?? '');
+          callback(null, { connection, requireTLS });
+        },
         (error: unknown) => callback(error as Error, false),
       );
     },
@@ -113,6 +123,7 @@ function mailOf(message: Message, sender: { email: string; name?: string }, prog
     envelope: { from: sender.email, to: [recipient] },
     subject: oneLine(message.subject ?? ''),
     html: emailHtml(message),
+    ...(message.text === null || message.text === '' ? {} : { text: message.text }),
     headers: Object.fromEntries(headers) as Record<string, string>,
     ...(messageId === undefined ? {} : { messageId }),
     signal: AbortSignal.timeout(MESSAGE_TIMEOUT_MS),
@@ -165,6 +176,10 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
   const { code, responseCode, command, response } = error as SmtpError;
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');
   const fault = faultFrom(enhancedCodeOf(response) ?? responseCode ?? code, response);
+  if (code === 'ETLS') {
+    const says = 'the server does not encrypt the connection (STARTTLS), and require_tls is not false';
+    return { kind: 'retry', reason: `${reason}: ${says}`, fault, retry_after_ms: null };
+  }
   const retry: Outcome = { kind: 'retry', reason, fault, retry_after_ms: null };
   if (responseCode !== undefined && responseCode >= 400) {
     const is_final = responseCode >= 500 && !(code !== 'EAUTH' && SESSION_COMMANDS.has(command ?? ''));
