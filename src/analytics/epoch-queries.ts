@@ -118,6 +118,26 @@ export async function restampRows(
   return done.count;
 }
 
+/**
+ * Lets events that wait for the copy of their player (`src/engage/triggers`) wait for the player's present transaction
+ * id, where they wait for one from the future; returns how many, at most 2,000. Called after the players got theirs.
+ */
+export async function restampTriggerEvents(sql: Tx): Promise<number> {
+  const done = await sql`
+    with page as (
+      select e.ctid, e.tenant_id, e.project_id, e.player_id from trigger_events e
+      where e.decided_at is null and e.player_xid >= pg_snapshot_xmax(pg_current_snapshot())
+      limit ${RESTAMPED_ROWS} for update skip locked
+    )
+    update trigger_events e set player_xid = coalesce(t.changed_xid, '0'::xid8)
+    from page p
+    left join lateral (
+      select t.changed_xid from player_totals t
+      where t.tenant_id = p.tenant_id and t.project_id = p.project_id and t.player_id = p.player_id offset 0) t on true
+    where e.ctid = p.ctid`;
+  return done.count;
+}
+
 /** Moves a position from the future to a present transaction id, after every id that was given out before. */
 export async function restampPosition(sql: Tx, name: string): Promise<void> {
   await sql`

@@ -10,6 +10,7 @@ import {
   readNewestCopies,
   restampPosition,
   restampRows,
+  restampTriggerEvents,
   type EpochState,
 } from './epoch-queries.ts';
 import { PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
@@ -142,6 +143,7 @@ async function restampAll({ postgres }: Engines): Promise<void> {
       await restampRows(service, table);
     }
   }
+  await restamp(() => restampTriggerEvents(service));
 }
 
 async function restamp(page: () => Promise<number>): Promise<void> {

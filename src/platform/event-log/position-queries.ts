@@ -90,10 +90,15 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
   });
 }
 
-/** Forgets the positions: the consumer starts at the first records of the log as it is now. */
+/**
+ * Forgets the positions: the consumer starts at the first records of the log as it is now. Events that wait until the sink
+ * has passed their place in the other log (`src/engage/triggers`) do not wait for it any more.
+ */
 export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
     await setLog(tx, owner, log.id);
     await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
+    if (owner.table === 'sink_positions')
+      await tx`update trigger_events set log_offset = -1 where decided_at is null`;
   });
 }
