@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
@@ -6,13 +6,12 @@ import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import { playerScope } from '../templates/player-scope.ts';
-import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
 import { Fence, type FencePass } from './fence.ts';
+import { MessageRenderer } from './message-renderer.ts';
 import type { Message, Outcome } from '../providers/message.ts';
 import {
   claimSends,
@@ -25,18 +24,15 @@ import {
   releaseLease,
   selectQueuedZones,
   selectQueues,
-  selectSources,
   renewLease,
   tryLockMessages,
   type ClaimedSend,
   type ClaimTerms,
   type SendQueue,
   type SendResultRow,
-  type SourceTemplate,
 } from './messenger-queries.ts';
 import type { HeldPlaces } from './transports/places.ts';
 import { Transports, type OpenedTransport } from './transports/transports.ts';
-import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
 /** The keys and the URL that making messages needs. */
 export interface MessengerSettings {
@@ -56,8 +52,6 @@ export type MessengerDeps = Pick<
 const MAX_BATCH = 1_000;
 /** Pages of queues read in one turn while no batch can be started. */
 const MAX_PAGES = 10;
-/** How long messages are rendered before the event loop gets a turn. */
-const RENDERING_MS = 20;
 /**
  * A batch has no more messages than are rendered in this time, so that none waits long for the others. Before the first
  * batch of a campaign a message is assumed to take so long.
@@ -71,7 +65,8 @@ const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
-const MAX_TEMPLATES = 1_000;
+/** Campaigns of which something is remembered. */
+const MAX_REMEMBERED = 1_000;
 /** How often a queue whose provider fails is searched for messages that have waited too long. */
 const LATE_PAUSE_MS = 60_000;
 
@@ -110,9 +105,9 @@ class FenceMoved extends Error {
 
 /**
  * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
- * the event log, in the partitions of the players ({@link Fence}); 2. passes messages through the gate and marks those that may go out as `sending`; 3. hands them to the
- * provider; 4. writes the results. After a crash before step 2 commits the messages are still queued; after a later
- * crash another messenger gives them up with OUTCOME_UNKNOWN.
+ * the event log, in the partitions of the players ({@link Fence}); 2. passes messages through the gate and marks those
+ * that may go out as `sending`; 3. hands them to the provider; 4. writes the results. After a crash before step 2
+ * commits the messages are still queued; after a later crash another messenger gives them up with OUTCOME_UNKNOWN.
  */
 export class Messenger {
   readonly #platform: MessengerDeps;
@@ -120,11 +115,11 @@ export class Messenger {
   readonly #transports: Transports;
   readonly #dispatcher: BatchDispatcher;
   readonly #fence: Fence;
-  readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  readonly #renderer: MessageRenderer;
   /** How long a message of a campaign took to render lately, in milliseconds. */
-  readonly #render_ms = new LRUCache<string, number>({ max: MAX_TEMPLATES });
+  readonly #render_ms = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
-  readonly #searched = new LRUCache<string, true>({ max: MAX_TEMPLATES, ttl: LATE_PAUSE_MS });
+  readonly #searched = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
   /** Batches that are being delivered; they never reject. */
   readonly #deliveries = new Set<Promise<void>>();
   /** The running claim of each project. */
@@ -137,6 +132,7 @@ export class Messenger {
     this.#platform = platform;
     this.#settings = settings;
     this.#fence = new Fence(platform);
+    this.#renderer = new MessageRenderer(platform, settings);
     this.#dispatcher = new BatchDispatcher(({ campaign_id }, error) =>
       platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue backs off'),
     );
@@ -366,7 +362,7 @@ export class Messenger {
     const ready: { row: ClaimedSend; message: Message }[] = [];
     const begun_ms = performance.now();
     try {
-      for await (const { row, message } of this.#renderAll(queue, rows)) {
+      for await (const { row, message } of this.#renderer.renderAll(queue, rows)) {
         if (message === undefined) results.push(renderFailed(row));
         else ready.push({ row, message });
       }
@@ -429,69 +425,6 @@ export class Messenger {
       }
       await sleep(pause_ms, undefined, { ...(stop && { signal: stop }) }).catch(() => undefined);
       pause_ms = Math.min(pause_ms * 2, LONGEST_RECORD_PAUSE_MS);
-    }
-  }
-
-  /** Renders messages one by one; every 20 ms it lets the event loop run. */
-  async *#renderAll(
-    queue: SendQueue,
-    claimed: readonly ClaimedSend[],
-  ): AsyncGenerator<{ row: ClaimedSend; message: Message | undefined }> {
-    const templates = await this.#templatesOf(queue, claimed);
-    let since_ms = performance.now();
-    for (const row of claimed) {
-      if (performance.now() - since_ms > RENDERING_MS) {
-        await setImmediate();
-        since_ms = performance.now();
-      }
-      yield { row, message: this.#render(queue, row, templates.get(row.template_id ?? '')) };
-    }
-  }
-
-  async #templatesOf(
-    queue: SendQueue,
-    claimed: readonly ClaimedSend[],
-  ): Promise<Map<string, CompiledTemplate>> {
-    const ids = new Set(claimed.flatMap(({ template_id }) => (template_id === null ? [] : [template_id])));
-    const sources = await selectSources(this.#platform.postgres.service, queue, [...ids]);
-    const compiled = sources.flatMap((source) => {
-      const key = `${source.template_id} ${source.updated_at.getTime()}`;
-      const template = this.#templates.get(key) ?? this.#compile(source);
-      if (template === undefined) return [];
-      this.#templates.set(key, template);
-      return [[source.template_id, template] as const];
-    });
-    return new Map(compiled);
-  }
-
-  /** Undefined for a template that does not compile: it was stored by a version that accepted it. */
-  #compile(source: SourceTemplate): CompiledTemplate | undefined {
-    try {
-      return compileTemplate(source);
-    } catch (error) {
-      this.#platform.logger.warn({ err: error, template_id: source.template_id }, 'a template is unusable');
-      return undefined;
-    }
-  }
-
-  /** Undefined when there is nothing to send: the template fails for this player, or its body is blank. */
-  #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate | undefined): Message | undefined {
-    if (template === undefined) return undefined;
-    const { channel, tenant_id, project_id } = queue;
-    const { send_id, player_id, recipient } = row;
-    const { link_key, public_url } = this.#settings;
-    const who = { tenant_id, project_id, player_id, channel, address: recipient };
-    const { url, headers } = unsubscribeHeaders(link_key, public_url, who);
-    try {
-      const scope = playerScope(row, { context: row.context, unsubscribe_url: url });
-      const rendered = renderMessage(template, scope);
-      if (isBlank(rendered)) return undefined;
-      const { subject, preheader, body, text, data } = rendered;
-      const of_email = channel === 'email' ? headers : {};
-      return { channel, recipient, subject, preheader, body, text, data, headers: of_email, send_id };
-    } catch (error) {
-      this.#platform.logger.warn({ err: error, send_id }, 'a template could not be rendered');
-      return undefined;
     }
   }
 
