@@ -195,7 +195,9 @@ it('copies an earlier Postgres over a later ClickHouse, whose changes it does no
   const restored = await start('backup');
   await send(restored, tenant, [deposit('b', '3', 500)]);
   const { listed } = await reconcile(restored);
-  expect(listed.filter(({ check }) => check === 'mirror')).toEqual([]);
+  // Whatever Postgres has was copied again.
+  const copies = listed.filter(({ check }) => check === 'mirror');
+  expect(copies.filter(({ cause }) => !cause.startsWith('Postgres does not have the'))).toEqual([]);
   expect(await latestEpoch(restored)).toBe(1);
   // ClickHouse still has the lost deposit and its member: what it must forget is removed by a repair.
   expect(await reconcile(restored, { repair: true })).toMatchObject({ differences: 0 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startMessenger } from '../../processors/messenger/index.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { LOOPBACK_NETWORKS } from '../../src/platform/egress/addresses.ts';
 import { Egress } from '../../src/platform/egress/egress.ts';
 import { LogUnavailable, type EventLog } from '../../src/platform/event-log/port.ts';
 import { openPostgresLog } from '../../src/platform/event-log/postgres-log.ts';
@@ -55,7 +56,7 @@ await startMessenger(
     eventLog,
     clickhouse,
     metrics: createMetrics(),
-    egress: new Egress({ allow: [] }),
+    egress: new Egress({ allow: LOOPBACK_NETWORKS }),
     rateLimiter: createMemoryRateLimiter({ clock }),
   },
   openNotifications(postgres.service, logger),

@@ -82,7 +82,7 @@ async function campaigns(player_ids: readonly string[]): Promise<void> {
   await client.reaches(campaign_id, 'sent');
   await client.recipients(campaign_id);
   await client.stats(campaign_id);
-  const triggered = { type: 'triggered', trigger_event: 'custom_bell', segment_id, provider_id, template_id };
+  const triggered = { type: 'triggered', trigger_event: 'custom_bell', provider_id, template_id };
   const trigger_id = await client.campaign(triggered);
   await client.send(trigger_id);
   await client.event(player_ids[0] ?? '', 'custom_bell');
