@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { readConfig } from '../src/config.ts';
+import { readCommandConfig } from '../src/config.ts';
 import { freePort } from '../src/platform/postgres/embedded-server.ts';
 import { readPurchases, toEvent, type PurchaseEvent } from './cdnow.ts';
 import { ProgressBar } from './progress-bar.ts';
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
 
 /** The service that runs on DATA_DIR, or a new one on a temporary folder, which `stop` deletes. */
 async function findTarget(own: boolean): Promise<Target> {
-  const kept = own ? undefined : await readDevCredentials(readConfig().data_dir);
+  const kept = own ? undefined : await readDevCredentials(readCommandConfig().data_dir);
   if (kept !== undefined && (await isReady(kept.ops_url ?? kept.base_url))) {
     say(`Using the service at ${kept.base_url}.`);
     return { ...kept, stop: () => Promise.resolve() };

@@ -3,7 +3,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
-import { readConfig } from '../src/config.ts';
+import { readCommandConfig } from '../src/config.ts';
 import type { EventLog } from '../src/platform/event-log/port.ts';
 import { appendSaved, savedLines } from '../src/platform/event-log/saved-records.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     options: { from: { type: 'string' } },
   });
   const run = commandOf(positionals, values.from);
-  const { log, close } = await openEventLog(readConfig());
+  const { log, close } = await openEventLog(readCommandConfig());
   try {
     await log.ensureTopics([events]);
     process.stdout.write(`${await run(log)}\n`);

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { readConfig } from '../src/config.ts';
+import { readCommandConfig } from '../src/config.ts';
 import { refusalOf } from '../src/platform/event-log/owned-positions.ts';
 import {
   adoptLog,
@@ -35,7 +35,7 @@ class UsageError extends Error {
 async function main(): Promise<void> {
   const { positionals } = parseArgs({ allowPositionals: true, options: {} });
   const run = commandOf(positionals);
-  const { log, postgres_url, close } = await openEventLog(readConfig());
+  const { log, postgres_url, close } = await openEventLog(readCommandConfig());
   try {
     const sql = connectPool(postgres_url, { max: 1 });
     try {

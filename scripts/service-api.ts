@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { join } from 'node:path';
-import { readConfig } from '../src/config.ts';
+import { readCommandConfig } from '../src/config.ts';
 import type { DevCredentials } from '../src/app/greeting.ts';
 
 /** The addresses of a running service, and its secret. */
@@ -86,7 +86,7 @@ export interface KnownService {
  * environment (HOST, PORT, OPS_HOST, OPS_PORT); `--base-url` stands for both. The secret comes from the flags, else from the environment, else from that file.
  */
 export async function findService(flags: ServiceFlags): Promise<KnownService> {
-  const config = readConfig();
+  const config = readCommandConfig();
   const kept = await readDevCredentials(config.data_dir);
   const { host, port, ops } = config;
   const given = flags['base-url'];
@@ -106,7 +106,7 @@ export async function findInternalApi(flags: ServiceFlags): Promise<InternalApi>
   const { base_url, ops_url, internal_secret } = await findService(flags);
   if (internal_secret === undefined) {
     throw new Error(
-      `no internal secret: start the service, or give --internal-secret (looked for ${join(readConfig().data_dir, 'dev-credentials.json')})`,
+      `no internal secret: start the service, or give --internal-secret (looked for ${join(readCommandConfig().data_dir, 'dev-credentials.json')})`,
     );
   }
   return { base_url, ops_url, internal_secret };

@@ -141,17 +141,38 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads the configuration from environment variables. Rejects unusable or half-given ones with {@link ConfigError}. */
-export function readConfig(environment: Record<string, string | undefined> = process.env): Config {
+type Variables = Record<string, string | undefined>;
+
+/**
+ * Reads the configuration of a process of the service from environment variables. Rejects unusable or half-given ones
+ * with {@link ConfigError}.
+ */
+export function readConfig(environment: Variables = process.env): Config {
+  const env = parse(environment);
+  const config = configOf(env);
+  if (config.servers !== undefined) requireShared(env);
+  return config;
+}
+
+/**
+ * Reads the configuration of a command, which makes no links and encrypts nothing: on servers it may lack what
+ * {@link readConfig} requires for these.
+ */
+export function readCommandConfig(environment: Variables = process.env): Config {
+  return configOf(parse(environment));
+}
+
+function parse(environment: Variables): Environment {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; '));
   }
-  const env = parsed.data;
+  return parsed.data;
+}
+
+function configOf(env: Environment): Config {
   const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
-  const servers = readServers(env);
-  if (servers !== undefined) requireShared(env);
   return {
     service_env: env.SERVICE_ENV,
     roles: readRoles(env.ROLES),
@@ -162,7 +183,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     drain_ms: env.DRAIN_SECONDS * 1_000,
     data_dir: env.DATA_DIR,
     log_level: env.LOG_LEVEL,
-    servers,
+    servers: readServers(env),
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
     internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.ts';
+import { ConfigError, readCommandConfig, readConfig } from '../src/config.ts';
 
 const servers = {
   KAFKA_BROKERS: 'one:9092, two:9092',
@@ -94,6 +94,8 @@ it('operations have an address of their own only with OPS_PORT', () => {
 it.each(['PUBLIC_URL', 'CREDENTIALS_KEY'])('servers need %s: without it the start is refused', (name) => {
   for (const empty of ['', undefined]) {
     expect(() => readConfig({ ...servers, [name]: empty })).toThrow(`${name}: must be set`);
+    // A command such as `npm run positions` uses neither.
+    expect(readCommandConfig({ ...servers, [name]: empty }).servers).toEqual(readConfig(servers).servers);
   }
   const {
     KAFKA_BROKERS: _kafka,
