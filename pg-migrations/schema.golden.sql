@@ -678,6 +678,17 @@ create policy own_tenant on players for all to engagement_api using ((tenant_id 
 grant delete, insert, select, update on public.players to engagement_api;
 grant delete, insert, select, update on public.players to engagement_service;
 
+create table public.position_refusals (
+  group_name text not null,
+  topic text not null,
+  log_id text not null,
+  partition integer not null,
+  end_offset bigint not null,
+  refused_at timestamp with time zone not null default now(),
+  constraint position_refusals_pkey PRIMARY KEY (group_name, topic, log_id, partition)
+);
+grant delete, insert, select, update on public.position_refusals to engagement_service;
+
 create table public.projects (
   tenant_id uuid not null,
   project_id uuid not null,

@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util';
 import { readCommandConfig } from '../src/config.ts';
-import { refusalOf } from '../src/platform/event-log/owned-positions.ts';
+import { misfitsNow, refusalOf } from '../src/platform/event-log/owned-positions.ts';
 import {
   adoptLog,
   OWNERS,
   readPositions,
   restartLog,
+  resumeLog,
   type PositionOwner,
   type StoredPositions,
 } from '../src/platform/event-log/position-queries.ts';
@@ -16,11 +17,13 @@ import { openEventLog } from '../src/wiring/event-log.ts';
 
 const GROUPS = Object.values(OWNERS).map(({ group }) => group);
 
-const USAGE = `usage: npm run positions -- <show|adopt|restart> [consumer]
+const USAGE = `usage: npm run positions -- <show|adopt|resume|restart> [consumer]
 
   show                 the positions of the consumers that keep them in Postgres, and the logs that they belong to
   adopt    <consumer>  keeps the positions for the log as it is now: it is the same log, with the same records at the same
-                       offsets, under another identity; or it has lost records, and the consumer goes on with the others
+                       offsets, under another identity; or it has lost records, and the consumer goes on with the others, from
+                       the end that the log had when it was refused
+  resume   <consumer>  keeps the positions as they are: the log was refused, and has all of its records again
   restart  <consumer>  forgets the positions: it is another log, and the consumer starts at its first record
 
 consumer: ${GROUPS.join(' or ')}. The log and Postgres are those of the configuration (KAFKA_BROKERS and POSTGRES_URL, or
@@ -53,6 +56,7 @@ function commandOf([what, group, ...rest]: readonly string[]): (log: EventLog, s
   if (rest.length > 0) throw new UsageError(USAGE);
   if (what === 'show' && group === undefined) return show;
   if (what === 'adopt' && owner !== undefined) return (log, sql) => adopt(log, sql, owner);
+  if (what === 'resume' && owner !== undefined) return (log, sql) => resume(log, sql, owner);
   if (what === 'restart' && owner !== undefined) return (log, sql) => restart(log, sql, owner);
   throw new UsageError(USAGE);
 }
@@ -85,6 +89,19 @@ async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<stri
   const [, state] = await look(log, sql, owner);
   await adoptLog(sql, owner, state);
   return `${owner.group} goes on in ${state.id}`;
+}
+
+async function resume(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
+  const [stored, state] = await look(log, sql, owner);
+  const misfits = misfitsNow(stored, state);
+  if (misfits.length > 0) {
+    throw new Error(
+      `${owner.group} cannot go on at its positions: the topic ${owner.topic} still lacks records (${misfits.join(', ')}); ` +
+        'restore the log first, or use adopt',
+    );
+  }
+  await resumeLog(sql, owner, state);
+  return `${owner.group} goes on at its positions in ${state.id}`;
 }
 
 async function restart(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {

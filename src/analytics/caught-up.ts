@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import { behindEnds, noteEnds } from '../platform/event-log/passed-ends.ts';
+import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
@@ -9,8 +10,6 @@ import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirro
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
 const FOLD_POLL_MS = 5;
-/** For how long the id of a log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
 
 /** The processors did not catch up in time; `message` names the processor and its open work. */
 export class NotCaughtUp extends Error {
@@ -79,9 +78,8 @@ export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: 
 }
 
 /**
- * Waits until the consumer has passed the present end of its topic. Its positions in Postgres decide, and only those that
- * belong to this log: after a restore of an earlier Postgres what the group has committed is ahead of them. `emitted`: what
- * follows from the records was emitted, too; that is known by what the group has committed.
+ * Waits until the consumer has passed the present end of its topic. Its positions in Postgres decide ({@link behindEnds}).
+ * `emitted`: what follows from the records was emitted, too; that is known by what the group has committed.
  */
 async function ownerReaches(
   { eventLog, ...engines }: Engines,
@@ -89,25 +87,14 @@ async function ownerReaches(
   goal: 'applied' | 'emitted',
   patience: Patience,
 ): Promise<void> {
-  const { group, topic } = owner;
-  const { service } = engines.postgres;
-  const before = await readPositions(service, owner);
-  const ends = await eventLog.endOffsets(topic);
+  const log = { eventLog, sql: engines.postgres.service };
+  const mark = await noteEnds(log, owner);
   await poll(engines, patience, async () => {
-    if (before.log_id !== undefined && before.log_id !== (await eventLog.idOf(topic, LOG_ID_MS)))
-      return `the positions of ${group} belong to another log`;
-    if ([...before.next].some(([partition, next]) => next > (ends.get(partition) ?? 0n)))
-      return `the positions of ${group} are beyond the end of its log`;
     const proven = goal === 'emitted' ? await committedOffsets(eventLog, owner) : undefined;
-    const { next } = await readPositions(service, owner);
-    let behind = 0n;
-    for (const [partition, end] of ends) {
-      const position = next.get(partition) ?? 0n;
-      const emitted = proven?.get(partition) ?? position;
-      const reached = emitted < position ? emitted : position;
-      if (reached < end) behind += end - reached;
-    }
-    return behind > 0n ? `${group} is ${behind} records behind` : undefined;
+    const { records, reason } = await behindEnds(log, owner, mark, proven);
+    if (reason !== undefined) return reason;
+    const behind = [...records.values()].reduce((sum, one) => sum + one, 0n);
+    return behind > 0n ? `${owner.group} is ${behind} records behind` : undefined;
   });
 }
 

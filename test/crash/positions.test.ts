@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { waitUntilFolded } from '../../src/analytics/caught-up.ts';
+import { Fence } from '../../src/engage/messaging/fence.ts';
 import { adoptLog, OWNERS } from '../../src/platform/event-log/position-queries.ts';
 import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 // The command `npm run positions` needs a stopped service where the log is embedded; here its statements are called.
 
@@ -33,6 +36,15 @@ async function adopt(): Promise<void> {
   await becomesRefused(false);
 }
 
+/** Resolves after the consumer has compared its positions with the log again. */
+async function staysRefused(): Promise<void> {
+  const { eventLog } = service.platform;
+  const looks = vi.spyOn(eventLog, 'describe');
+  await until(() => looks.mock.calls.length >= 2);
+  looks.mockRestore();
+  await becomesRefused(true);
+}
+
 async function total(): Promise<bigint | undefined> {
   const [row] = await service.platform.postgres.service<{ total_deposited: bigint }[]>`
     select total_deposited from player_totals`;
@@ -49,21 +61,27 @@ it('stops the fold at positions that the log does not have, and goes on once the
   await totalBecomes(3n);
 
   // Beyond the end: the log has lost its last records.
-  await sql`update fold_positions set next_offset = 100`;
+  await sql`update fold_positions set next_offset = 4`;
   await becomesRefused(true);
+  // What is accepted meanwhile counts, also when the log has grown beyond the positions again.
   await deposit('4');
-  await adopt();
-  // The end was after this record, which nobody could tell from those that were lost.
   await deposit('5');
-  await totalBecomes(4n);
+  await staysRefused();
+  expect(await total()).toBe(3n);
+  await expect(waitUntilFolded(service.platform, 0)).rejects.toThrow(/did not fit its log/);
+  const fence = new Fence(service.platform);
+  expect(await fence.wait(await fence.note(), new Set([0]), 0)).toEqual(new Set([0]));
+  await adopt();
+  await totalBecomes(5n);
+  await waitUntilFolded(service.platform, 10_000);
+  expect(await fence.wait(await fence.note(), new Set([0]), 0)).toEqual(new Set());
   expect(await sql`select next_offset from fold_positions`).toEqual([{ next_offset: 5n }]);
 
   // Before the first record: records were removed that are not applied.
   await sql`update fold_positions set next_offset = -1, emitted_offset = null`;
   await becomesRefused(true);
   await adopt();
-  // It reads the log from its first record: what was applied stays as it is, and the record that was passed over counts.
-  await totalBecomes(5n);
+  // It reads the log from its first record, and what was applied counts once.
   await deposit('6');
   await totalBecomes(6n);
   await folded(service.platform);

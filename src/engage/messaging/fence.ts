@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { identityKeyOf } from '../../ingest/events/envelope.ts';
-import { OWNERS, readPositions } from '../../platform/event-log/position-queries.ts';
-import { TOPICS } from '../../platform/event-log/topics.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
+import { behindEnds, noteEnds, type NotedEnds } from '../../platform/event-log/passed-ends.ts';
+import type { EventLog } from '../../platform/event-log/port.ts';
+import { OWNERS } from '../../platform/event-log/position-queries.ts';
+import type { Db, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { selectDueMessages, selectIdsOf } from './fence-queries.ts';
@@ -13,8 +14,6 @@ type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /** The fold lags tens of milliseconds; a caller that waits for it holds messages up meanwhile. */
 const POLL_MS = 5;
-/** For how long the id of a log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
 /** How long every batch waits for a partition: longer than the usual lag of the fold. */
 const PATIENCE_MS = 250;
 /** For so long batches do not wait for a partition that was behind for longer than that. */
@@ -29,11 +28,10 @@ const MAX_PAGES = 20;
 const MAX_PLACES = 10_000;
 const NIL = '00000000-0000-0000-0000-000000000000';
 
-/** The end of the topic `events` at a moment: what was accepted before it lies before these offsets. */
-export interface FenceMark {
+/** The end of the topic `events` at a moment. */
+export interface FenceMark extends NotedEnds {
   /** Every event that was accepted before this moment is covered. */
   noted_at: Date;
-  ends: ReadonlyMap<number, bigint>;
 }
 
 /**
@@ -44,6 +42,7 @@ export interface FenceMark {
  */
 export class Fence {
   readonly #deps: FenceDeps;
+  readonly #log: { eventLog: EventLog; sql: Db };
   /** Partition → until when batches do not wait for it (`performance.now`). */
   readonly #slow = new Map<number, number>();
   /** Campaign → the last of its due messages that was read: the next batch reads those after it. */
@@ -52,12 +51,13 @@ export class Fence {
 
   constructor(deps: FenceDeps) {
     this.#deps = deps;
+    this.#log = { eventLog: deps.eventLog, sql: deps.postgres.service };
   }
 
   /** Notes the present end of the event log. Call it before the ids of players are read and the gate decides. */
   async note(): Promise<FenceMark> {
     const noted_at = new Date(this.#deps.clock.now_ms());
-    return { noted_at, ends: await this.#deps.eventLog.endOffsets(TOPICS.events) };
+    return { noted_at, ...(await noteEnds(this.#log, OWNERS.fold)) };
   }
 
   /**
@@ -104,19 +104,10 @@ export class Fence {
     return this.#passSome(queue, mark, behind, stop);
   }
 
-  /**
-   * The partitions that the fold has not applied up to the mark. Its positions in Postgres decide, not what its group has
-   * committed, which is ahead of them after a restore of an earlier Postgres. Positions of another log prove nothing.
-   */
-  async #behind({ ends }: FenceMark): Promise<Set<number>> {
-    const { eventLog, postgres } = this.#deps;
-    const { log_id, next } = await readPositions(postgres.service, OWNERS.fold);
-    const is_foreign = log_id !== undefined && log_id !== (await eventLog.idOf(TOPICS.events, LOG_ID_MS));
-    return new Set(
-      [...ends].flatMap(([partition, end]) =>
-        is_foreign || (next.get(partition) ?? 0n) < end ? partition : [],
-      ),
-    );
+  /** The partitions that the fold has not applied up to the mark; all of them when its positions prove nothing. */
+  async #behind(mark: FenceMark): Promise<Set<number>> {
+    const { records, reason } = await behindEnds(this.#log, OWNERS.fold, mark);
+    return new Set(reason === undefined ? records.keys() : mark.ends.keys());
   }
 
   async #passSome(

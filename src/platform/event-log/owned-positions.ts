@@ -4,6 +4,7 @@ import { startPolling } from '../poll-loop.ts';
 import type { Db } from '../postgres/port.ts';
 import {
   readPositions,
+  recordRefusal,
   takeLog,
   takeStart,
   type PositionOwner,
@@ -20,8 +21,8 @@ export class PositionsRefused extends Error {
 }
 
 /**
- * Why the positions do not fit the log as it is; undefined when they do. Positions without a log are those of an earlier
- * version, or there are none.
+ * Why the positions do not fit the log as it is, or did not before an operator decided; undefined when they do. Positions
+ * without a log are those of an earlier version, or there are none.
  */
 export function refusalOf(
   owner: PositionOwner,
@@ -30,36 +31,51 @@ export function refusalOf(
 ): string | undefined {
   const { group, topic } = owner;
   const command = (what: string) => `npm run positions -- ${what} ${group}`;
-  const misfits = misfitsOf(stored, log);
-  const shown = misfits.slice(0, 3).map(({ text }) => text);
+  const now = misfitsNow(stored, log);
+  const misfits = now.length > 0 ? now : misfitsAtFirst(stored, log);
+  const shown = misfits.slice(0, 3);
   if (misfits.length > shown.length) shown.push(`${misfits.length - shown.length} more`);
   const places = shown.join(', ');
   if (stored.log_id !== undefined && stored.log_id !== log.id) {
     const start = `${group} does not start: its positions belong to the log ${stored.log_id}, and the topic ${topic} is ${log.id}`;
     const other = `if it is another log, which has to be read from its first record: ${command('restart')}`;
+    const same = 'if this is the same log, with the same records at the same offsets';
+    if (now.length > 0) return `${start}, into which they do not fit (${places}); ${other}`;
     return misfits.length > 0
-      ? `${start}, into which they do not fit (${places}); ${other}`
-      : `${start}; if this is the same log, with the same records at the same offsets: ${command('adopt')}; ${other}`;
+      ? `${start}, into which they did not fit at first (${places}); ${same}, complete by now: ${command('resume')}; ${other}`
+      : `${start}; ${same}: ${command('adopt')}; ${other}`;
   }
-  if (misfits.length === 0) return undefined;
+  if (misfits.length === 0 && !stored.refusals.has(log.id)) return undefined;
   return (
-    `${group} does not start: its positions are outside of the topic ${topic} (${places}); what is missing there is ` +
-    `lost: restore the log, or go on with the records that there are: ${command('adopt')}`
+    `${group} does not start: its positions are outside of the topic ${topic} (${places || 'when it was compared before'}); ` +
+    `what is missing there is lost: restore the log, and then ${command('resume')}, or go on with the records that there ` +
+    `are: ${command('adopt')}`
   );
 }
 
-/** The partitions whose position is not among the offsets that the log has. */
-function misfitsOf(stored: StoredPositions, log: TopicState): { text: string }[] {
+/**
+ * The partitions whose position was beyond the end that the log had when it was refused: it may have grown beyond the
+ * position since, with other records than those that were handled.
+ */
+function misfitsAtFirst({ refusals, next }: StoredPositions, log: TopicState): string[] {
+  return [...(refusals.get(log.id) ?? [])].flatMap(([partition, end]) => {
+    const position = next.get(partition) ?? 0n;
+    return position > end ? `partition ${partition} ended at ${end}, before the position ${position}` : [];
+  });
+}
+
+/** The partitions whose position is not among the offsets that the log has now. */
+export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   const is_new = stored.log_id === undefined && stored.next.size === 0;
-  const misfits: { text: string }[] = [];
+  const misfits: string[] = [];
   for (const partition of new Set([...stored.next.keys(), ...log.partitions.keys()])) {
     const next = stored.next.get(partition) ?? 0n;
     const found = log.partitions.get(partition);
-    if (found === undefined) misfits.push({ text: `partition ${partition} is missing` });
+    if (found === undefined) misfits.push(`partition ${partition} is missing`);
     else if (next > found.end)
-      misfits.push({ text: `partition ${partition} ends at ${found.end}, before the position ${next}` });
+      misfits.push(`partition ${partition} ends at ${found.end}, before the position ${next}`);
     else if (next < found.first && !is_new)
-      misfits.push({ text: `partition ${partition} begins at ${found.first}, after the position ${next}` });
+      misfits.push(`partition ${partition} begins at ${found.first}, after the position ${next}`);
   }
   return misfits;
 }
@@ -83,7 +99,10 @@ async function readStarts(
   const stored = await readPositions(sql, owner);
   const log = await eventLog.describe(owner.topic);
   const refusal = refusalOf(owner, stored, log);
-  if (refusal !== undefined) throw new PositionsRefused(refusal);
+  if (refusal !== undefined) {
+    await recordRefusal(sql, owner, log, stored);
+    throw new PositionsRefused(refusal);
+  }
   if (stored.log_id === undefined) await takeLog(sql, owner, log.id);
   const starts = new Map<number, bigint>();
   for (const [partition, { first }] of log.partitions) {
@@ -120,8 +139,9 @@ interface OwnedOptions {
 }
 
 /**
- * Consumes the owner's topic from the owner's positions. While they do not fit the log, nothing is delivered: the log
- * has the reason, the gauge is 1, and every few seconds it looks again. Rejects when the log or Postgres does not
+ * Consumes the owner's topic from the owner's positions. When they do not fit the log, nothing is delivered until an
+ * operator has decided, or the log that they belong to is back under its id: the log has the reason, the gauge is 1, and
+ * every few seconds it looks again. Rejects when the log or Postgres does not
  * answer at the start.
  */
 export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> {

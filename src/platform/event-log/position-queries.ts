@@ -1,3 +1,4 @@
+import { plainArray } from '../postgres/arrays.ts';
 import type { Db, Tx } from '../postgres/port.ts';
 import type { TopicState } from './port.ts';
 import { GROUPS, TOPICS } from './topics.ts';
@@ -19,29 +20,100 @@ export const OWNERS = {
 export interface StoredPositions {
   /** The id of the log that they point into; undefined until the consumer has first used one. */
   log_id: string | undefined;
+  /** Since when they do; it changes whenever an operator decides anew. */
+  since: string | undefined;
   /** Partition → the next offset to handle. */
   next: Map<number, bigint>;
   /** Partition → the offset up to which everything was emitted, at most `next`. Only the fold has others than `next`. */
   done: Map<number, bigint>;
+  /** The id of each log that they did not fit → partition → its end when that was first seen. */
+  refusals: Map<string, Map<number, bigint>>;
 }
 
-/** Reads a consumer's positions and the log that they point into. */
+/** Reads a consumer's positions and the log that they point into, as they are at one moment. */
 export async function readPositions(
   sql: Tx,
   { group, topic, table }: PositionOwner,
 ): Promise<StoredPositions> {
   const done = table === 'fold_positions' ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
-  const [[log], rows] = await Promise.all([
-    sql<{ log_id: string }[]>`
-      select log_id from consumed_logs where group_name = ${group} and topic = ${topic}`,
-    sql<{ partition: number; next_offset: bigint; done: bigint }[]>`
-      select partition, next_offset, ${done} as done from ${sql(table)} where topic = ${topic}`,
-  ]);
-  return {
-    log_id: log?.log_id,
-    next: new Map(rows.map((row) => [row.partition, row.next_offset])),
-    done: new Map(rows.map((row) => [row.partition, row.done])),
+  // One statement: what an operator decides between two would make positions of one log pass for those of another.
+  const rows = await sql<(LogRow | PositionRow | RefusalRow)[]>`
+    select 'log' as kind, log_id, since::text as since, null::integer as partition, null::bigint as at, null::bigint as done
+    from consumed_logs where group_name = ${group} and topic = ${topic}
+    union all
+    select 'position', null, null, partition, next_offset, ${done} from ${sql(table)} where topic = ${topic}
+    union all
+    select 'refusal', log_id, null, partition, end_offset, null
+    from position_refusals where group_name = ${group} and topic = ${topic}`;
+  const stored: StoredPositions = {
+    log_id: undefined,
+    since: undefined,
+    next: new Map(),
+    done: new Map(),
+    refusals: new Map(),
   };
+  for (const row of rows) {
+    if (row.kind === 'log') {
+      stored.log_id = row.log_id;
+      stored.since = row.since;
+    } else if (row.kind === 'position') {
+      stored.next.set(row.partition, row.at);
+      stored.done.set(row.partition, row.done);
+    } else {
+      const ends = stored.refusals.get(row.log_id) ?? new Map<number, bigint>();
+      stored.refusals.set(row.log_id, ends.set(row.partition, row.at));
+    }
+  }
+  return stored;
+}
+
+interface LogRow {
+  kind: 'log';
+  log_id: string;
+  since: string;
+}
+
+interface PositionRow {
+  kind: 'position';
+  partition: number;
+  at: bigint;
+  done: bigint;
+}
+
+interface RefusalRow {
+  kind: 'refusal';
+  log_id: string;
+  partition: number;
+  at: bigint;
+}
+
+/**
+ * Records that the positions do not fit this log, with its present ends; the first record stays. It does nothing when an
+ * operator has decided since the positions were read.
+ */
+export async function recordRefusal(
+  sql: Tx,
+  { group, topic }: PositionOwner,
+  log: TopicState,
+  { since }: StoredPositions,
+): Promise<void> {
+  const [partitions, ends] = [[...log.partitions.keys()], [...log.partitions.values()].map(({ end }) => end)];
+  await sql`
+    with known as materialized (
+      select since::text as since from consumed_logs where group_name = ${group} and topic = ${topic} for share
+    )
+    insert into position_refusals (group_name, topic, log_id, partition, end_offset)
+    select ${group}, ${topic}, ${log.id}, r.partition, r.end_offset
+    from unnest(${plainArray(partitions)}::text::integer[], ${plainArray(ends)}::text::bigint[])
+      as r (partition, end_offset)
+    where (select since from known) is not distinct from ${since ?? null}::text
+      and not exists (select from position_refusals
+        where group_name = ${group} and topic = ${topic} and log_id = ${log.id})
+    on conflict do nothing`;
+}
+
+async function forgetRefusals(tx: Tx, { group, topic }: PositionOwner): Promise<void> {
+  await tx`delete from position_refusals where group_name = ${group} and topic = ${topic}`;
 }
 
 /** Records which log a consumer's positions point into, when that is not known yet. */
@@ -70,14 +142,17 @@ async function setLog(tx: Tx, { group, topic }: PositionOwner, log_id: string): 
 }
 
 /**
- * Keeps the positions for the log as it is now: positions outside of a partition move to its first record or to its end.
- * An open block of the sink ends where its position moves.
+ * Keeps the positions for the log as it is now: positions outside of a partition move to its first record or to its end,
+ * and to the end that it had when it was first refused: the records after it are others than those that were handled. An
+ * open block of the sink ends where its position moves.
  */
 export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   const { topic, table } = owner;
   await sql.begin(async (tx) => {
     await setLog(tx, owner, log.id);
-    for (const [partition, { first, end }] of log.partitions) {
+    const { refusals } = await readPositions(tx, owner);
+    for (const [partition, { first, end: present_end }] of log.partitions) {
+      const end = refusals.get(log.id)?.get(partition) ?? present_end;
       const others =
         table === 'fold_positions'
           ? tx`emitted_offset = least(emitted_offset, greatest(${first}::bigint, least(next_offset, ${end}::bigint)))`
@@ -87,6 +162,15 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
         where topic = ${topic} and partition = ${partition} and (next_offset < ${first} or next_offset > ${end}
           ${table === 'sink_positions' ? tx`or block_end > ${end}` : tx``})`;
     }
+    await forgetRefusals(tx, owner);
+  });
+}
+
+/** Keeps the positions as they are for the log as it is now: it was refused, and has all of its records again. */
+export async function resumeLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
+  await sql.begin(async (tx) => {
+    await setLog(tx, owner, log.id);
+    await forgetRefusals(tx, owner);
   });
 }
 
@@ -97,6 +181,7 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
 export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
     await setLog(tx, owner, log.id);
+    await forgetRefusals(tx, owner);
     await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
     if (owner.table === 'sink_positions')
       await tx`update trigger_events set log_offset = -1 where decided_at is null`;

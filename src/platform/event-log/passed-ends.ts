@@ -1,0 +1,68 @@
+import type { Tx } from '../postgres/port.ts';
+import type { EventLog } from './port.ts';
+import { readPositions, type PositionOwner } from './position-queries.ts';
+
+/** For how long the id of a log is believed: to ask Kafka takes a connection. */
+const LOG_ID_MS = 10_000;
+
+interface Engines {
+  eventLog: Pick<EventLog, 'endOffsets' | 'idOf'>;
+  sql: Tx;
+}
+
+/** The ends of a consumer's topic at a moment: what was accepted before it lies before these offsets. */
+export interface NotedEnds {
+  ends: ReadonlyMap<number, bigint>;
+  /** Positions that were beyond the ends prove nothing: the log is another one, or has lost its last records. */
+  is_log_short: boolean;
+}
+
+/** Notes the present ends of a consumer's topic. */
+export async function noteEnds({ eventLog, sql }: Engines, owner: PositionOwner): Promise<NotedEnds> {
+  // Positions first: read later they could be ahead of the ends.
+  const { next } = await readPositions(sql, owner);
+  const ends = await eventLog.endOffsets(owner.topic);
+  return {
+    ends,
+    is_log_short: [...next].some(([partition, offset]) => offset > (ends.get(partition) ?? 0n)),
+  };
+}
+
+/** How far a consumer is behind noted ends. */
+export interface Behind {
+  /** Partition → the records that are missing; without the partitions in which there are none. */
+  records: Map<number, bigint>;
+  /** Why no position counts, so that every partition is behind. */
+  reason: string | undefined;
+}
+
+/**
+ * How far a consumer is behind the ends. Its positions in Postgres decide, not what its group has committed, which is
+ * ahead of them after a restore of an earlier Postgres. `proven`: offsets that must be passed, too. Positions of another
+ * log prove nothing, and neither do those that did not fit this one: a log that has lost its last records may have grown
+ * beyond them.
+ */
+export async function behindEnds(
+  { eventLog, sql }: Engines,
+  owner: PositionOwner,
+  { ends, is_log_short }: NotedEnds,
+  proven?: ReadonlyMap<number, bigint>,
+): Promise<Behind> {
+  const { group, topic } = owner;
+  const { next, log_id, refusals } = await readPositions(sql, owner);
+  const present_id = await eventLog.idOf(topic, LOG_ID_MS);
+  const records = new Map<number, bigint>();
+  for (const [partition, end] of ends) {
+    const position = next.get(partition) ?? 0n;
+    const emitted = proven?.get(partition) ?? position;
+    const reached = emitted < position ? emitted : position;
+    if (reached < end) records.set(partition, end - reached);
+  }
+  const reason = () => {
+    if (log_id !== undefined && log_id !== present_id)
+      return `the positions of ${group} belong to another log`;
+    if (refusals.has(present_id)) return `the positions of ${group} did not fit its log`;
+    return is_log_short ? `the positions of ${group} are beyond the end of its log` : undefined;
+  };
+  return { records, reason: reason() };
+}
