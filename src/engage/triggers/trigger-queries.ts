@@ -98,7 +98,8 @@ const CLAIM_S = 60;
 
 /**
  * Claims up to `limit` waiting events of a listener. With `reads_clickhouse` only those that ClickHouse has, together
- * with what they changed of the player: the sink has passed the event, and player-mirror the player's change.
+ * with what they changed of the player: the sink has passed the event, and player-mirror the player's change. A position
+ * of player-mirror from the future says nothing: the database was loaded from a dump, and no new epoch has begun yet.
  */
 export async function claimTriggerEvents(
   sql: Tx,
@@ -114,7 +115,8 @@ export async function claimTriggerEvents(
       select e.* from sink_positions s
       cross join lateral (
         ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
-          and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions where name = ${PLAYERS_MIRROR})
+          and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions
+            where name = ${PLAYERS_MIRROR} and changed_xid < pg_snapshot_xmax(pg_current_snapshot()))
         order by e.log_offset limit ${limit} for update skip locked) e
       where s.topic = ${TOPICS.playerEvents}
       limit ${limit}`

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
+import { claimTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
@@ -184,3 +186,33 @@ it('an event of a player that is merged before the decision fires for the surviv
     survivor,
   ]);
 });
+
+it('an event waits while the position of player-mirror is from the future', async () => {
+  const campaign = await on.arm('custom_loaded', await on.segment(everybody));
+  const player_id = await on.person();
+  await waitUntilCaughtUp(service.platform, 30_000);
+  // As after a database was loaded from a dump of another cluster, before player-mirror begins an epoch.
+  const [before] = await sql()<{ changed_xid: string }[]>`
+    select changed_xid::text from mirror_positions where name = 'players'`;
+  const moveTo = (xid: string) =>
+    sql()`update mirror_positions set changed_xid = ${xid}::text::xid8 where name = 'players'`;
+  await moveTo('1000000000000');
+  await on.event(player_id, 'custom_loaded');
+  await until(async () => (await on.waiting(campaign)).length === 1);
+  await until(sinkHasAll);
+  const { tenant_id, project_id } = service;
+  const listener = { tenant_id, project_id, listener_id: campaign.campaign_id };
+  expect(await claimTriggerEvents(sql(), listener, { reads_clickhouse: true, limit: 1 })).toEqual([]);
+  expect(await on.waiting(campaign)).toMatchObject([{ attempts: 0 }]);
+  await moveTo(before?.changed_xid ?? '0');
+  expect(await on.messages(campaign, 1)).toHaveLength(1);
+});
+
+/** Whether ClickHouse has every event that waits. */
+async function sinkHasAll(): Promise<boolean> {
+  const [row] = await sql()<{ n: number }[]>`
+    select count(*)::integer as n from trigger_events e
+    left join sink_positions s on s.topic = 'player-events' and s.partition = e.partition
+    where e.decided_at is null and e.log_offset >= coalesce(s.next_offset, 0)`;
+  return row?.n === 0;
+}
