@@ -130,7 +130,9 @@ describe('rows lost from one table', () => {
     expect(tablesOf(lost)).toEqual(new Set(['player_aliases']));
     expect(await reconcile(service, { tenant_id, repair: true })).toMatchObject({ differences: 0 });
     const size = async () =>
-      clickhouse().query("select element_count as n from system.dictionaries where name = 'player_alias'");
+      clickhouse().query(
+        "select element_count as n from system.dictionaries where database = currentDatabase() and name = 'player_alias'",
+      );
     expect(await size()).toEqual([{ n: '1' }]);
     await done();
     expect(tablesOf(await reconcile(service, { tenant_id }))).toEqual(new Set(['player_aliases']));
