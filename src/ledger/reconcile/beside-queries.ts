@@ -23,13 +23,31 @@ export async function dropLeftovers(clickhouse: ClickHouse): Promise<void> {
 }
 
 /**
- * Creates an empty table like `table`, to which everything is copied that is inserted into `table` from now on. Inserts
- * that began earlier may be missing.
+ * Creates an empty table like `table`, to which everything is copied that inserts into `table` write which begin from now
+ * on. An insert that runs already does not know the view: see {@link readRunningInserts}.
  */
 export async function openBeside(clickhouse: ClickHouse, table: CopiedTable, beside: string): Promise<void> {
   await clickhouse.command(`create table ${beside} as ${table}`);
   await clickhouse.command(
     `create materialized view ${beside}_forward to ${beside} as select * from ${table}`,
+  );
+}
+
+/** An insert that runs in ClickHouse. Rewrites use their `query_id` again; `elapsed` is in seconds. */
+export interface RunningInsert {
+  query_id: string;
+  elapsed: number;
+}
+
+/** The inserts into these tables that run now. An insert finds the views of its table after it is listed here. */
+export async function readRunningInserts(
+  clickhouse: ClickHouse,
+  tables: readonly CopiedTable[],
+): Promise<RunningInsert[]> {
+  return clickhouse.query<RunningInsert>(
+    `select query_id, elapsed from system.processes
+    where current_database = currentDatabase() and match(query, {inserts:String})`,
+    { inserts: `(?i)^\\s*insert\\s+into\\s+(${tables.join('|')})\\s` },
   );
 }
 

@@ -1,12 +1,22 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../../analytics/correction-queries.ts';
 import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../analytics/mirror-queries.ts';
 import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
+import { ApiError } from '../../errors.ts';
 import { newId } from '../../platform/ids.ts';
 import type { SessionLock } from '../../platform/postgres/port.ts';
 import { copyPendingChanges } from '../../segments/publish-changes.ts';
 import { refreshJob } from '../../segments/refresh-job.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { besideName, copyRows, dropLeftovers, exchange, openBeside, openScope } from './beside-queries.ts';
+import {
+  besideName,
+  copyRows,
+  dropLeftovers,
+  exchange,
+  openBeside,
+  openScope,
+  readRunningInserts,
+} from './beside-queries.ts';
 import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
 import type { Project } from './queries.ts';
@@ -22,6 +32,9 @@ const MEMBERS_AT_ONCE = 20_000;
 const MAX_ALIASES = 100_000;
 /** A rewrite takes up to ten minutes in ClickHouse. */
 const REWRITER_PATIENCE_MS = 660_000;
+/** The longest insert is such a rewrite, whose process may have died. */
+const INSERT_PATIENCE_MS = REWRITER_PATIENCE_MS;
+const INSERT_POLL_MS = 50;
 
 /** A rebuild in a run that holds `lock`. `catchUp` resolves when everything accepted so far is in ClickHouse. */
 export interface Rebuild {
@@ -85,8 +98,10 @@ async function exchangeRebuilt(
   const id = newId();
   const [scope, beside] = [besideName(id, 'scope'), (table: string) => besideName(id, table)];
   await openScope(clickhouse, scope, projects);
-  // Before anything is read: what is inserted from now on comes through the views, what was inserted before is read.
+  // Inserts that begin from now on come through the views. Those that run are waited for, and so everything that they and
+  // earlier ones have written is read. What comes both ways is the same row.
   for (const table of tables) await openBeside(clickhouse, table, beside(table));
+  await waitForInserts(clickhouse, tables, check);
   for (const table of tables) {
     await copyRows(clickhouse, { from: table, to: beside(table), scope, of_scope: false });
   }
@@ -97,6 +112,27 @@ async function exchangeRebuilt(
   }
   await lock.check();
   await dropLeftovers(clickhouse);
+}
+
+/** Resolves when the inserts have ended that run at the call. */
+async function waitForInserts(
+  clickhouse: Engines['clickhouse'],
+  tables: readonly CopiedTable[],
+  check: () => Promise<void>,
+): Promise<void> {
+  const deadline_ms = performance.now() + INSERT_PATIENCE_MS;
+  let open = await readRunningInserts(clickhouse, tables);
+  while (open.length > 0) {
+    if (performance.now() >= deadline_ms) {
+      const message = `inserts into ${tables.join(', ')} did not end within ${INSERT_PATIENCE_MS} ms: look into system.processes of ClickHouse, end them there and try again`;
+      throw new ApiError('SERVICE_UNAVAILABLE', message);
+    }
+    await sleep(INSERT_POLL_MS);
+    await check();
+    const running = await readRunningInserts(clickhouse, tables);
+    const since = new Map(running.map(({ query_id, elapsed }) => [query_id, elapsed]));
+    open = open.filter(({ query_id, elapsed }) => (since.get(query_id) ?? -1) >= elapsed);
+  }
 }
 
 async function rebuildEvents(

@@ -200,6 +200,34 @@ describe('during a repair', () => {
     expect(await one.timeline(first)).toBe(timeline + Math.min(rounds, MAX_DEPOSITS));
   });
 
+  it('nothing is copied before the inserts have ended that began before the views', async () => {
+    await damage('players', one);
+    const query = clickhouse().query.bind(clickhouse());
+    const rewrite = vi.spyOn(clickhouse(), 'rewrite');
+    const copies = () => rewrite.mock.calls.filter(([name]) => name === 'rebuild-copy').length;
+    const asked: string[] = [];
+    let is_running = true;
+    // The embedded engine runs one statement at a time; a server runs inserts beside others.
+    vi.spyOn(clickhouse(), 'query').mockImplementation(async (statement, params) => {
+      const rows = await query(statement, params);
+      if (!statement.includes('system.processes')) return rows;
+      asked.push(String(params?.['inserts']));
+      return is_running ? [{ query_id: 'insert', elapsed: asked.length }] : rows;
+    });
+    const repair = reconcile(service, { tenant_id: one.tenant.tenant_id, repair: true });
+    await until(() => asked.length > 2 || copies() > 0);
+    expect(copies()).toBe(0);
+    is_running = false;
+    expect(await repair).toMatchObject({ differences: 0, repaired_projects: 1 });
+    expect(copies()).toBeGreaterThan(0);
+    const [inserts = ''] = asked;
+    const listed = await query('select match({text:String}, {inserts:String}) as n', {
+      text: 'INSERT INTO players SETTINGS async_insert = 0 FORMAT JSONEachRow',
+      inserts,
+    });
+    expect(listed).toEqual([{ n: 1 }]);
+  });
+
   it('no transaction is held open, and merges and rates that come meanwhile are applied after it', async () => {
     const { tenant_id } = one.tenant;
     const sql = service.platform.postgres.service;
