@@ -56,10 +56,11 @@ export async function startSegmentRefresh(
     { name: 'segment-windows', ...pauses, idle_pause_ms: SWEEP_EVERY_MS, longest_pause_ms: SWEEP_EVERY_MS },
     async () => {
       const due = await selectDueSweeps(platform, SWEEP_EVERY_MS);
+      // Fewer run at once than may be due: each that ends lets the next one start.
       sweeps.start(
         due,
         (sweep) => sweepOne(platform, sweep),
-        () => undefined,
+        () => sweeping.wake(),
       );
       for (const { step, count } of await countSetAside(platform.postgres.service)) {
         platform.metrics.segmentsSetAside.set({ step }, Number(count));

@@ -8,7 +8,7 @@ import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { startTestService, type TestService } from '../engines/service.ts';
+import { eventually, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
@@ -303,6 +303,31 @@ it('a project whose queries hang holds up no other project', async () => {
     expect(await members(stuck_in)).toEqual([]);
   } finally {
     release(undefined);
+    await processor.close();
+  }
+});
+
+it('the windows of many projects are swept in one go', async () => {
+  const projects: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    await realtime(did('login', { hours: 1 }));
+    projects.push(project.project_id);
+    await newProject();
+  }
+  ahead_ms = 60_000;
+  const processor = await startSegmentRefresh(platform, service.service.notifications);
+  try {
+    // Before the next regular turn, 15 s later.
+    await eventually(
+      'all projects are swept',
+      async () => {
+        const swept = await platform.postgres.service`
+          select from segment_sweeps where project_id::text = any(${projects}::text[])`;
+        return swept.length === projects.length ? true : undefined;
+      },
+      10_000,
+    );
+  } finally {
     await processor.close();
   }
 });
