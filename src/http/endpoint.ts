@@ -105,10 +105,12 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   /** The audit rows of its changes. Required for sessions and the internal secret unless the method is GET. */
   audit?: AuditDeclaration;
   /**
-   * How its requests are treated under load. `vital`: never refused, and any number at once. `slow`: any number at once,
-   * because they take seconds. Absent: a few at once, see `RouteLane`.
+   * How its requests are treated under load. `vital`: never refused, and any number at once. `slow`: they keep a
+   * connection of the API for seconds, so very few at once. `elsewhere`: they take seconds, which they spend in
+   * ClickHouse, at a provider, or on connections that no other endpoint uses; any number at once. Absent: a few at once.
+   * See `RouteLane`.
    */
-  load?: 'vital' | 'slow';
+  load?: 'vital' | 'slow' | 'elsewhere';
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
   /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`. */

@@ -13,7 +13,7 @@ import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
-import { RouteLane } from './route-lane.ts';
+import { RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -133,7 +133,8 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
 
 /** Calls of operators are few, and some take minutes. */
 function laneOf({ load, access }: AnyEndpoint): RouteLane {
-  return load === undefined && access.mode !== 'internal' ? new RouteLane() : new RouteLane(Infinity);
+  if (load === 'slow') return new RouteLane(SLOW_LANE);
+  return load === undefined && access.mode !== 'internal' ? new RouteLane() : new RouteLane(UNLIMITED_LANE);
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {

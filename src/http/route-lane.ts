@@ -1,11 +1,20 @@
 import { ApiError } from '../errors.ts';
 import type { Maybe } from '../auth/maybe.ts';
 import { isTableLocked } from '../platform/postgres/retry.ts';
-import { WaitingLine } from '../platform/waiting-line.ts';
+import { WaitingLine, type WaitingLimits } from '../platform/waiting-line.ts';
+
+/** How many requests of one endpoint run at once, and how many wait. */
+export interface LaneLimits {
+  max_running: number;
+  waiting: WaitingLimits;
+}
 
 /** Requests of one endpoint at once: fewer than there are connections in a pool, so that others always get one. */
-const MAX_RUNNING = 6;
-const WAITING = { max_waiting: 500, max_wait_ms: 3_000 };
+const LANE: LaneLimits = { max_running: 6, waiting: { max_waiting: 500, max_wait_ms: 3_000 } };
+/** For an endpoint whose requests keep a connection for seconds: most connections remain for the others. */
+export const SLOW_LANE: LaneLimits = { max_running: 3, waiting: { max_waiting: 100, max_wait_ms: 10_000 } };
+/** For an endpoint whose requests must always run, or use no connections that other endpoints need. */
+export const UNLIMITED_LANE: LaneLimits = { ...LANE, max_running: Infinity };
 /** After a table was found locked, requests are refused for this long; then one of them tries again. */
 const REST_MS = 1_000;
 /** How long one request tries alone. */
@@ -13,19 +22,19 @@ const TRIAL_MS = 15_000;
 
 /**
  * Limits what the requests of one endpoint hold, so that an endpoint that cannot go on does not stop the others. At most
- * 6 run at once and 500 wait, 3 s at most. While a table that the endpoint needs is locked as a whole, one request at a
+ * 6 run at once and 500 wait, 3 s at most, or what its limits say. While a table that the endpoint needs is locked as a whole, one request at a
  * time finds out whether it still is, and the others are refused at once.
  */
 export class RouteLane {
   readonly #max_running: number;
-  readonly #line = new WaitingLine<void>('other requests of this endpoint', WAITING);
+  readonly #line: WaitingLine<void>;
   #running = 0;
   #is_tripped = false;
   #rests_until_ms = 0;
 
-  /** `max_running`: `Infinity` for an endpoint whose requests take seconds and use no connections that others need. */
-  constructor(max_running = MAX_RUNNING) {
+  constructor({ max_running, waiting }: LaneLimits = LANE) {
     this.#max_running = max_running;
+    this.#line = new WaitingLine('other requests of this endpoint', waiting);
   }
 
   /** Runs `work` now or later. Rejects or throws SERVICE_UNAVAILABLE or TooBusy when `work` was not begun. */

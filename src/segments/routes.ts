@@ -89,7 +89,7 @@ function previewEndpoint(deps: Platform): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/segments/preview',
-    load: 'slow',
+    load: 'elsewhere',
     summary: 'The size of a definition and some of its players; nothing is saved',
     audit: { none: 'it changes nothing' },
     access: read,
@@ -114,7 +114,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/segments/:id/refresh',
-      load: 'slow',
+      load: 'elsewhere',
       summary: 'Computes the members of the segment now, after those of the segments it refers to',
       audit: { resource: 'segment', action: 'refresh' },
       access: write,
@@ -143,7 +143,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params, query }) => {
         const ref = refOf(SEGMENT, caller, params['id']);
         await requireSegment(deps.postgres, ref);
-        const members = await deps.postgres.readAsTenant(ref.tenant_id, (tx) =>
+        const members = await deps.postgres.countAsTenant(ref.tenant_id, (tx) =>
           sampleMembers(tx, ref, query.limit),
         );
         return envelope(members.map(({ player_id }) => player_id));
@@ -152,7 +152,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/segments/:id/explain',
-      load: 'slow',
+      load: 'elsewhere',
       summary: 'Why a player is or is not in the segment, condition by condition',
       access: read,
       query: explainQuery,
@@ -165,7 +165,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/:id/refresh-segments',
-      load: 'slow',
+      load: 'elsewhere',
       summary: 'Evaluates every segment of the project for one player',
       audit: { resource: 'player', action: 'refresh' },
       access: write,

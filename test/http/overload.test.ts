@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../engines/until.ts';
 import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { statementWaits } from '../engines/lock-wait.ts';
+import { fillProject } from '../tenants/filled-project.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -111,3 +112,33 @@ it('a locked table stops only the requests that need it, and nothing is lost', a
   const letters = await service.platform.eventLog.endOffsets('dead-letters');
   expect([...letters.values()].every((end) => end === 0n)).toBe(true);
 });
+
+it('campaigns that take long to send leave connections to other requests', async () => {
+  const filled = await fillProject(service, service, 'sending');
+  const send = () => call(`${service.base_url}/v1/campaigns/${filled.campaign_id}/send`, filled.session, {});
+  const other = await service.newTenant();
+  let release = () => undefined as void;
+  let hold = () => undefined as void;
+  const held = new Promise<void>((resolve) => (hold = resolve));
+  const locking = service.platform.postgres.service.begin(async (tx) => {
+    // Counting the members waits for this.
+    await tx`lock table segment_members in access exclusive mode`;
+    hold();
+    await new Promise<void>((resolve) => (release = resolve));
+  });
+  await held;
+  let answered = 0;
+  const sends = Array.from({ length: 15 }, () => send().finally(() => answered++));
+  try {
+    await statementWaits(service.platform.postgres.service);
+    const body = { name: 'everybody', definition: { operator: 'AND', conditions: [EVERYBODY] } };
+    const made = await call(`${service.base_url}/v1/segments`, other.session_token, body);
+    expect([made.status, answered]).toEqual([201, 0]);
+  } finally {
+    release();
+    await locking;
+    await Promise.all(sends);
+  }
+});
+
+const EVERYBODY = { type: 'random', percent: 100, salt: 'everybody' };

@@ -38,7 +38,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        const [counted] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
+        const [counted] = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
         if (counted === undefined) throw new Error('an aggregate gave no row');
         return envelope(statsOf(campaign, counted));
       },
@@ -56,7 +56,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/conversion-stats',
-      load: 'slow',
+      load: 'elsewhere',
       summary:
         'Per variant: how many players got a message, and how many of them converted within the attribution window',
       response: conversionStats,

@@ -24,6 +24,14 @@ export const API_READS: SessionLimits = {
   waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
 };
 
+/** Reads of API requests that count or draw from millions of rows. */
+export const API_COUNTS: SessionLimits = {
+  statement_ms: 60_000,
+  lock_ms: 1_000,
+  idle_in_transaction_ms: 10_000,
+  waiting: { max_waiting: 100, max_wait_ms: 10_000 },
+};
+
 /** Transactions of API requests. They wait for rows that the fold is writing. */
 export const API_WRITES: SessionLimits = {
   statement_ms: 10_000,

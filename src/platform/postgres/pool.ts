@@ -4,6 +4,7 @@ import { parseTextArray, textArray } from './arrays.ts';
 import { boundStatements } from './bounded-statements.ts';
 import { ExclusivePool } from './exclusive-pool.ts';
 import {
+  API_COUNTS,
   API_READS,
   API_WRITES,
   limitOptions,
@@ -22,6 +23,7 @@ import { Transactions } from './transactions.ts';
 export const APPLICATION = 'engagement';
 
 const POOL_SIZE = 10;
+const COUNT_POOL_SIZE = 4;
 const PATIENT_POOL_SIZE = 4;
 /** Sessions of processors: four evaluations, two that are retried, one rewriter. */
 const SESSION_POOL_SIZE = 7;
@@ -114,6 +116,7 @@ export function openPostgres(url: string): Postgres {
   const role = 'engagement_api';
   const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
   const reader = new PipelinedReader(openPool(url, { role, limits: API_READS }, POOL_SIZE));
+  const counter = new PipelinedReader(openPool(url, { role, limits: API_COUNTS }, COUNT_POOL_SIZE));
   const processing = { role: 'engagement_service', for_key_batches: true } as const;
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
   const patient = connectPool(url, { ...processing, max: PATIENT_POOL_SIZE, limits: PATIENT });
@@ -146,10 +149,15 @@ export function openPostgres(url: string): Postgres {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return reader.read(tenant_id, statement);
     },
+    async countAsTenant(tenant_id, statement) {
+      if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
+      return counter.read(tenant_id, statement);
+    },
     async close() {
       await Promise.all([
         transactions.close(CLOSE_TIMEOUT_S),
         reader.close(CLOSE_TIMEOUT_S),
+        counter.close(CLOSE_TIMEOUT_S),
         locks.close(CLOSE_TIMEOUT_S),
         service.end({ timeout: CLOSE_TIMEOUT_S }),
         patient.end({ timeout: CLOSE_TIMEOUT_S }),

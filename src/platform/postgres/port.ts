@@ -49,6 +49,14 @@ export interface Postgres {
     statement: (tx: Tx) => PendingQuery<Result[]>,
   ): Promise<Result[]>;
   /**
+   * As `readAsTenant`, for statements over millions of rows: they may take a minute, on a few connections of their own,
+   * so that other reads do not wait for them.
+   */
+  countAsTenant<Result extends Row>(
+    tenant_id: string,
+    statement: (tx: Tx) => PendingQuery<Result[]>,
+  ): Promise<Result[]>;
+  /**
    * The service role, used by processors, sign-in and provisioning. It sees every tenant, so every query must name one.
    */
   service: Db;

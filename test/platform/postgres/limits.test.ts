@@ -83,6 +83,13 @@ describe('every pool of the service', () => {
           select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock`,
       );
       expect(read).toEqual({ statement: '10s', lock: '1s' });
+      const [count] = await postgres.countAsTenant(
+        tenant_id,
+        (tx) => tx<{ statement: string; tenant: string; role: string }[]>`
+          select current_setting('statement_timeout') as statement, current_setting('app.tenant_id') as tenant,
+            current_user::text as role`,
+      );
+      expect(count).toEqual({ statement: '1min', tenant: tenant_id, role: 'engagement_api' });
       expect(await postgres.asTenant(tenant_id, settings)).toBe('10s 3s 1min');
       expect(await settings(postgres.service)).toBe('1min 10s 2min');
       expect(await postgres.service.begin(settings)).toBe('1min 10s 2min');

@@ -11,7 +11,7 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/templates/:id/send-test',
-      load: 'slow',
+      load: 'elsewhere',
       summary: 'Sends the template to one address, beside caps and quiet hours',
       audit: { resource: 'template', action: 'send_test' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
