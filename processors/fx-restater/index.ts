@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isPast, readRateChanges } from '../../src/ledger/fx/restate-queries.ts';
+import { isPast, readRateChanges, type RateChange } from '../../src/ledger/fx/restate-queries.ts';
 import { applyRateChange } from '../../src/ledger/fx/restate.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { isRefusal } from '../../src/platform/postgres/exclusive-pool.ts';
 import { describeHolder, readHolders } from '../../src/platform/postgres/horizon.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';
@@ -35,9 +36,10 @@ export async function startFxRestater(platform: Platform, notifications: Notific
 }
 
 /**
- * Applies the oldest pending changes; returns how many were read, 0 when `stop` ended the wait before them. The wait has
- * no limit: applying a change too early would leave rows with the wrong rate. What it waits for is logged every
- * `report_every_ms`.
+ * Applies the pending changes, oldest first; returns how many were read, without those for which `stop` ended the wait.
+ * The wait has no limit: applying a change too early would leave rows with the wrong rate. What it waits for is logged
+ * every `report_every_ms`. When Postgres refuses a statement of a change, that tenant's changes stay queued, those of
+ * the others are applied, and then it rejects with the first refusal.
  */
 export async function restateOnce(
   engines: Engines,
@@ -45,22 +47,65 @@ export async function restateOnce(
   report_every_ms = REPORT_EVERY_MS,
 ): Promise<number> {
   const { service: sql } = engines.postgres;
-  const { changes, until_xid } = await readRateChanges(sql, MAX_CHANGES);
-  if (changes.length === 0) return 0;
+  const failures = new Map<string, unknown>();
+  let read = 0;
+  for (let after = 0n; ;) {
+    const { changes, until_xid } = await readRateChanges(sql, after, MAX_CHANGES);
+    if (
+      changes.length === 0 ||
+      !(await waitUntilPast(engines, until_xid, changes.length, stop, report_every_ms))
+    )
+      break;
+    read += changes.length;
+    for (const change of changes) {
+      if (stop?.aborted === true) return read;
+      if (!failures.has(change.tenant_id)) await tryToApply(engines, change, failures, stop);
+    }
+    after = changes.at(-1)?.change_id ?? after;
+    if (changes.length < MAX_CHANGES) break;
+  }
+  for (const failure of failures.values()) throw failure;
+  return read;
+}
+
+/** Applies a change; a refusal is logged and added to `failures`, by tenant. Other errors are thrown. */
+async function tryToApply(
+  engines: Engines,
+  change: RateChange,
+  failures: Map<string, unknown>,
+  stop: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await applyRateChange({ ...engines, sql: engines.postgres.service }, change, stop);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const { tenant_id, change_id } = change;
+    engines.logger.warn(
+      { err: error, tenant_id, change_id: String(change_id) },
+      'a changed rate could not be applied; the changes of this tenant stay queued',
+    );
+    failures.set(tenant_id, error);
+  }
+}
+
+/** Waits until every transaction below `until_xid` has ended; false when `stop` ended the wait. */
+async function waitUntilPast(
+  engines: Engines,
+  until_xid: string,
+  changes: number,
+  stop: AbortSignal | undefined,
+  report_every_ms: number,
+): Promise<boolean> {
   let report_ms = performance.now() + report_every_ms;
-  while (!(await isPast(sql, until_xid))) {
-    if (stop?.aborted === true) return 0;
+  while (!(await isPast(engines.postgres.service, until_xid))) {
+    if (stop?.aborted === true) return false;
     if (performance.now() >= report_ms) {
-      await reportWait(engines, changes.length);
+      await reportWait(engines, changes);
       report_ms = performance.now() + report_every_ms;
     }
     await sleep(HORIZON_POLL_MS);
   }
-  for (const change of changes) {
-    if (stop?.aborted === true) break;
-    await applyRateChange({ ...engines, sql }, change, stop);
-  }
-  return changes.length;
+  return true;
 }
 
 /** Names in the log what the changes wait for. */

@@ -16,13 +16,15 @@ export interface RateChange {
   ts: string;
 }
 
-/** The oldest changes, and a transaction id above that of every transaction that may have read rates without them. */
+/** The oldest changes after that with the id `after`, and a transaction id above that of every transaction that may have read rates without them. */
 export async function readRateChanges(
   sql: Tx,
+  after: bigint,
   limit: number,
 ): Promise<{ changes: RateChange[]; until_xid: string }> {
   const changes = await sql<RateChange[]>`
-    select tenant_id, change_id, base, quote, ts::text from fx_rate_changes order by change_id limit ${limit}`;
+    select tenant_id, change_id, base, quote, ts::text from fx_rate_changes where change_id > ${after}
+    order by change_id limit ${limit}`;
   if (changes.length === 0) return { changes, until_xid: '0' };
   // Taken after the changes were read, and as a new id. The xmax of a snapshot would not do: it follows the last
   // transaction that ended, so it may be below the id of a running one.
@@ -77,7 +79,7 @@ export async function readRange(tx: Tx, change: RateChange): Promise<RestateRang
   return { tenant_id, currency: base_currency === base ? quote : base, base_currency, from_ts: ts, until_ts };
 }
 
-/** The position of a row in the order of {@link readStaleRows}. */
+/** The position of a row in the order of the index `ledger_by_rate`, in which {@link readStaleRows} reads. */
 export type StalePosition = Pick<
   LedgerRow,
   'project_id' | 'reference' | 'event' | 'occurrence' | 'occurred_at_ms'
@@ -89,21 +91,57 @@ export interface StaleRow {
   conversion: Conversion | undefined;
 }
 
-/** Rows of the range that were not converted by the rate valid now, in order, after the position `after`. */
-export async function readStaleRows(
+/** Rows of a range that are examined together: those behind `after`, up to and with `last`; undefined: no bound. */
+export interface StaleWindow {
+  after: StalePosition | undefined;
+  last: StalePosition | undefined;
+}
+
+/** The rows of the range and the window that have or need a rate, as a condition on the ledger `l`. */
+function inWindow(tx: Tx, range: RestateRange, { after, last }: StaleWindow) {
+  const { tenant_id, currency, from_ts, until_ts } = range;
+  const before = until_ts === null ? tx`` : tx`and l.occurred_at < ${until_ts}::text::timestamptz`;
+  const key = tx`(l.occurred_at, l.project_id, l.reference, l.event, l.occurrence)`;
+  const position = (of: StalePosition) => tx`(
+    'epoch'::timestamptz + ${of.occurred_at_ms}::bigint * interval '1 millisecond', ${of.project_id},
+    ${of.reference}, ${of.event}::money_event, ${of.occurrence}::bigint)`;
+  return tx`l.tenant_id = ${tenant_id} and l.currency = ${currency}
+    and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
+    and (l.rate is not null or (l.amount is not null and l.base_amount is null)
+      or (l.payout is not null and l.base_payout is null))
+    ${after === undefined ? tx`` : tx`and ${key} > ${position(after)}`}
+    ${last === undefined ? tx`` : tx`and ${key} <= ${position(last)}`}`;
+}
+
+/**
+ * The position of the range's row that is `count` rows behind `after`, whatever its rate; undefined when there are
+ * fewer. It bounds what {@link readStaleRows} examines: rows that are right already cost time, too.
+ */
+export async function readWindowEnd(
   tx: Tx,
   range: RestateRange,
   after: StalePosition | undefined,
+  count: number,
+): Promise<StalePosition | undefined> {
+  const [row] = await tx<(Omit<StalePosition, 'occurred_at_ms'> & { occurred_ms: bigint })[]>`
+    select l.project_id, l.reference, l.event, l.occurrence, epoch_ms(l.occurred_at) as occurred_ms
+    from ledger l
+    where ${inWindow(tx, range, { after, last: undefined })}
+    order by l.occurred_at, l.project_id, l.reference, l.event, l.occurrence
+    limit 1 offset ${count - 1}`;
+  if (row === undefined) return undefined;
+  const { occurred_ms, ...position } = row;
+  return { ...position, occurred_at_ms: Number(occurred_ms) };
+}
+
+/** Rows of the range that were not converted by the rate valid now, in order, within the window. */
+export async function readStaleRows(
+  tx: Tx,
+  range: RestateRange,
+  window: StaleWindow,
   limit: number,
 ): Promise<StaleRow[]> {
-  const { tenant_id, currency, base_currency, from_ts, until_ts } = range;
-  const before = until_ts === null ? tx`` : tx`and l.occurred_at < ${until_ts}::text::timestamptz`;
-  const beyond =
-    after === undefined
-      ? tx``
-      : tx`and (l.occurred_at, l.project_id, l.reference, l.event, l.occurrence) > (
-          'epoch'::timestamptz + ${after.occurred_at_ms}::bigint * interval '1 millisecond', ${after.project_id},
-          ${after.reference}, ${after.event}::money_event, ${after.occurrence}::bigint)`;
+  const { base_currency } = range;
   const rows = (await tx`
     select ${tx.unsafe(LEDGER_COLUMNS)}, x.rate::text, epoch_ms(x.rate_ts), x.rate_is_inverse, c.scale, b.scale
     from ledger l
@@ -111,11 +149,8 @@ export async function readStaleRows(
     join currencies b on b.tenant_id = l.tenant_id and b.code = ${base_currency}
     left join lateral rate_at(l.tenant_id, l.currency, ${base_currency}, l.occurred_at) x on true
     ${tx.unsafe(JOIN_SURVIVOR)}
-    where l.tenant_id = ${tenant_id} and l.currency = ${currency} and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
-      and (l.rate is not null or (l.amount is not null and l.base_amount is null)
-        or (l.payout is not null and l.base_payout is null))
+    where ${inWindow(tx, range, window)}
       and (l.rate, l.rate_ts, l.rate_is_inverse) is distinct from (x.rate, x.rate_ts, x.rate_is_inverse)
-      ${beyond}
     order by l.occurred_at, l.project_id, l.reference, l.event, l.occurrence
     limit ${limit}`.values()) as unknown as [
     ...LedgerValues,

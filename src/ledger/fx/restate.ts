@@ -16,6 +16,7 @@ import {
   lockTotals,
   readRange,
   readStaleRows,
+  readWindowEnd,
   takeTransactionId,
   reviseBets,
   writeRestatements,
@@ -25,6 +26,7 @@ import {
   type Restatement,
   type StalePosition,
   type StaleRow,
+  type StaleWindow,
 } from './restate-queries.ts';
 
 interface Deps {
@@ -36,49 +38,70 @@ interface Deps {
 
 /** Rows per transaction: few, so that their players and bets are locked only for milliseconds. */
 const PAGE = 500;
+/** Rows that one statement examines, most of which may be right already: about a second's work. */
+const EXAMINED = 20_000;
 
 /**
  * Converts every ledger row that the change affects by the rates valid now: pending amounts are converted, amounts
  * converted by another rate are restated, and the totals are adjusted. Works page by page, one transaction each. A
  * crash in between leaves the change in its queue; the next run skips rows that are right already. Every transaction
  * that may have read rates without the change must have ended before. `stop` ends the work between two pages and also
- * leaves the change in its queue. Rejects when Postgres is unreachable.
+ * leaves the change in its queue. No statement examines more than `examined` rows, however many the change affects.
+ * Rejects when Postgres is unreachable or refuses a statement.
  */
-export async function applyRateChange(deps: Deps, change: RateChange, stop?: AbortSignal): Promise<void> {
+export async function applyRateChange(
+  deps: Deps,
+  change: RateChange,
+  stop?: AbortSignal,
+  examined = EXAMINED,
+): Promise<void> {
   const range = await readRange(deps.sql, change);
   if (range !== undefined) {
     for (let after: StalePosition | undefined, more = true; more;) {
+      const last: StalePosition | undefined = await readWindowEnd(deps.sql, range, after, examined);
+      await restateWindow(deps, range, { after, last }, stop);
       if (stop?.aborted === true) return;
-      const page: { last: StalePosition | undefined } = await retryConflicts(() =>
-        restatePage(deps, range, after, PAGE),
-      );
-      after = page.last;
-      more = after !== undefined;
+      after = last;
+      more = last !== undefined;
     }
   }
   await deleteRateChange(deps.sql, change);
 }
 
-/**
- * Restates the next rows of the range after `after`; `last` is the last row done, undefined at the end of the range.
- */
+async function restateWindow(
+  deps: Deps,
+  range: RestateRange,
+  { after, last }: StaleWindow,
+  stop: AbortSignal | undefined,
+): Promise<void> {
+  for (let done = after, more = true; more;) {
+    if (stop?.aborted === true) return;
+    const page: { last: StalePosition | undefined } = await retryConflicts(() =>
+      restatePage(deps, range, { after: done, last }, PAGE),
+    );
+    done = page.last;
+    more = done !== undefined;
+  }
+}
+
+/** Restates the next rows of the window; `last` is the last row done, undefined when there is none. */
 async function restatePage(
   deps: Deps,
   range: RestateRange,
-  after: StalePosition | undefined,
+  window: StaleWindow,
   limit: number,
 ): Promise<{ last: StalePosition | undefined }> {
   let stale: StaleRow[] = [];
   try {
     await deps.sql.begin(async (tx) => {
       // The id comes first, as in the fold: a rate change that is committed later waits for this transaction.
-      [, stale] = await Promise.all([takeTransactionId(tx), readStaleRows(tx, range, after, limit)]);
+      [, stale] = await Promise.all([takeTransactionId(tx), readStaleRows(tx, range, window, limit)]);
       if (stale.length > 0) await restate(tx, stale, deps);
     });
   } catch (error) {
     if (!isOverflow(error)) throw error;
     // A total would exceed 64 bits. Halving isolates the row, which stays as it is.
-    if (stale.length > 1) return restatePage(deps, range, after, Math.ceil(stale.length / 2));
+    if (stale.length > 1) return restatePage(deps, range, window, Math.ceil(stale.length / 2));
     deps.logger.error(
       { err: error, tenant_id: range.tenant_id },
       'a total would exceed 64 bits; the row keeps its rate',

@@ -169,6 +169,56 @@ describe('many rows', () => {
     expect(await adjustmentsOf(sql, project)).toEqual([]);
   });
 
+  it('of which most are right already are examined in parts', async () => {
+    await foldAll(fixture, project, events.slice(0, 200));
+    await insertRate(sql, project, 'SEK/EUR', '0.1');
+    await restate();
+    await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
+    await sql`update fx_rates set rate = 0.1 where tenant_id = ${project.tenant_id}`;
+    const change = await firstChange();
+    for (const examined of [7, 1, 1_000]) {
+      // A few rows are made stale: the first, some in the middle, and the last.
+      await sql`
+        update ledger set rate = 0.9, base_amount = amount * 9 / 10
+        where tenant_id = ${project.tenant_id} and reference in ('t-1', 't-99', 't-100', 't-199')`;
+      await applyRateChange(restaterOn(sql), change, undefined, examined);
+      const rates = (await ledgerOf(sql, project)).map(({ rate }) => rate);
+      expect(rates.filter((rate) => rate !== '0.1')).toEqual([null]);
+    }
+    await restate();
+  });
+
+  it('that Postgres refuses to restate hold up no other tenant', async () => {
+    const other = await fixture.newTenant();
+    for (const of of [project, other]) {
+      await foldAll(fixture, of, [deposit('a', 't', 1_000, 'SEK')]);
+      await insertRate(sql, of, 'SEK/EUR', '0.1');
+    }
+    const restater = restaterOn(sql);
+    // The first statement of the first change reaches its time limit.
+    let is_first = true;
+    const slow = new Proxy(sql, {
+      get(target, name) {
+        if (name !== 'begin' || !is_first) return Reflect.get(target, name) as unknown;
+        is_first = false;
+        return () =>
+          target.begin((tx) =>
+            tx`select set_config('statement_timeout', '5', true), pg_sleep(0)`.then(
+              () => tx`select pg_sleep(5)`,
+            ),
+          );
+      },
+    });
+    await expect(restateOnce({ ...restater, postgres: { service: slow } })).rejects.toThrow(
+      'statement timeout',
+    );
+    expect(await changesOf(sql, other)).toEqual([]);
+    expect(await depositedBy(sql, other)).toEqual({ deposited: '100', pending: '0' });
+    expect(await changesOf(sql, project)).toHaveLength(1);
+    await restate();
+    expect(await depositedBy(sql, project)).toEqual({ deposited: '100', pending: '0' });
+  });
+
   it('are continued with after the process died half-way', async () => {
     await foldAll(fixture, project, events);
     for (const [round, rate] of ['0.1', '0.2'].entries()) {

@@ -102,7 +102,7 @@ describe('a rate that is committed while a fold that did not see it is running',
       asked.push(texts.join('?'));
       return asked.length === 1 ? changes : Promise.resolve([{ xid: '7' }]);
     };
-    const reading = readRateChanges(statement as unknown as Tx, 10);
+    const reading = readRateChanges(statement as unknown as Tx, 0n, 10);
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked.map((text) => text.includes('from fx_rate_changes'))).toEqual([true]);
     const change: RateChange = { ...project, change_id: 1n, base: 'SEK', quote: 'EUR', ts: '' };
