@@ -6,12 +6,18 @@ import type { CampaignRef } from './queries.ts';
 export const MAX_REQUEUED = 1_000;
 
 /**
- * The messages that the campaign's provider did not take in time. A message of a merged player whose survivor has one of
- * the same campaign is left out: one person, one message.
+ * The messages that the campaign's provider did not take in time. One person gets one message: left out are messages
+ * that a merge moved beside one of the survivor, and those of a survivor beside which a moved one waits or may have gone
+ * out.
  */
 function unavailable(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {
   return tx`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-    and s.status = 'failed' and s.error_code = 'PROVIDER_UNAVAILABLE' and s.dedup_key not like '% merged %'`;
+    and s.status = 'failed' and s.error_code = 'PROVIDER_UNAVAILABLE' and s.dedup_key not like '% merged %'
+    and not exists (
+      select from message_sends o
+      where o.tenant_id = s.tenant_id and o.project_id = s.project_id and o.campaign_id = s.campaign_id
+        and o.player_id = s.player_id and starts_with(o.dedup_key, s.dedup_key || ' merged ')
+        and (o.status in ('queued', 'sending') or o.counted_at is not null))`;
 }
 
 /** How many messages of the campaign failed with PROVIDER_UNAVAILABLE. */

@@ -23,7 +23,7 @@ export async function openMessengerFixture() {
     close: () => service.close(),
     async newTenant() {
       const tenant = await service.newTenant();
-      return operatorOf(service, messagingClient(service, tenant));
+      return { ...operatorOf(service, messagingClient(service, tenant)), api_key: tenant.api_key };
     },
   };
 }

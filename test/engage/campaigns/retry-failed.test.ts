@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
+
+let fixture: MessengerFixture;
+let operator: Awaited<ReturnType<MessengerFixture['newTenant']>>;
+let provider_id: string;
+beforeAll(async () => {
+  fixture = await openMessengerFixture();
+});
+afterAll(() => fixture?.close());
+beforeEach(async () => {
+  operator = await fixture.newTenant();
+  provider_id = await operator.client.provider();
+});
+
+const sql = () => fixture.service.platform.postgres.service;
+const retry = (campaign_id: string) =>
+  operator.client.api('POST', `/v1/campaigns/${campaign_id}/retry-failed`);
+async function identify(ids: object, traits: object = {}): Promise<string> {
+  const key = { authorization: `Bearer ${operator.api_key}` };
+  const { data, error } = await operator.client.api('POST', '/v1/players/identify', { ...ids, traits }, key);
+  expect(error).toBeUndefined();
+  return String(data['player_id']);
+}
+
+/** A state of a message, as the messenger leaves it. */
+const STATES = {
+  sent: { status: 'sent', error_code: null, counted_at: new Date() },
+  unknown: { status: 'failed', error_code: 'OUTCOME_UNKNOWN', counted_at: new Date() },
+  queued: { status: 'queued', error_code: null, counted_at: null },
+  rejected: { status: 'failed', error_code: 'PROVIDER_REJECTED', counted_at: null },
+  unavailable: { status: 'failed', error_code: 'PROVIDER_UNAVAILABLE', counted_at: null },
+} as const;
+
+it.each([
+  ['sent', 0],
+  ['unknown', 0],
+  ['queued', 0],
+  ['rejected', 1],
+  ['unavailable', 1],
+] as const)(
+  'a person merged of two, one of whose messages is %s, gets the other one again: %i',
+  async (state, queued) => {
+    const device = randomUUID();
+    const loser = await identify({ anonymous_id: device }, { email: 'a@example.com' });
+    const survivor = await identify({ external_id: device }, { email: 'b@example.com' });
+    const campaign_id = await operator.sending([loser, survivor], { provider_id });
+    const set = (player_id: string, { status, error_code, counted_at }: (typeof STATES)[typeof state]) =>
+      sql()`
+        update message_sends set status = ${status}, error_code = ${error_code}, counted_at = ${counted_at}
+        where campaign_id = ${campaign_id} and player_id = ${player_id}`;
+    await set(survivor, STATES.unavailable);
+    await set(loser, STATES[state]);
+    await identify({ anonymous_id: device, external_id: device });
+    expect((await retry(campaign_id)).data).toMatchObject({ queued });
+    const waiting = (await operator.codes(campaign_id)).filter((code) => code === 'queued null');
+    expect(waiting).toHaveLength(state === 'queued' ? 1 : queued);
+  },
+);
