@@ -40,7 +40,7 @@ export type Outcome =
    */
   | { kind: 'rejected'; reason: string; is_dead_address?: true; fault?: Fault }
   /**
-   * The provider is unavailable (429, 5xx, no connection). `retry_after_ms`: the pause that it asked for.
+   * The provider is unavailable (429, 5xx, no connection, or its address is not public at present). `retry_after_ms`: the pause that it asked for.
    * `is_of_recipient`: the retry concerns this recipient only; the provider accepts messages to others.
    */
   | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true; fault?: Fault }

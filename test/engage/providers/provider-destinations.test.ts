@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Egress } from '../../../src/platform/egress/egress.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
@@ -122,14 +122,28 @@ describe.each(KINDS)('%s (%s): %s', (kind, channel, path, configOf) => {
       recipient,
       provider_id,
     });
-    expect(test.data).toMatchObject({ status: 'failed', error_code: 'PROVIDER_REJECTED' });
+    expect(test.data).toMatchObject({ status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' });
     if (channel === 'email') {
       const segment_id = await client.segment(await client.players(3));
       const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
       expect((await client.send(campaign_id)).status).toBe(200);
+      const states = async () =>
+        (await client.recipients(campaign_id)).map(({ status, error_code, provider_code }) =>
+          [status, error_code, provider_code].join(' '),
+        );
+      // The messages wait, and say what for.
+      await eventually('each was tried', async () => {
+        const all = await states();
+        return all.every((state) => state === 'queued  EGRESS_REFUSED') ? true : undefined;
+      });
+      const { service: sql } = service.platform.postgres;
+      await sql`
+        update message_sends set enqueued_at = enqueued_at - interval '1 day', retry_at = null
+        where campaign_id = ${campaign_id}`;
+      // A provider whose row was changed is tried at once.
+      await client.api('PATCH', `/v1/messaging-providers/${provider_id}`, { name: `of ${campaign_id}` });
       await client.reaches(campaign_id, 'sent');
-      const codes = (await client.recipients(campaign_id)).map(({ error_code }) => error_code);
-      expect(codes).toEqual(Array.from({ length: 3 }, () => 'PROVIDER_REJECTED'));
+      expect(await states()).toEqual(Array(3).fill('failed PROVIDER_UNAVAILABLE EGRESS_REFUSED'));
     }
     expect(connections).toBe(0);
   });

@@ -125,10 +125,9 @@ async function fetchToken(
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const answer = await post({ egress, url: account.token_uri, headers, body });
   if ('not_sent' in answer) {
-    if (answer.reason === EGRESS_REFUSED) {
-      return { failed: { kind: 'rejected', reason: `token: ${answer.reason}` } };
-    }
-    return { failed: { kind: 'retry', reason: `token: ${answer.reason}`, retry_after_ms: null } };
+    const { reason } = answer;
+    const fault = reason === EGRESS_REFUSED ? { fault: { code: reason, text: null } } : {};
+    return { failed: { kind: 'retry', reason: `token: ${reason}`, retry_after_ms: null, ...fault } };
   }
   return tokenOf(answer, now_ms);
 }

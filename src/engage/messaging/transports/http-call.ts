@@ -72,7 +72,8 @@ export async function post({
 /**
  * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
  * from it, if there is one. After a status that is uncertain by the provider's rules the outcome is unknown. Otherwise
- * 408, 429 and 5xx may be retried; any other status is a refusal, and so is an address that the egress guard refuses.
+ * 408, 429 and 5xx may be retried; any other status is a refusal. What the egress guard refuses was not sent and
+ * concerns the provider, so it is retried too, with that reason as the fault.
  */
 export function outcomeOf(
   answer: HttpAnswer | NoAnswer,
@@ -82,8 +83,9 @@ export function outcomeOf(
 ): Outcome {
   if ('not_sent' in answer) {
     const { not_sent, reason } = answer;
-    if (reason === EGRESS_REFUSED) return { kind: 'rejected', reason };
-    return not_sent ? { kind: 'retry', reason, retry_after_ms: null } : { kind: 'unknown', reason };
+    if (!not_sent) return { kind: 'unknown', reason };
+    const fault = reason === EGRESS_REFUSED ? { fault: { code: reason, text: null } } : {};
+    return { kind: 'retry', reason, retry_after_ms: null, ...fault };
   }
   const { status, headers, text } = answer;
   if (status >= 200 && status < 300) {

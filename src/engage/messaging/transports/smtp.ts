@@ -190,7 +190,7 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
     const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
-  if (code === EGRESS_REFUSED) return { kind: 'rejected', reason, fault };
+  if (code === EGRESS_REFUSED) return retry;
   if (has_begun) return { kind: 'unknown', reason, fault };
   // Errors without a reply: nodemailer refuses the address or the credentials before it sends them.
   return code === 'EENVELOPE' || code === 'EMESSAGE' || code === 'EAUTH'
