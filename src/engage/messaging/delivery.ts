@@ -4,6 +4,7 @@ import type { Attempt, SendResultRow } from './messenger-queries.ts';
 /**
  * The pause of a message before its next attempt doubles from the first length to the longest. It is longer than the
  * rest of its provider, so that another message probes the provider: one that always fails must not stop the others.
+ * Of several that are due, one that was tried least makes the probe (`least_tried_first`).
  */
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;

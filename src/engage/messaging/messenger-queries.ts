@@ -64,21 +64,20 @@ export async function countDue(
   only?: readonly string[],
 ): Promise<number> {
   const [row] = await sql<{ due: number }[]>`
-    select count(*)::integer as due from (${dueSql(sql, queue, now, limit, only)}) d`;
+    select count(*)::integer as due from (${dueSql(sql, queue, now, { limit, only, least_tried_first: false })}) d`;
   return row?.due ?? 0;
 }
 
-/** The time zones of the players of the next `limit` due messages. */
+/** The time zones of the players of the due messages that a claim would take next. */
 export async function selectQueuedZones(
   tx: Tx,
   queue: SendQueue,
   now: Date,
-  limit: number,
-  only?: readonly string[],
+  choice: DueChoice,
 ): Promise<(string | null)[]> {
   const rows = await tx<{ timezone: string | null }[]>`
     select distinct p.timezone
-    from (${dueSql(tx, queue, now, limit, only)}) d
+    from (${dueSql(tx, queue, now, choice)}) d
     cross join lateral (
       select timezone from players p
       where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0) p`;
@@ -89,18 +88,34 @@ function dueSql(
   tx: Tx,
   { tenant_id, project_id, campaign_id, is_cancelled }: SendQueue,
   now: Date,
-  limit: number,
-  only?: readonly string[],
+  { limit, only, least_tried_first }: DueChoice,
 ) {
   const is_chosen = only === undefined ? tx`` : tx`and s.send_id = any(${plainArray(only)}::text::uuid[])`;
   // Messages of a cancelled campaign are skipped at once, without waiting for their retry.
   const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
+  const isDue = tx`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+      and s.status = 'queued' ${is_due} ${is_chosen}`;
+  const is_near = least_tried_first
+    ? tx`and s.send_id = any(array(
+        select s.send_id from message_sends s where ${isDue} order by s.send_id limit ${MAX_COMPARED}))`
+    : tx``;
   return tx`
     select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
     from message_sends s
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-      and s.status = 'queued' ${is_due} ${is_chosen}
-    order by s.send_id limit ${limit}`;
+    where ${isDue} ${is_near}
+    order by ${least_tried_first ? tx`s.attempts, s.send_id` : tx`s.send_id`} limit ${limit}`;
+}
+
+/** Of so many of the oldest due messages those are taken that were tried least: no queue is read as a whole for it. */
+const MAX_COMPARED = 1_000;
+
+/** Which due messages are taken. */
+interface DueChoice {
+  limit: number;
+  /** The messages that the fence lets through; absent: all. */
+  only: readonly string[] | undefined;
+  /** Those tried least instead of the oldest: a message that always fails must not make every probe of a provider. */
+  least_tried_first: boolean;
 }
 
 /** A row of a queue after the gate: `sending` by this messenger, or skipped. */
@@ -124,15 +139,12 @@ export interface ClaimedSend {
 }
 
 /** The terms of a claim. */
-export interface ClaimTerms {
+export interface ClaimTerms extends DueChoice {
   lease_id: string;
-  limit: number;
   /** False: the messages fail with PROVIDER_NOT_CONFIGURED. */
   has_provider: boolean;
   /** Every event of the messages' players that was accepted before this moment is folded. */
   fenced_at: Date;
-  /** The messages that the fence lets through; absent: all. */
-  only: readonly string[] | undefined;
 }
 
 /**
@@ -144,13 +156,13 @@ export interface ClaimTerms {
 export async function claimSends(
   tx: Tx,
   queue: SendQueue,
-  { lease_id, limit, has_provider, fenced_at, only }: ClaimTerms,
+  { lease_id, has_provider, fenced_at, ...choice }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
   const recipient = recipientSql(tx, queue.channel);
   return tx<ClaimedSend[]>`
     with due as (
-      ${dueSql(tx, queue, gate.now, limit, only)} for update of s skip locked
+      ${dueSql(tx, queue, gate.now, choice)} for update of s skip locked
     ), judged as (
       select d.ctid, ${recipient} as recipient,
         row_number() over (partition by d.player_id order by d.send_id) as turn,

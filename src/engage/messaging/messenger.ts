@@ -314,7 +314,14 @@ export class Messenger {
     const limit = places?.count ?? MAX_BATCH;
     const nothing = { rows: [], places, gated_at_ms: fenced_at.getTime() };
     if (limit === 0) return nothing;
-    const terms = { limit, has_provider: transport !== undefined, lease_id: lease.lease_id, fenced_at, only };
+    const terms = {
+      limit,
+      only,
+      least_tried_first: transport?.is_failing === true,
+      has_provider: transport !== undefined,
+      lease_id: lease.lease_id,
+      fenced_at,
+    };
     try {
       const rows = await this.#claimRows(queue, terms, pass);
       if (rows === 'locked') places?.keep(0);
@@ -328,11 +335,10 @@ export class Messenger {
 
   #claimRows(queue: SendQueue, terms: ClaimTerms, pass: FencePass): Promise<ClaimedSend[] | 'locked'> {
     const { postgres, clock } = this.#platform;
-    const { limit, only } = terms;
     const claim = async (tx: Tx): Promise<ClaimedSend[] | 'locked'> => {
       if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
-      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, limit, only));
+      const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms));
       await renewLease(tx, terms.lease_id);
       const claimed = await claimSends(tx, queue, terms, gate);
       const let_through = claimed.flatMap(({ status, player_id }) => (status === 'sending' ? player_id : []));

@@ -140,6 +140,33 @@ it('one message that always fails does not keep the provider from the others', a
   );
 });
 
+it('two messages that always fail do not make every probe of a provider', async () => {
+  const campaign_id = await operator.sending(3, { provider_id });
+  const rows = await operator.client.recipients(campaign_id);
+  const poisons = rows
+    .map(({ id }) => id)
+    .sort()
+    .slice(0, 2);
+  replies(503);
+  await running.turnsUntil('all have failed', async () => asked === 3 && (await rest_s()) !== undefined);
+  await running.turnsUntil(
+    'none is on its way',
+    async () => (await countOf(campaign_id, 'queued null')) === 3,
+  );
+  answer = (response, body) => response.writeHead(poisons.some((id) => body.includes(id)) ? 500 : 202).end();
+  ahead_ms += 4_000;
+  for (let probe = 1; probe <= 3; probe++) {
+    const before = await rest_s();
+    ahead_ms += (before ?? 0) * 1_000 + 50;
+    await running.turnsUntil('it is probed', async () => (await rest_s()) !== before);
+  }
+  expect(asked).toBe(3 + 3);
+  await running.turnsUntil(
+    'the other one is sent',
+    async () => (await countOf(campaign_id, 'sent null')) === 1,
+  );
+});
+
 it('messages are given up a day after they were queued, also those that were not tried', async () => {
   const { service } = fixture.service.platform.postgres;
   const tried = await operator.sending(1, { provider_id });
