@@ -49,8 +49,15 @@ export class BatchDispatcher {
     return this.#running.size;
   }
 
-  /** Starts batches in the background, one of each queue before a second of any; returns how many were started. */
-  dispatch(queues: readonly SendQueue[], serve: (queue: SendQueue) => Promise<Served>): number {
+  /**
+   * Starts batches in the background, one of each queue before a second of any; returns how many were started. Queues
+   * that may not be served now are passed over.
+   */
+  dispatch(
+    queues: readonly SendQueue[],
+    serve: (queue: SendQueue) => Promise<Served>,
+    mayServe: (queue: SendQueue) => boolean = () => true,
+  ): number {
     let begun = 0;
     for (let slot = 0; slot < MAX_PER_QUEUE; slot++) {
       for (const queue of queues) {
@@ -59,7 +66,7 @@ export class BatchDispatcher {
         const key = `${queue.campaign_id} ${slot}`;
         // A queue that had no work lately gets one batch only, to find out whether it has work again.
         if (slot > 0 && this.#back_offs.has(queue.campaign_id)) continue;
-        if (this.#running.has(key) || this.#isBackingOff(queue)) continue;
+        if (this.#running.has(key) || this.#isBackingOff(queue) || !mayServe(queue)) continue;
         this.#run(key, queue, serve);
         begun += 1;
       }

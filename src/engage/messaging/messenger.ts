@@ -10,6 +10,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
+import { Deliveries } from './deliveries.ts';
 import { Fence, type FencePass } from './fence.ts';
 import { MessageRenderer } from './message-renderer.ts';
 import type { Message, Outcome } from '../providers/message.ts';
@@ -58,8 +59,6 @@ const MAX_PAGES = 10;
  */
 const BATCH_RENDERING_MS = 300;
 const ASSUMED_RENDER_MS = 5;
-/** Batches that are being delivered at the same time; until one has ended, no further batch is begun. */
-const MAX_DELIVERIES = 1_000;
 /** Attempts to write the results of a batch, with pauses that double. */
 const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
@@ -120,8 +119,7 @@ export class Messenger {
   readonly #render_ms = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
   readonly #searched = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
-  /** Batches that are being delivered; they never reject. */
-  readonly #deliveries = new Set<Promise<void>>();
+  readonly #deliveries = new Deliveries();
   /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
   #lease: MessengerLease = { lease_id: newId(), batches: 0 };
@@ -148,7 +146,7 @@ export class Messenger {
   async turn(stop?: AbortSignal): Promise<boolean> {
     await this.#heartbeat();
     const found = stop?.aborted === true ? 0 : await this.#beginBatches(stop);
-    if (found === 0 && this.#dispatcher.running === 0 && this.#deliveries.size === 0) return false;
+    if (found === 0 && this.#dispatcher.running === 0 && this.#deliveries.count === 0) return false;
     await this.#dispatcher.nextWakeUp();
     return true;
   }
@@ -161,7 +159,7 @@ export class Messenger {
   /** Waits for running batches, closes the transports and releases the leases. */
   async close(): Promise<void> {
     await this.#dispatcher.close();
-    await Promise.all(this.#deliveries);
+    await this.#deliveries.ended();
     await this.#transports.close();
     for (const { lease_id } of [this.#lease, ...this.#draining_leases]) {
       await releaseLease(this.#platform.postgres.service, lease_id);
@@ -171,18 +169,19 @@ export class Messenger {
   /** Starts batches of the next queues; returns how many queues were read. */
   async #beginBatches(stop: AbortSignal | undefined): Promise<number> {
     let found = 0;
-    if (this.#deliveries.size >= MAX_DELIVERIES) return found;
     for (let page = 0; page < MAX_PAGES; page++) {
       const queues = await this.#queuesInTurn();
       found += queues.length;
-      const begun = this.#dispatcher.dispatch(queues, (queue) => {
+      const serve = (queue: SendQueue) => {
         const lease = this.#lease;
         return this.#under(lease, stop, () => this.#serve(lease, queue, stop)).catch((error: unknown) => {
           // The batch was waiting for the fold when the service stopped.
-          if (stop?.aborted === true && error === stop.reason) return 'nothing';
+          if (stop?.aborted === true && error === stop.reason) return 'nothing' as const;
           throw error;
         });
-      });
+      };
+      const mayServe = ({ tenant_id }: SendQueue) => this.#deliveries.mayBegin(tenant_id);
+      const begun = this.#dispatcher.dispatch(queues, serve, mayServe);
       if (begun > 0 || this.#dispatcher.running > 0 || queues.length < MAX_QUEUES) break;
     }
     return found;
@@ -276,10 +275,9 @@ export class Messenger {
       .catch((error: unknown) => this.#dispatcher.fail(queue, error))
       .finally(() => {
         places.keep(0);
-        this.#deliveries.delete(delivered);
         this.#dispatcher.endWait();
       });
-    this.#deliveries.add(delivered);
+    this.#deliveries.add(queue.tenant_id, delivered);
   }
 
   /** Runs the claims of a project one after another; meanwhile other slots deliver. */

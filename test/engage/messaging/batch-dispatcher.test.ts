@@ -109,3 +109,20 @@ test('an event before `nextWakeUp` is called ends the wait at once', async () =>
   await dispatcher.nextWakeUp();
   expect(performance.now() - began).toBeLessThan(500);
 });
+
+test('queues that may not be served now take no slot and no turn', async () => {
+  const dispatcher = new BatchDispatcher(() => undefined);
+  const queues = queuesOf(30);
+  const served: string[] = [];
+  const mayServe = ({ campaign_id }: SendQueue) => campaign_id === '029';
+  const serve = async ({ campaign_id }: SendQueue): Promise<Served> => {
+    served.push(campaign_id);
+    return 'worked';
+  };
+  // A page without a queue to serve is passed over.
+  expect(dispatcher.dispatch(queues.slice(0, 20), serve, mayServe)).toBe(0);
+  expect(dispatcher.last).toBe(queues[19]);
+  expect(dispatcher.dispatch(queues.slice(20), serve, mayServe)).toBe(3);
+  await dispatcher.close();
+  expect(new Set(served)).toEqual(new Set(['029']));
+});
