@@ -190,7 +190,7 @@ function configOf(env: Environment): Config {
     credentials_key: env.CREDENTIALS_KEY,
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
     public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
-    egress_allow: readEgressAllow(env),
+    egress_allow: readEgressAllow(env, servers !== undefined),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
@@ -213,9 +213,17 @@ function readRoles(text: string): ReadonlySet<Role> {
   return new Set(roles as Role[]);
 }
 
-/** By default loopback, if the service itself listens there: then no tenant is a stranger to this machine. */
-function readEgressAllow({ EGRESS_ALLOW: text, HOST }: Environment): readonly string[] {
-  if (text === undefined) return isLoopback(HOST) ? LOOPBACK_NETWORKS : [];
+/**
+ * By default loopback for development on one machine. A service that listens on loopback may be behind a reverse proxy,
+ * so in production that says nothing about who its tenants are.
+ */
+function readEgressAllow(
+  { EGRESS_ALLOW: text, HOST, SERVICE_ENV }: Environment,
+  has_servers: boolean,
+): readonly string[] {
+  if (text === undefined) {
+    return SERVICE_ENV === 'dev' && !has_servers && isLoopback(HOST) ? LOOPBACK_NETWORKS : [];
+  }
   const networks = text === 'none' ? [] : text.split(',').map((network) => network.trim());
   try {
     networkList(networks);

@@ -61,11 +61,16 @@ it.each<[given: Record<string, string>, message: RegExp]>([
   expect(() => readConfig({ ...servers, ...given })).not.toThrow(/hush/);
 });
 
-it('allows loopback destinations while the service listens on loopback, unless configured otherwise', () => {
+it('allows loopback destinations in development only, while the service listens on loopback', () => {
   const loopback = ['127.0.0.0/8', '::1/128'];
   expect(readConfig({}).egress_allow).toEqual(loopback);
   expect(readConfig({ HOST: '::1' }).egress_allow).toEqual(loopback);
   expect(readConfig({ HOST: '0.0.0.0' }).egress_allow).toEqual([]);
+  // Behind a reverse proxy on the same machine strangers reach a service that listens on loopback.
+  expect(readConfig({ SERVICE_ENV: 'prod' }).egress_allow).toEqual([]);
+  expect(readConfig({ SERVICE_ENV: 'stag' }).egress_allow).toEqual([]);
+  expect(readConfig(servers).egress_allow).toEqual([]);
+  expect(readConfig({ ...servers, EGRESS_ALLOW: '127.0.0.1' }).egress_allow).toEqual(['127.0.0.1']);
   expect(readConfig({ EGRESS_ALLOW: 'none' }).egress_allow).toEqual([]);
   expect(readConfig({ EGRESS_ALLOW: '10.0.0.0/8, fd00::/8' }).egress_allow).toEqual([
     '10.0.0.0/8',

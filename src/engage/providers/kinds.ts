@@ -28,11 +28,11 @@ const sender = z
     /^(?:[^\s@<>]+@[^\s@<>]+|[^\p{Cc}<>]*<[^\s@<>]+@[^\s@<>]+>)$/u,
     'must be an address, or Name <address>',
   );
-const base_url = z
+const plain_url = z
   .url({ protocol: /^https?$/ })
   .max(500)
-  .refine((url) => !/[?#@]/.test(url), 'must have no query and no credentials')
-  .transform((url) => url.replace(/\/+$/, ''));
+  .refine((url) => !/[?#@]/.test(url), 'must have no query and no credentials');
+const base_url = plain_url.transform((url) => url.replace(/\/+$/, ''));
 const path_segment = (pattern: RegExp, says: string) => z.string().trim().max(200).regex(pattern, says);
 
 const serviceAccount = z.looseObject({
@@ -43,10 +43,7 @@ const serviceAccount = z.looseObject({
     .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address'),
   private_key: z.string().max(16_384).refine(isPrivateKey, 'must be a private key in PEM'),
   private_key_id: z.string().max(200).optional(),
-  token_uri: z
-    .url({ protocol: /^https?$/ })
-    .max(500)
-    .default('https://oauth2.googleapis.com/token'),
+  token_uri: plain_url.default('https://oauth2.googleapis.com/token'),
 });
 
 const SMTP = z.strictObject({

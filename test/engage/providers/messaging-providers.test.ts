@@ -207,6 +207,15 @@ describe('a provider', () => {
     expect(issuePaths(await api('POST', PATH, { name: 'x', ...body }))).toContain(path);
   });
 
+  it.each(['https://a.example/t?next=', 'https://a.example/t#', 'https://user:word@a.example/t'])(
+    'is refused with the token_uri %s',
+    async (token_uri) => {
+      const config = { service_account: { ...service_account, token_uri } };
+      const answer = await api('POST', PATH, { name: 'x', kind: 'fcm', channel: 'push', config });
+      expect(issuePaths(answer)).toContain('config.service_account.token_uri');
+    },
+  );
+
   it('keeps its kind and its channel', async () => {
     const { id } = await make({ name: 'x', channel: 'sms' });
     for (const body of [{ kind: 'smtp' }, { channel: 'email' }, { id: 'x' }]) {
