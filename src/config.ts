@@ -173,6 +173,7 @@ function parse(environment: Variables): Environment {
 
 function configOf(env: Environment): Config {
   const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
+  const servers = readServers(env);
   return {
     service_env: env.SERVICE_ENV,
     roles: readRoles(env.ROLES),
@@ -183,7 +184,7 @@ function configOf(env: Environment): Config {
     drain_ms: env.DRAIN_SECONDS * 1_000,
     data_dir: env.DATA_DIR,
     log_level: env.LOG_LEVEL,
-    servers: readServers(env),
+    servers,
     identity_provider: readIdentityProvider(env),
     internal_secret: env.INTERNAL_SECRET,
     internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,
