@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { waitUntilFolded } from '../../src/analytics/caught-up.ts';
 import { Fence } from '../../src/engage/messaging/fence.ts';
-import { adoptLog, OWNERS } from '../../src/platform/event-log/position-queries.ts';
+import { refusalOf } from '../../src/platform/event-log/owned-positions.ts';
+import {
+  adoptLog,
+  OWNERS,
+  readPositions,
+  restartLog,
+  resumeLog,
+} from '../../src/platform/event-log/position-queries.ts';
 import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -86,4 +93,46 @@ it('stops the fold at positions that the log does not have, and goes on once the
   await totalBecomes(6n);
   await folded(service.platform);
   expect(await total()).toBe(6n);
+});
+
+it('goes on in a log without its first records, and in one with fewer partitions', async () => {
+  const { postgres, eventLog } = service.platform;
+  const { service: sql } = postgres;
+  const owner = OWNERS.fold;
+  for (const id of ['7', '8', '9']) await deposit(id);
+  await waitUntilFolded(service.platform, 10_000);
+  const before = (await total()) ?? 0n;
+  const whole = await eventLog.describe(owner.topic);
+  const end = whole.partitions.get(0)?.end ?? 0n;
+  // Kafka removes records by time or size; the embedded log never does.
+  const log = { ...whole, partitions: new Map([[0, { first: 2n, end }]]) };
+  const refusal = async () => refusalOf(owner, await readPositions(sql, owner), log);
+  const { next } = await readPositions(sql, owner);
+
+  await sql`update consumed_logs set log_id = 'another' where group_name = ${owner.group}`;
+  expect(await refusal()).toMatch(/belong to the log another/);
+  await restartLog(sql, owner, log);
+  expect(await refusal()).toBeUndefined();
+
+  // As it was left by a command of an earlier version.
+  await sql`delete from fold_positions`;
+  expect(await refusal()).toMatch(/begins at 2, after the position 0/);
+  await adoptLog(sql, owner, log);
+  expect(await refusal()).toBeUndefined();
+
+  await sql`insert into fold_positions (topic, partition, next_offset) values (${owner.topic}, 1, 5)`;
+  expect(await refusal()).toMatch(/partition 1 is missing/);
+  await adoptLog(sql, owner, log);
+  expect(await refusal()).toBeUndefined();
+
+  // The log is complete again.
+  await becomesRefused(false);
+  await sql`update fold_positions set next_offset = 100`;
+  await becomesRefused(true);
+  await sql`update fold_positions set next_offset = ${next.get(0) ?? 0n}`;
+  expect(await refusal()).toContain('npm run positions -- resume player-fold');
+  await resumeLog(sql, owner, log);
+  await becomesRefused(false);
+  await deposit('10');
+  await totalBecomes(before + 1n);
 });

@@ -6,7 +6,6 @@ import {
   readPositions,
   recordRefusal,
   takeLog,
-  takeStart,
   type PositionOwner,
   type StoredPositions,
 } from './position-queries.ts';
@@ -66,7 +65,7 @@ function misfitsAtFirst({ refusals, next }: StoredPositions, log: TopicState): s
 
 /** The partitions whose position is not among the offsets that the log has now. */
 export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
-  const is_new = stored.log_id === undefined && stored.next.size === 0;
+  const is_new = isNew(stored);
   const misfits: string[] = [];
   for (const partition of new Set([...stored.next.keys(), ...log.partitions.keys()])) {
     const next = stored.next.get(partition) ?? 0n;
@@ -79,6 +78,9 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   }
   return misfits;
 }
+
+/** The consumer has never used a log: it starts at the first records, whatever was removed before them. */
+const isNew = ({ log_id, next }: StoredPositions) => log_id === undefined && next.size === 0;
 
 interface Engines {
   eventLog: Pick<EventLog, 'describe'>;
@@ -103,11 +105,10 @@ async function readStarts(
     await recordRefusal(sql, owner, log, stored);
     throw new PositionsRefused(refusal);
   }
-  if (stored.log_id === undefined) await takeLog(sql, owner, log.id);
+  if (stored.log_id === undefined) await takeLog(sql, owner, log, { is_new: isNew(stored) });
   const starts = new Map<number, bigint>();
   for (const [partition, { first }] of log.partitions) {
     const next = stored.next.get(partition);
-    if (next === undefined && first > 0n) await takeStart(sql, owner, partition, first);
     starts.set(partition, next === undefined ? first : startOf(stored, partition, next, committed, first));
   }
   return starts;

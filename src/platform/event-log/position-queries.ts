@@ -116,22 +116,37 @@ async function forgetRefusals(tx: Tx, { group, topic }: PositionOwner): Promise<
   await tx`delete from position_refusals where group_name = ${group} and topic = ${topic}`;
 }
 
-/** Records which log a consumer's positions point into, when that is not known yet. */
-export async function takeLog(sql: Tx, { group, topic }: PositionOwner, log_id: string): Promise<void> {
-  await sql`
-    insert into consumed_logs (group_name, topic, log_id) values (${group}, ${topic}, ${log_id})
-    on conflict do nothing`;
+/**
+ * Records which log a consumer's positions point into, when that is not known yet. With positions of none of its
+ * partitions (`is_new`) those whose first records were removed get one; all of it or nothing.
+ */
+export async function takeLog(
+  sql: Db,
+  owner: PositionOwner,
+  log: TopicState,
+  { is_new }: { is_new: boolean },
+): Promise<void> {
+  const { group, topic } = owner;
+  await sql.begin(async (tx) => {
+    if (is_new) await insertStarts(tx, owner, log);
+    await tx`
+      insert into consumed_logs (group_name, topic, log_id) values (${group}, ${topic}, ${log.id})
+      on conflict do nothing`;
+  });
 }
 
-/** Records that the partition starts at this offset, when it has no position: its first records were removed. */
-export async function takeStart(
-  sql: Tx,
+/** Gives the partitions that have no position one at their first record. */
+async function insertStarts(
+  tx: Tx,
   { topic, table }: PositionOwner,
-  partition: number,
-  first: bigint,
+  { partitions }: TopicState,
 ): Promise<void> {
-  await sql`
-    insert into ${sql(table)} (topic, partition, next_offset) values (${topic}, ${partition}, ${first})
+  const firsts = [...partitions.values()].map(({ first }) => first);
+  await tx`
+    insert into ${tx(table)} (topic, partition, next_offset)
+    select ${topic}, s.partition, s.first
+    from unnest(${plainArray([...partitions.keys()])}::text::integer[], ${plainArray(firsts)}::text::bigint[])
+      as s (partition, first)
     on conflict do nothing`;
 }
 
@@ -162,6 +177,10 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
         where topic = ${topic} and partition = ${partition} and (next_offset < ${first} or next_offset > ${end}
           ${table === 'sink_positions' ? tx`or block_end > ${end}` : tx``})`;
     }
+    await tx`
+      delete from ${tx(table)}
+      where topic = ${topic} and partition <> all(${plainArray([...log.partitions.keys()])}::text::integer[])`;
+    await insertStarts(tx, owner, log);
     await forgetRefusals(tx, owner);
   });
 }
@@ -183,6 +202,7 @@ export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState)
     await setLog(tx, owner, log.id);
     await forgetRefusals(tx, owner);
     await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
+    await insertStarts(tx, owner, log);
     if (owner.table === 'sink_positions')
       await tx`update trigger_events set log_offset = -1 where decided_at is null`;
   });
