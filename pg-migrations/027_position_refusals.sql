@@ -12,3 +12,7 @@ create table position_refusals (
   primary key (group_name, topic, log_id, partition)
 );
 grant select, insert, update, delete on position_refusals to engagement_service;
+
+-- The log that `partition` and `log_offset` point into. Null: an earlier version recorded the event, or it waits for no
+-- place any more (`log_offset` is -1).
+alter table trigger_events add column log_id text;

@@ -940,6 +940,7 @@ create table public.trigger_events (
   decided_at timestamp with time zone,
   outcome text,
   keep_until timestamp with time zone not null,
+  log_id text,
   constraint trigger_events_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
   constraint trigger_events_listener_kind_check CHECK ((listener_kind = 'campaign'::text)),
   constraint trigger_events_outcome_check CHECK ((outcome = ANY (ARRAY['fired'::text, 'refused'::text, 'failed'::text]))),

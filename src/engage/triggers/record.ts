@@ -1,5 +1,6 @@
 import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
+import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Listener, TriggerKind } from './kind.ts';
@@ -9,6 +10,8 @@ import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts'
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 /** Added to the time for which a decided event is kept, for processes whose clocks differ. */
 const CLOCK_MARGIN_MS = 3_600_000;
+/** For how long the id of the log is believed: to ask Kafka takes a connection. */
+const LOG_ID_MS = 10_000;
 /** Limits of an insert: its rows, and the UTF-16 units of their values. A single row may exceed the latter. */
 const MAX_ROWS = 1_000;
 const MAX_CHARS = 8 * 1024 * 1024;
@@ -23,7 +26,7 @@ const MAX_CHARS = 8 * 1024 * 1024;
  * force. Returns how many were recorded.
  */
 export async function recordTriggerEvents(
-  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  { postgres, clock, eventLog }: Pick<Platform, 'postgres' | 'clock' | 'eventLog'>,
   kinds: readonly TriggerKind[],
   { partition, records }: Pick<LogBatch, 'partition' | 'records'>,
 ): Promise<number> {
@@ -31,7 +34,7 @@ export async function recordTriggerEvents(
   if (projects.length === 0) return 0;
   const now_ms = clock.now_ms();
   const read = new Map<string, { record: LogRecord; event: PlayerEvent }[]>();
-  const found: NewTriggerEvent[] = [];
+  const found: Omit<NewTriggerEvent, 'log_id'>[] = [];
   for (const kind of kinds) {
     for (const listener of await kind.listeners(postgres.service, projects)) {
       const trigger = triggerOf(listener);
@@ -59,7 +62,12 @@ export async function recordTriggerEvents(
       }
     }
   }
-  for (const rows of parts(found)) await insertTriggerEvents(postgres.service, rows, new Date(now_ms));
+  if (found.length === 0) return 0;
+  const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+  for (const part of parts(found)) {
+    const rows = part.map((row) => ({ ...row, log_id }));
+    await insertTriggerEvents(postgres.service, rows, new Date(now_ms));
+  }
   return found.length;
 }
 
@@ -94,8 +102,8 @@ function mayFire({ occurred_at, received_at }: PlayerEvent, { since }: Listener,
 }
 
 /** The rows in parts of limited size, each with at least one row. */
-function* parts(rows: readonly NewTriggerEvent[]): Generator<NewTriggerEvent[]> {
-  let part: NewTriggerEvent[] = [];
+function* parts<Row extends { value: string }>(rows: readonly Row[]): Generator<Row[]> {
+  let part: Row[] = [];
   let chars = 0;
   for (const row of rows) {
     if (part.length === MAX_ROWS || (part.length > 0 && chars + row.value.length > MAX_CHARS)) {

@@ -1,6 +1,6 @@
 import { PLAYERS_MIRROR } from '../../analytics/mirror-queries.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
-import { TOPICS } from '../../platform/event-log/topics.ts';
+import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
@@ -14,9 +14,10 @@ export interface NewTriggerEvent extends ListenerRef {
   listener_kind: ListenerKind;
   event_key: string;
   player_id: string;
-  /** The event's position on `player-events`. */
+  /** The event's position on `player-events`, and the id of that log. */
   partition: number;
   log_offset: bigint;
+  log_id: string;
   value: string;
   keep_until: Date;
 }
@@ -32,9 +33,9 @@ export async function insertTriggerEvents(
 ): Promise<void> {
   await sql`
     insert into trigger_events (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition,
-      log_offset, player_xid, value, recorded_at, keep_until)
+      log_offset, log_id, player_xid, value, recorded_at, keep_until)
     select e.tenant_id, e.project_id, e.listener_id, e.listener_kind, e.event_key,
-      coalesce(m.into_player_id, e.player_id), e.partition, e.log_offset, coalesce(t.changed_xid, '0'::xid8), e.value,
+      coalesce(m.into_player_id, e.player_id), e.partition, e.log_offset, e.log_id, coalesce(t.changed_xid, '0'::xid8), e.value,
       ${now}, 'epoch'::timestamptz + e.keep_until_ms * interval '1 millisecond'
     from unnest(
       ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
@@ -42,10 +43,11 @@ export async function insertTriggerEvents(
       ${plainArray(events.map((e) => e.listener_kind))}::text::text[],
       ${textArray(events.map((e) => e.event_key))}::text::text[], ${plainArray(events.map((e) => e.player_id))}::text::uuid[],
       ${plainArray(events.map((e) => e.partition))}::text::integer[],
-      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.value))}::text::text[],
+      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[],
+      ${textArray(events.map((e) => e.log_id))}::text::text[], ${textArray(events.map((e) => e.value))}::text::text[],
       ${plainArray(events.map((e) => e.keep_until.getTime()))}::text::bigint[]
-    ) as e (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition, log_offset, value,
-      keep_until_ms)
+    ) as e (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition, log_offset, log_id,
+      value, keep_until_ms)
     left join lateral (
       select into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0
@@ -98,8 +100,9 @@ const CLAIM_S = 60;
 
 /**
  * Claims up to `limit` waiting events of a listener. With `reads_clickhouse` only those that ClickHouse has, together
- * with what they changed of the player: the sink has passed the event, and player-mirror the player's change. A position
- * of player-mirror from the future says nothing: the database was loaded from a dump, and no new epoch has begun yet.
+ * with what they changed of the player: the sink has passed the event, and player-mirror the player's change. Positions of
+ * the sink in another log than the event's prove nothing, and neither do those that did not fit their log, nor a position
+ * of player-mirror from the future: the database was loaded from a dump, and no new epoch has begun yet.
  */
 export async function claimTriggerEvents(
   sql: Tx,
@@ -113,12 +116,15 @@ export async function claimTriggerEvents(
   const due = reads_clickhouse
     ? sql`
       select e.* from sink_positions s
+      left join consumed_logs c on c.group_name = ${GROUPS.sink} and c.topic = s.topic
       cross join lateral (
         ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
+          and (e.log_id is null or e.log_id = c.log_id)
           and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions
             where name = ${PLAYERS_MIRROR} and changed_xid < pg_snapshot_xmax(pg_current_snapshot()))
         order by e.log_offset limit ${limit} for update skip locked) e
-      where s.topic = ${TOPICS.playerEvents}
+      where s.topic = ${TOPICS.playerEvents} and not exists (select from position_refusals r
+        where r.group_name = ${GROUPS.sink} and r.topic = s.topic and r.log_id = c.log_id)
       limit ${limit}`
     : sql`${waiting} order by e.partition, e.log_offset limit ${limit} for update skip locked`;
   return sql<ClaimedEvent[]>`

@@ -156,6 +156,35 @@ async function setLog(tx: Tx, { group, topic }: PositionOwner, log_id: string): 
     on conflict (group_name, topic) do update set log_id = excluded.log_id, since = now()`;
 }
 
+/** Records that the positions, and the places of events that wait for the sink, are those of this log. */
+async function moveToLog(tx: Tx, owner: PositionOwner, log_id: string): Promise<void> {
+  const { log_id: earlier } = await readPositions(tx, owner);
+  await setLog(tx, owner, log_id);
+  if (owner.table !== 'sink_positions') return;
+  await tx`
+    update trigger_events set log_id = ${log_id}
+    where decided_at is null and (log_id is null or log_id = ${earlier ?? null}::text) and log_id is distinct from ${log_id}`;
+}
+
+/**
+ * Lets events that wait until the sink has passed their place (`src/engage/triggers`) wait no more when this log does not
+ * have that place: they were read in another log, in a partition that is missing, or beyond the end before the log was
+ * refused.
+ */
+async function freeTriggerEvents(tx: Tx, { id, partitions }: TopicState): Promise<void> {
+  const present = [...partitions.keys()];
+  const { group, topic } = OWNERS.sink;
+  await tx`
+    update trigger_events e set log_offset = -1, log_id = null,
+      partition = case when e.partition = any(${plainArray(present)}::text::integer[])
+        then e.partition else ${Math.min(...present)} end
+    where e.decided_at is null and (
+      e.log_id is distinct from ${id} or e.partition <> all(${plainArray(present)}::text::integer[])
+      or exists (select from position_refusals r
+        where r.group_name = ${group} and r.topic = ${topic} and r.log_id = ${id} and r.partition = e.partition
+          and r.end_offset <= e.log_offset and r.refused_at > e.recorded_at))`;
+}
+
 /**
  * Keeps the positions for the log as it is now: positions outside of a partition move to its first record or to its end,
  * and to the end that it had when it was first refused: the records after it are others than those that were handled. An
@@ -164,7 +193,9 @@ async function setLog(tx: Tx, { group, topic }: PositionOwner, log_id: string): 
 export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   const { topic, table } = owner;
   await sql.begin(async (tx) => {
-    await setLog(tx, owner, log.id);
+    await moveToLog(tx, owner, log.id);
+    await recordRefusal(tx, owner, log, await readPositions(tx, owner));
+    if (table === 'sink_positions') await freeTriggerEvents(tx, log);
     const { refusals } = await readPositions(tx, owner);
     for (const [partition, { first, end: present_end }] of log.partitions) {
       const end = refusals.get(log.id)?.get(partition) ?? present_end;
@@ -188,22 +219,18 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
 /** Keeps the positions as they are for the log as it is now: it was refused, and has all of its records again. */
 export async function resumeLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
-    await setLog(tx, owner, log.id);
+    await moveToLog(tx, owner, log.id);
     await forgetRefusals(tx, owner);
   });
 }
 
-/**
- * Forgets the positions: the consumer starts at the first records of the log as it is now. Events that wait until the sink
- * has passed their place in the other log (`src/engage/triggers`) do not wait for it any more.
- */
+/** Forgets the positions: the consumer starts at the first records of the log as it is now. */
 export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
     await setLog(tx, owner, log.id);
+    if (owner.table === 'sink_positions') await freeTriggerEvents(tx, log);
     await forgetRefusals(tx, owner);
     await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
     await insertStarts(tx, owner, log);
-    if (owner.table === 'sink_positions')
-      await tx`update trigger_events set log_offset = -1 where decided_at is null`;
   });
 }

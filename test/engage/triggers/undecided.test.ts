@@ -3,6 +3,7 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { claimTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
+import { adoptLog, OWNERS, restartLog, resumeLog } from '../../../src/platform/event-log/position-queries.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
@@ -215,4 +216,84 @@ async function sinkHasAll(): Promise<boolean> {
     left join sink_positions s on s.topic = 'player-events' and s.partition = e.partition
     where e.decided_at is null and e.log_offset >= coalesce(s.next_offset, 0)`;
   return row?.n === 0;
+}
+
+it('an event of another log waits until the sink is in that log, too, and those of the earlier one go on', async () => {
+  const campaign = await on.arm('custom_other_log', await on.segment(everybody));
+  const player_id = await on.person();
+  await sunk(service.platform);
+  const { eventLog } = service.platform;
+  const log = await eventLog.describe(OWNERS.sink.topic);
+  // As between `restart player-fold` and `restart analytics-sink`, after both topics were made again.
+  const earlier = 'the earlier log';
+  await sql()`update consumed_logs set log_id = ${earlier} where group_name = ${OWNERS.sink.group}`;
+  await until(() => isRefused('analytics-sink'));
+  await sql()`update sink_positions set next_offset = 1000000`;
+  await on.event(player_id, 'custom_other_log');
+  await on.event(player_id, 'custom_other_log');
+  await until(async () => (await on.waiting(campaign)).length === 2);
+  const [one] = await sql()<{ event_key: string }[]>`
+    select event_key from trigger_events where listener_id = ${campaign.campaign_id} limit 1`;
+  const key = one?.event_key ?? '';
+  await sql()`update trigger_events set log_id = ${earlier}, partition = 7, log_offset = 999999 where event_key = ${key}`;
+  // Another campaign is decided meanwhile: the decider has had its turns.
+  const other = await on.arm('custom_other_log_too', null);
+  await on.event(player_id, 'custom_other_log_too');
+  expect(await on.messages(other, 1)).toHaveLength(1);
+  expect(await on.waiting(campaign)).toHaveLength(2);
+  const deposits = { first: 0n, end: log.partitions.get(0)?.end ?? 0n };
+  is_away = true;
+  await restartLog(sql(), OWNERS.sink, { id: log.id, partitions: new Map([[0, deposits]]) });
+  const places = await sql()`
+    select event_key = ${key} as is_earlier, partition, log_offset >= 0 as has_place from trigger_events
+    where listener_id = ${campaign.campaign_id} order by is_earlier`;
+  expect(places).toEqual([
+    { is_earlier: false, partition: 0, has_place: true },
+    { is_earlier: true, partition: 0, has_place: false },
+  ]);
+  is_away = false;
+  expect(await on.messages(campaign, 2)).toHaveLength(2);
+  await until(async () => !(await isRefused('analytics-sink')));
+});
+
+it('an event keeps its place when its log is adopted under another id, unless the log had lost that place', async () => {
+  const campaign = await on.arm('custom_adopted', await on.segment(everybody));
+  const player_id = await on.person();
+  await sunk(service.platform);
+  is_away = true;
+  await on.event(player_id, 'custom_adopted');
+  await until(async () => (await on.waiting(campaign)).length === 1);
+  const place = async () => {
+    const [row] = await sql()<{ log_id: string | null; log_offset: bigint }[]>`
+      select log_id, log_offset from trigger_events where listener_id = ${campaign.campaign_id}`;
+    return row;
+  };
+  const { group: group_name, topic } = OWNERS.sink;
+  const log = await service.platform.eventLog.describe(topic);
+  const recorded = await place();
+  expect(recorded?.log_id).toBe(log.id);
+  const log_offset = recorded?.log_offset ?? 0n;
+  await adoptLog(sql(), OWNERS.sink, { ...log, id: 'a copy' });
+  expect(await place()).toEqual({ log_id: 'a copy', log_offset });
+  await resumeLog(sql(), OWNERS.sink, log);
+  expect(await place()).toEqual({ log_id: log.id, log_offset });
+  await sql()`insert into position_refusals (group_name, topic, log_id, partition, end_offset)
+    values (${group_name}, ${topic}, ${log.id}, 0, ${log_offset})`;
+  is_away = false;
+  // Nothing is decided with positions of a log that was refused.
+  const other = await on.arm('custom_adopted_too', null);
+  await on.event(player_id, 'custom_adopted_too');
+  expect(await on.messages(other, 1)).toHaveLength(1);
+  expect(await on.waiting(campaign)).toHaveLength(1);
+  is_away = true;
+  await adoptLog(sql(), OWNERS.sink, log);
+  expect(await place()).toEqual({ log_id: null, log_offset: -1n });
+  is_away = false;
+  expect(await on.messages(campaign, 1)).toHaveLength(1);
+  await until(async () => !(await isRefused(group_name)));
+  await sunk(service.platform);
+});
+
+async function isRefused(group_name: string): Promise<boolean> {
+  return (await metric('consumer_refused', group_name)) === 1;
 }
