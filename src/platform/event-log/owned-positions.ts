@@ -179,8 +179,7 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
     } finally {
       is_looking = false;
     }
-    if (running !== undefined) return;
-    running = await options.eventLog.consume({
+    running ??= await options.eventLog.consume({
       ...options.consumer,
       topic: owner.topic,
       group,
