@@ -15,7 +15,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
  */
 export class KafkaIdentity {
   #connection: KafkaConnection;
-  #known = new Map<string, { id: string; asked_ms: number }>();
+  /** Topic → the last question that has not failed; also while its answer is awaited. */
+  #asked = new Map<string, { id: Promise<string>; asked_ms: number }>();
 
   constructor(connection: KafkaConnection) {
     this.#connection = connection;
@@ -27,11 +28,16 @@ export class KafkaIdentity {
    */
   async idOf(topic: string, max_age_ms: number): Promise<string> {
     const asked_ms = performance.now();
-    const known = this.#known.get(topic);
-    if (known !== undefined && asked_ms - known.asked_ms < max_age_ms) return known.id;
-    const id = await this.#ask(topic);
-    this.#known.set(topic, { id, asked_ms });
-    return id;
+    const last = this.#asked.get(topic);
+    if (last !== undefined && asked_ms - last.asked_ms < max_age_ms) return last.id;
+    const question = { id: this.#ask(topic), asked_ms };
+    this.#asked.set(topic, question);
+    try {
+      return await question.id;
+    } catch (error) {
+      if (this.#asked.get(topic) === question) this.#asked.delete(topic);
+      throw error;
+    }
   }
 
   async #ask(topic: string): Promise<string> {
