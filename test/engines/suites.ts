@@ -81,6 +81,7 @@ export const NEVER_ON_SERVERS = {
     'test/contract/event-log.embedded.test.ts',
     'test/crash/{epochs,restore,second-start,service-kill}.test.ts',
     'test/golden/schemas.test.ts',
+    'test/ledger/reconcile/page-plans.test.ts',
     'test/platform/postgres/{embedded-server,pipelined-reader,statement-plans,transactions}.test.ts',
   ],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [

@@ -1,14 +1,23 @@
 import { copyPendingChanges } from '../../segments/publish-changes.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { differencesOfCopy, isSame } from './compare.ts';
-import { COPIES, readLiveSegments, type CopiedRow, type CopySource, type Part } from './copies-queries.ts';
+import {
+  COPIES,
+  readLiveSegments,
+  type CopiedRow,
+  type CopySource,
+  type PlacedRow,
+} from './copies-queries.ts';
 import type { Findings } from './findings.ts';
 import type { Project } from './queries.ts';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse'>;
 
-/** Rows that are compared at once: bounds memory, and the time of a statement. */
+/** Rows that are read at once: bounds the time of a statement. */
+const PAGE_ROWS = 10_000;
+/** Rows of a project that are compared at once, and the most rows of all projects that are held meanwhile. */
 const SLICE_ROWS = 20_000;
+const MAX_HELD = 60_000;
 /** Rows that are read again by their keys, which are parameters of a query. */
 const KEYS_AT_ONCE = 1_000;
 /** Rows to read again that are held in memory: they share one wait for the mirrors. */
@@ -31,10 +40,12 @@ interface Read extends Suspects {
 /**
  * Compares every table of ClickHouse that copies rows of Postgres, slice by slice. What differs is read again: before
  * and after its copy, with a wait for the mirrors in between. A row that is the same before and after must have that
- * copy. So no transaction is open for longer than a page. `check` is called for each project.
+ * copy. So no transaction is open for longer than a page. `projects`: all, or those of the tenant `tenant_id`. `check` is
+ * called for each slice.
  */
 export async function compareCopies(
   engines: Engines,
+  tenant_id: string | undefined,
   projects: readonly Project[],
   { catchUp, check }: { catchUp: () => Promise<void>; check: () => Promise<void> },
   findings: Findings,
@@ -46,44 +57,84 @@ export async function compareCopies(
     }
     suspects = [];
   };
-  for (const project of projects) {
-    await check();
-    await copyPendingChanges(engines, project);
-    for (const source of COPIES) {
-      for await (const keys of differingKeys(engines, source, project)) {
-        for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
-          suspects.push({ source, project, keys: keys.slice(from, from + KEYS_AT_ONCE) });
-        }
-        if (suspects.length * KEYS_AT_ONCE > MAX_SUSPECTS) await confirmAll();
+  for (const source of COPIES) {
+    for await (const { project, keys } of differingKeys(engines, source, tenant_id, projects)) {
+      await check();
+      for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+        suspects.push({ source, project, keys: keys.slice(from, from + KEYS_AT_ONCE) });
       }
+      if (suspects.length * KEYS_AT_ONCE > MAX_SUSPECTS) await confirmAll();
     }
   }
   await confirmAll();
 }
 
-/** The keys whose rows and copies differ, slice by slice. */
+/** Rows of a project that were read and are not compared yet: all rows behind the key `after` so far. */
+interface Held {
+  project: Project;
+  after: string | null;
+  rows: CopiedRow[];
+}
+
+/**
+ * The keys whose rows and copies differ, slice by slice. Postgres is read once through all projects. ClickHouse has the
+ * rows of a project together, so each slice that is compared is of one project: one that has a whole slice, or has the
+ * most rows when too many are held.
+ */
 async function* differingKeys(
+  engines: Engines,
+  source: CopySource,
+  tenant_id: string | undefined,
+  projects: readonly Project[],
+): AsyncGenerator<{ project: Project; keys: string[] }> {
+  const held = new Map<string, Held>();
+  for (const project of projects) held.set(project.project_id, { project, after: null, rows: [] });
+  for (let after: PlacedRow | undefined, full = true; full;) {
+    const page: PlacedRow[] = await source.readPage(engines.postgres.service, {
+      tenant_id,
+      after,
+      limit: PAGE_ROWS,
+    });
+    // Of a project that was made since the run began nothing is compared.
+    for (const row of page) held.get(row.project_id)?.rows.push(row);
+    for (const slice of slicesOf([...held.values()])) {
+      const to = slice.rows.at(-1)?.key ?? null;
+      yield await compareSlice(engines, source, slice, to);
+      held.set(slice.project.project_id, { ...slice, after: to, rows: [] });
+    }
+    after = page.at(-1);
+    full = page.length === PAGE_ROWS;
+  }
+  for (const rest of held.values()) yield await compareSlice(engines, source, rest, null);
+}
+
+/** What is compared now. */
+function slicesOf(held: readonly Held[]): Held[] {
+  let count = held.reduce((sum, { rows }) => sum + rows.length, 0);
+  const slices: Held[] = [];
+  for (const one of held.toSorted((a, b) => b.rows.length - a.rows.length)) {
+    if (one.rows.length < SLICE_ROWS && count <= MAX_HELD) break;
+    slices.push(one);
+    count -= one.rows.length;
+  }
+  return slices;
+}
+
+/** Compares the rows with the copies up to the key `to`, null: with all further ones. */
+async function compareSlice(
   { postgres, clickhouse }: Engines,
   source: CopySource,
-  project: Project,
-): AsyncGenerator<string[]> {
-  for (let after: string | null = null, last = false; !last;) {
-    const rows: CopiedRow[] = await source.readRows(
-      postgres.service,
-      project,
-      { after, to: null },
-      SLICE_ROWS,
-    );
-    last = rows.length < SLICE_ROWS;
-    const part: Part = { after, to: last ? null : (rows.at(-1)?.key ?? null) };
-    const wanted = byKey(rows);
-    const copies = byKey(await source.readCopies(clickhouse, project, part));
-    yield [...new Set([...wanted.keys(), ...copies.keys()])].filter((key) => {
-      const row = wanted.get(key);
-      return row?.is_open !== true && !isSame(source.columns, row, copies.get(key));
-    });
-    after = part.to;
-  }
+  { project, after, rows }: Held,
+  to: string | null,
+): Promise<{ project: Project; keys: string[] }> {
+  if (source.table === 'segment_members') await copyPendingChanges({ postgres, clickhouse }, project);
+  const wanted = byKey(rows);
+  const copies = byKey(await source.readCopies(clickhouse, project, { after, to }));
+  const keys = [...new Set([...wanted.keys(), ...copies.keys()])].filter((key) => {
+    const row = wanted.get(key);
+    return row?.is_open !== true && !isSame(source.columns, row, copies.get(key));
+  });
+  return { project, keys };
 }
 
 /** Reports those of the rows that surely differ from their copies; returns those that it could not decide about. */
@@ -96,7 +147,7 @@ async function decide(
   const { service } = engines.postgres;
   const read: Read[] = [];
   for (const of of suspects) {
-    const rows = await of.source.readRows(service, of.project, { keys: of.keys }, of.keys.length);
+    const rows = await of.source.readRows(service, of.project, of.keys);
     read.push({ ...of, before: byKey(rows) });
   }
   await catchUp();
@@ -117,7 +168,7 @@ async function decideAbout(
   const isMembers = table === 'segment_members';
   if (isMembers) await copyPendingChanges({ postgres, clickhouse }, project);
   const copies = byKey(await source.readCopies(clickhouse, project, { keys }));
-  const after = byKey(await source.readRows(postgres.service, project, { keys }, keys.length));
+  const after = byKey(await source.readRows(postgres.service, project, keys));
   const live = isMembers ? await readLiveSegments(postgres.service, project) : undefined;
   const open: string[] = [];
   for (const key of keys) {

@@ -16,8 +16,18 @@ export interface CopiedRow {
   is_open?: boolean;
 }
 
-/** Rows with `after < key <= to`, null: no bound; or the rows with these keys. */
+/** Copies with `after < key <= to`, null: no bound; or the copies with these keys. */
 export type Part = { after: string | null; to: string | null } | { keys: readonly string[] };
+
+/** A row with the project that it belongs to. */
+export type PlacedRow = CopiedRow & Project;
+
+/** A page of rows of all projects, or those of one tenant: up to `limit` rows behind the row `after`. */
+export interface PageRequest {
+  tenant_id: string | undefined;
+  after: PlacedRow | undefined;
+  limit: number;
+}
 
 export interface Column {
   name: string;
@@ -30,48 +40,90 @@ export interface CopySource {
   columns: readonly Column[];
   /** What a difference calls its field; `column` is absent when the whole row is missing or left over. */
   fieldOf(key: string, column?: string): string;
-  /** The first `limit` rows of the part in Postgres by key. */
-  readRows(sql: Tx, project: Project, part: Part, limit: number): Promise<CopiedRow[]>;
+  /**
+   * A page of the rows in Postgres by key and then by project, as the index of the key has them: it begins with the id
+   * of the row, so that rows of one project can only be read among those of all others.
+   */
+  readPage(sql: Tx, page: PageRequest): Promise<PlacedRow[]>;
+  /** The rows of a project in Postgres with these keys. */
+  readRows(sql: Tx, project: Project, keys: readonly string[]): Promise<CopiedRow[]>;
   /** The rows of the part in ClickHouse. */
   readCopies(clickhouse: ClickHouse, project: Project, part: Part): Promise<CopiedRow[]>;
 }
 
+/** Sorts before every id. */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
 const PLAYER_COLUMNS: readonly Column[] = MIRRORED.map(({ name, kind }) => ({ name, kind }));
+
+const PLAYER_VALUES = `to_json(array[${MIRRORED.map(({ source, kind }) => postgresText(source, kind)).join(', ')}])`;
 
 const players: CopySource = {
   table: 'players',
   columns: PLAYER_COLUMNS,
   fieldOf: (_key, column = 'revision') => column,
-  async readRows(sql, { tenant_id, project_id }, part, limit) {
-    const columns = MIRRORED.map(({ source, kind }) => postgresText(source, kind)).join(', ');
-    const rows = await sql<{ player_id: string; values: (string | null)[] }[]>`
-      select t.player_id, to_json(array[${sql.unsafe(columns)}]) as values
+  async readPage(sql, page) {
+    const rows = await sql<PlayerRow[]>`
+      select t.tenant_id, t.project_id, t.player_id, ${sql.unsafe(PLAYER_VALUES)} as values
+      from (
+        select * from player_totals where ${behind(sql, 'player_id', page)}
+        order by player_id, tenant_id, project_id limit ${page.limit}
+      ) t
+      left join lateral (
+        select * from players p
+        where p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p on true
+      order by t.player_id, t.tenant_id, t.project_id`;
+    return rows.map(byPlayer);
+  },
+  async readRows(sql, { tenant_id, project_id }, keys) {
+    const rows = await sql<PlayerRow[]>`
+      select t.tenant_id, t.project_id, t.player_id, ${sql.unsafe(PLAYER_VALUES)} as values
       from player_totals t
       left join players p using (tenant_id, project_id, player_id)
-      where t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and ${within(sql, 't.player_id', part)}
-      order by t.player_id limit ${limit}`;
-    return rows.map(({ player_id, values }) => ({ key: player_id, player_id, values }));
+      where t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and ${isOneOf(sql, 't.player_id', keys)}`;
+    return rows.map(byPlayer);
   },
   readCopies: (clickhouse, project, part) =>
     readCopies(clickhouse, project, part, { table: 'players', key: 'player_id', columns: PLAYER_COLUMNS }),
 };
 
+type PlayerRow = Omit<PlacedRow, 'key'>;
+
+function byPlayer(row: PlayerRow): PlacedRow {
+  return { key: row.player_id, ...row };
+}
+
 const members: CopySource = {
   table: 'segment_members',
   columns: [],
   fieldOf: (key) => `segment ${key.slice(0, key.indexOf(' '))}`,
-  async readRows(sql, { tenant_id, project_id }, part, limit) {
-    const rows = await sql<{ segment_id: string; player_id: string }[]>`
-      select m.segment_id, m.player_id from segment_members m
+  // Segments are few. Each has its members by player in the index of the key.
+  async readPage(sql, { tenant_id, after, limit }) {
+    const [segment_id = NIL, player_id = NIL] = after?.key.split(' ') ?? [];
+    const rows = await sql<MemberRow[]>`
+      select s.tenant_id, s.project_id, s.segment_id, m.player_id from (
+        select * from segments
+        where deleted_at is null and segment_id >= ${segment_id}
+          and ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`}
+        order by segment_id
+      ) s
+      cross join lateral (
+        select m.player_id from segment_members m
+        where m.segment_id = s.segment_id and m.tenant_id = s.tenant_id and m.project_id = s.project_id
+          and (m.segment_id, m.player_id) > (${segment_id}, ${player_id})
+        order by m.segment_id, m.player_id limit ${limit}) m
+      order by s.segment_id, m.player_id limit ${limit}`;
+    return rows.map(byMember);
+  },
+  async readRows(sql, { tenant_id, project_id }, keys) {
+    const [segments, ids] = [0, 37].map((at) => plainArray(keys.map((key) => key.slice(at, at + 36))));
+    const rows = await sql<MemberRow[]>`
+      select m.tenant_id, m.project_id, m.segment_id, m.player_id from segment_members m
       join segments s using (tenant_id, project_id, segment_id)
       where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and s.deleted_at is null
-        and ${withinPairs(sql, part)}
-      order by m.segment_id, m.player_id limit ${limit}`;
-    return rows.map(({ segment_id, player_id }) => ({
-      key: `${segment_id} ${player_id}`,
-      player_id,
-      values: [],
-    }));
+        and (m.segment_id, m.player_id) in (
+          select * from unnest(${segments ?? ''}::text::uuid[], ${ids ?? ''}::text::uuid[]))`;
+    return rows.map(byMember);
   },
   readCopies: (clickhouse, project, part) =>
     readCopies(clickhouse, project, part, {
@@ -80,6 +132,12 @@ const members: CopySource = {
       columns: [],
     }),
 };
+
+type MemberRow = Project & { segment_id: string; player_id: string };
+
+function byMember({ segment_id, ...row }: MemberRow): PlacedRow {
+  return { key: `${segment_id} ${row.player_id}`, ...row, values: [] };
+}
 
 /** Columns of `message_sends`, in Postgres and in both tables of ClickHouse. */
 const SEND_COLUMNS: readonly Column[] = [
@@ -97,22 +155,34 @@ const SEND_COLUMNS: readonly Column[] = [
   { name: 'bounced_at', kind: 'time' },
 ];
 
+const SEND_FIELDS = `tenant_id, project_id, send_id, player_id, status in ('queued', 'sending') as is_open,
+  to_json(array[${SEND_COLUMNS.map(({ name, kind }) => postgresText(name, kind)).join(', ')}]) as values`;
+
+type SendRow = Omit<PlacedRow, 'key'> & { send_id: string };
+
+function bySend({ send_id, ...row }: SendRow): PlacedRow {
+  return { key: send_id, ...row };
+}
+
 function sends(table: 'message_sends' | 'campaign_sends'): CopySource {
   const of_campaigns = table === 'campaign_sends';
   return {
     table,
     columns: SEND_COLUMNS,
     fieldOf: (key, column) => (column === undefined ? `message ${key}` : `message ${key} ${column}`),
-    async readRows(sql, { tenant_id, project_id }, part, limit) {
-      const columns = SEND_COLUMNS.map(({ name, kind }) => postgresText(name, kind)).join(', ');
-      const rows = await sql<{ send_id: string; player_id: string; is_open: boolean; values: string[] }[]>`
-        select send_id, player_id, status in ('queued', 'sending') as is_open,
-          to_json(array[${sql.unsafe(columns)}]) as values
-        from message_sends
-        where tenant_id = ${tenant_id} and project_id = ${project_id} and ${within(sql, 'send_id', part)}
-          ${of_campaigns ? sql`and campaign_id is not null` : sql``}
-        order by send_id limit ${limit}`;
-      return rows.map(({ send_id, ...row }) => ({ key: send_id, ...row }));
+    async readPage(sql, page) {
+      const rows = await sql<SendRow[]>`
+        select ${sql.unsafe(SEND_FIELDS)} from message_sends
+        where ${behind(sql, 'send_id', page)} ${of_campaigns ? sql`and campaign_id is not null` : sql``}
+        order by send_id, tenant_id, project_id limit ${page.limit}`;
+      return rows.map(bySend);
+    },
+    async readRows(sql, { tenant_id, project_id }, keys) {
+      const rows = await sql<SendRow[]>`
+        select ${sql.unsafe(SEND_FIELDS)} from message_sends
+        where tenant_id = ${tenant_id} and project_id = ${project_id} and ${isOneOf(sql, 'send_id', keys)}
+          ${of_campaigns ? sql`and campaign_id is not null` : sql``}`;
+      return rows.map(bySend);
     },
     readCopies: (clickhouse, project, part) =>
       readCopies(clickhouse, project, part, { table, key: 'send_id', columns: SEND_COLUMNS }),
@@ -123,17 +193,19 @@ const aliases: CopySource = {
   table: 'player_aliases',
   columns: [{ name: 'into_player_id', kind: 'text' }],
   fieldOf: () => 'into_player_id',
-  async readRows(sql, { tenant_id, project_id }, part, limit) {
-    const rows = await sql<{ player_id: string; into_player_id: string }[]>`
-      select player_id, into_player_id from player_merges
+  async readPage(sql, page) {
+    const rows = await sql<PlayerRow[]>`
+      select tenant_id, project_id, player_id, array[into_player_id::text] as values from player_merges
+      where aliased_at is not null and rewritten_at is null and ${behind(sql, 'player_id', page)}
+      order by player_id, tenant_id, project_id limit ${page.limit}`;
+    return rows.map(byPlayer);
+  },
+  async readRows(sql, { tenant_id, project_id }, keys) {
+    const rows = await sql<PlayerRow[]>`
+      select tenant_id, project_id, player_id, array[into_player_id::text] as values from player_merges
       where tenant_id = ${tenant_id} and project_id = ${project_id} and aliased_at is not null
-        and rewritten_at is null and ${within(sql, 'player_id', part)}
-      order by player_id limit ${limit}`;
-    return rows.map(({ player_id, into_player_id }) => ({
-      key: player_id,
-      player_id,
-      values: [into_player_id],
-    }));
+        and rewritten_at is null and ${isOneOf(sql, 'player_id', keys)}`;
+    return rows.map(byPlayer);
   },
   readCopies: (clickhouse, project, part) =>
     readCopies(clickhouse, project, part, {
@@ -164,23 +236,16 @@ function postgresText(source: string, kind: ColumnKind): string {
   return kind === 'time' ? `epoch_ms(${source})::text` : `(${source})::text`;
 }
 
-function within(sql: Tx, column: string, part: Part) {
-  const id = () => sql.unsafe(column);
-  if ('keys' in part) return sql`${id()} = any(${plainArray(part.keys)}::text::uuid[])`;
-  const above = part.after === null ? sql`true` : sql`${id()} > ${part.after}::uuid`;
-  return part.to === null ? above : sql`${above} and ${id()} <= ${part.to}::uuid`;
+/** The rows behind a row, in the order of a key that begins with `column`. */
+function behind(sql: Tx, column: 'player_id' | 'send_id', { tenant_id, after }: PageRequest) {
+  const of_tenant = tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`;
+  if (after === undefined) return of_tenant;
+  return sql`${of_tenant} and (${sql(column)}, tenant_id, project_id)
+    > (${after.key}::uuid, ${after.tenant_id}::uuid, ${after.project_id}::uuid)`;
 }
 
-/** Keys of members are `<segment_id> <player_id>`. */
-function withinPairs(sql: Tx, part: Part) {
-  const pair = (key: string) => sql`(${key.slice(0, 36)}::uuid, ${key.slice(37)}::uuid)`;
-  if ('keys' in part) {
-    const [segments, ids] = [0, 37].map((at) => plainArray(part.keys.map((key) => key.slice(at, at + 36))));
-    return sql`(m.segment_id, m.player_id) in (
-      select * from unnest(${segments ?? ''}::text::uuid[], ${ids ?? ''}::text::uuid[]))`;
-  }
-  const above = part.after === null ? sql`true` : sql`(m.segment_id, m.player_id) > ${pair(part.after)}`;
-  return part.to === null ? above : sql`${above} and (m.segment_id, m.player_id) <= ${pair(part.to)}`;
+function isOneOf(sql: Tx, column: string, keys: readonly string[]) {
+  return sql`${sql.unsafe(column)} = any(${plainArray(keys)}::text::uuid[])`;
 }
 
 /**

@@ -64,6 +64,9 @@ export interface Member {
   player_id: string;
 }
 
+/** Sorts before every id. */
+const NIL = '00000000-0000-0000-0000-000000000000';
+
 /** A page of a project's members by segment and player, without those of deleted segments. */
 export async function readMembersPage(
   sql: Tx,
@@ -71,16 +74,21 @@ export async function readMembersPage(
   after: Member | undefined,
   limit: number,
 ): Promise<Member[]> {
+  const { segment_id, player_id } = after ?? { segment_id: NIL, player_id: NIL };
+  // Per segment, by the index of the key: it begins with segment and player.
   return sql<Member[]>`
-    select m.segment_id, m.player_id from segment_members m
-    join segments s using (tenant_id, project_id, segment_id)
-    where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and s.deleted_at is null
-      ${
-        after === undefined
-          ? sql``
-          : sql`and (m.segment_id, m.player_id) > (${after.segment_id}::uuid, ${after.player_id}::uuid)`
-      }
-    order by m.segment_id, m.player_id limit ${limit}`;
+    select s.segment_id, m.player_id from (
+      select * from segments
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+        and segment_id >= ${segment_id}
+      order by segment_id
+    ) s
+    cross join lateral (
+      select m.player_id from segment_members m
+      where m.segment_id = s.segment_id and m.tenant_id = s.tenant_id and m.project_id = s.project_id
+        and (m.segment_id, m.player_id) > (${segment_id}, ${player_id})
+      order by m.segment_id, m.player_id limit ${limit}) m
+    order by s.segment_id, m.player_id limit ${limit}`;
 }
 
 /** A project's merges that have an alias in ClickHouse, because its rows still have the old id. */

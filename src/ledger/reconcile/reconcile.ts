@@ -114,7 +114,7 @@ async function compareOnce(
   const findings = new Findings(before);
   const catchUp = () => waitForProcessors(engines, wait_ms);
   const read = await compareSums(engines, tenant_id, projects, catchUp, findings);
-  await compareCopies(engines, projects, { catchUp, check: () => lock.check() }, findings);
+  await compareCopies(engines, tenant_id, projects, { catchUp, check: () => lock.check() }, findings);
   return { read, findings };
 }
 

@@ -91,9 +91,9 @@ export async function readTotalsPage(
     where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} ${
       after === undefined
         ? sql``
-        : sql`and (tenant_id, project_id, player_id) > (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.player_id}::uuid)`
+        : sql`and (player_id, tenant_id, project_id) > (${after.player_id}::uuid, ${after.tenant_id}::uuid, ${after.project_id}::uuid)`
     }
-    order by tenant_id, project_id, player_id
+    order by player_id, tenant_id, project_id
     limit ${limit}`;
   return rows.map(({ tenant_id, project_id, player_id, ...totals }) => ({
     tenant_id,

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { COPIES } from '../../../src/ledger/reconcile/copies-queries.ts';
+import { readMembersPage } from '../../../src/ledger/reconcile/rebuild-queries.ts';
+import { readTotalsPage } from '../../../src/ledger/reconcile/sums-queries.ts';
+import { messagingClient } from '../../engage/messaging/messaging-client.ts';
+import { growTo } from '../../platform/postgres/growth-queries.ts';
+import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
+
+const PLAYERS = 10_000;
+/** A page of ten rows by the index of their key; each table has several hundreds of blocks. */
+const MAX_BLOCKS = 100;
+
+/** The tables of Postgres that are copied to tables of another name. */
+const STORED: Readonly<Record<string, string>> = {
+  players: 'player_totals',
+  player_aliases: 'player_merges',
+  campaign_sends: 'message_sends',
+};
+
+let explained: ExplainedService;
+beforeAll(async () => {
+  explained = await startExplainedService();
+  const client = messagingClient(explained.service);
+  await growTo(explained.service, PLAYERS, [await client.segment([]), await client.segment([])]);
+});
+afterAll(async () => explained?.service.close());
+
+/** What a page of ten rows behind the first ones reads, without and with statistics. */
+async function blocksOf(table: string, read: (tenant_id: string | undefined) => Promise<void>) {
+  const { service } = explained;
+  const executions = () => explained.executions();
+  const found: number[] = [];
+  for (const analyze of [false, true]) {
+    if (analyze)
+      await service.platform.postgres.service.begin((tx) => tx.unsafe('set local role none; analyze'));
+    await executions();
+    for (const tenant_id of [undefined, service.tenant_id]) {
+      await read(tenant_id);
+      const pages = (await executions()).filter(
+        ({ statement, scans }) =>
+          statement.includes('limit') &&
+          statement.includes('order by') &&
+          scans.some((scan) => scan.includes(` ${table} `)),
+      );
+      found.push(Math.max(...pages.map(({ blocks }) => blocks)));
+    }
+  }
+  return found;
+}
+
+const sql = () => explained.service.platform.postgres.service;
+
+it.each(COPIES.map((source) => ({ table: source.table, source })))(
+  'a page of $table is read by the index of the key',
+  async ({ table, source }) => {
+    if (table === 'player_aliases') {
+      await sql()`update player_merges set aliased_at = now(), rewritten_at = null`;
+    }
+    const found = await blocksOf(STORED[table] ?? table, async (tenant_id) => {
+      const first = await source.readPage(sql(), { tenant_id, after: undefined, limit: 10 });
+      const second = await source.readPage(sql(), { tenant_id, after: first.at(-1), limit: 10 });
+      const keys = [...first, ...second].map(({ key }) => key);
+      expect(keys).toHaveLength(20);
+      expect(keys).toEqual([...new Set(keys)].toSorted());
+    });
+    expect(Math.max(...found)).toBeLessThan(MAX_BLOCKS);
+    expect(Math.min(...found)).toBeGreaterThan(0);
+  },
+);
+
+it('a page of totals is read by the index of the key', async () => {
+  const found = await blocksOf('player_totals', async (tenant_id) => {
+    const first = await readTotalsPage(sql(), tenant_id, undefined, 10);
+    const second = await readTotalsPage(sql(), tenant_id, first.at(-1), 10);
+    const ids = [...first, ...second].map(({ player_id }) => player_id);
+    expect(ids).toEqual([...new Set(ids)].toSorted());
+  });
+  expect(Math.max(...found)).toBeLessThan(MAX_BLOCKS);
+});
+
+it('a page of members to rebuild is read by the index of the key', async () => {
+  const found = await blocksOf('segment_members', async () => {
+    const first = await readMembersPage(sql(), explained.service, undefined, 10);
+    const second = await readMembersPage(sql(), explained.service, first.at(-1), 10);
+    expect(new Set([...first, ...second].map(({ player_id }) => player_id)).size).toBe(20);
+  });
+  expect(Math.max(...found)).toBeLessThan(MAX_BLOCKS);
+});
