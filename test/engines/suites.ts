@@ -62,6 +62,7 @@ export const NEVER_ON_SERVERS = {
     'test/engage/campaigns/variant-choice.test.ts',
     'test/engage/messaging/{batch-dispatcher,quiet-hours,smtp,transports,unsubscribe-link}.test.ts',
     'test/engage/templates/{plain-text,render,template-bounds}.test.ts',
+    'test/engage/triggers/listener-turns.test.ts',
     'test/http/close-server.test.ts',
     'test/ingest/events/{envelope,timestamp}.test.ts',
     'test/ledger/fold/{decide.property,snapshot}.test.ts',

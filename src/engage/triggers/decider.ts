@@ -67,9 +67,10 @@ export class TriggerDecider {
     await this.#tidy();
     const listeners = await selectWaitingListeners(service, this.#after, MAX_LISTENERS);
     await this.#giveUpLate(listeners);
-    this.#after = listeners.length < MAX_LISTENERS ? NIL : (listeners.at(-1)?.listener_id ?? NIL);
-    for (const listener of listeners) {
-      this.#turns.begin(listener, () => this.#serve(listener));
+    // While all places are taken, these listeners have not had their turn.
+    if (!this.#turns.isFull) {
+      this.#after = listeners.length < MAX_LISTENERS ? NIL : (listeners.at(-1)?.listener_id ?? NIL);
+      this.#turns.begin(listeners, (listener) => this.#serve(listener));
     }
     if (listeners.length === 0 && this.#turns.running === 0) return false;
     await Promise.race([this.#turns.next(), sleep(POLL_MS, undefined, { signal: stop })]);

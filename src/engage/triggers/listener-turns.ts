@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { ListenerRef } from './kind.ts';
 
-/** Decisions that run at the same time, in all and per project. */
+/** Decisions that run at the same time, in all, per tenant and per project. */
 const MAX_RUNNING = 8;
+const MAX_PER_TENANT = 4;
 const MAX_PER_PROJECT = 2;
 /** Events per decision; fewer after a failure, so that one event that cannot be decided is found. */
 const MAX_EVENTS = 500;
@@ -15,6 +16,9 @@ const LONGEST_BACK_OFF_MS = 30_000;
 /** Beyond this number the oldest state is forgotten, and so its listener may be asked early. */
 const MAX_LISTENERS = 10_000;
 
+/** A running decision, and what it did. */
+type Work = Promise<'worked' | 'nothing' | 'failed'>;
+
 /** What happened last to a listener that has a pause. */
 interface ListenerState {
   until_ms: number;
@@ -24,13 +28,17 @@ interface ListenerState {
 }
 
 /**
- * Which listeners are decided when: several at a time, so that one that is slow or fails holds up no other. Times are of
- * the process's monotonic clock (`performance.now`).
+ * Which listeners are decided when: several at a time, so that one that is slow or fails holds up no other, and in turns,
+ * so that listeners that always have events hold up no other. Times are of the process's monotonic clock
+ * (`performance.now`).
  */
 export class ListenerTurns {
-  /** Listener → its running decision and its project. */
-  readonly #running = new Map<string, { project_id: string; ended: Promise<void> }>();
+  /** Listener → its running decision. */
+  readonly #running = new Map<string, { of: ListenerRef; ended: Promise<void> }>();
   readonly #states = new LRUCache<string, ListenerState>({ max: MAX_LISTENERS });
+  /** Listener → the number of its last decision among all that were begun. */
+  readonly #begun = new LRUCache<string, number>({ max: MAX_LISTENERS });
+  #number = 0;
 
   get running(): number {
     return this.#running.size;
@@ -46,18 +54,41 @@ export class ListenerTurns {
     return this.#states.get(listener_id)?.has_failed ?? false;
   }
 
-  /** Starts `work`, which must not reject, unless the listener runs or pauses, or too many run. */
-  begin(listener: ListenerRef, work: () => Promise<'worked' | 'nothing' | 'failed'>): void {
-    const { listener_id, project_id } = listener;
-    if (this.#running.size >= MAX_RUNNING || this.#running.has(listener_id)) return;
-    if ((this.#states.get(listener_id)?.until_ms ?? 0) > performance.now()) return;
-    const of_project = [...this.#running.values()].filter((one) => one.project_id === project_id);
-    if (of_project.length >= MAX_PER_PROJECT) return;
-    const ended = work().then((result) => {
+  /** Whether no further decision can begin now. */
+  get isFull(): boolean {
+    return this.#running.size >= MAX_RUNNING;
+  }
+
+  /**
+   * Starts `work`, which must not reject, for those of the listeners that neither run nor pause: the one first whose last
+   * decision began the longest ago, until too many run.
+   */
+  begin<Listener extends ListenerRef>(
+    listeners: readonly Listener[],
+    work: (listener: Listener) => Work,
+  ): void {
+    const turnOf = ({ listener_id }: ListenerRef) => this.#begun.get(listener_id) ?? 0;
+    const turns = new Map(listeners.map((listener) => [listener, turnOf(listener)]));
+    const in_turn = listeners.toSorted((a, b) => (turns.get(a) ?? 0) - (turns.get(b) ?? 0));
+    for (const listener of in_turn) if (this.#mayBegin(listener)) this.#run(listener, work(listener));
+  }
+
+  #mayBegin({ listener_id, tenant_id, project_id }: ListenerRef): boolean {
+    if (this.isFull || this.#running.has(listener_id)) return false;
+    if ((this.#states.get(listener_id)?.until_ms ?? 0) > performance.now()) return false;
+    const of_tenant = [...this.#running.values()].filter(({ of }) => of.tenant_id === tenant_id);
+    const of_project = of_tenant.filter(({ of }) => of.project_id === project_id);
+    return of_tenant.length < MAX_PER_TENANT && of_project.length < MAX_PER_PROJECT;
+  }
+
+  #run(listener: ListenerRef, work: Work): void {
+    const { listener_id } = listener;
+    this.#begun.set(listener_id, ++this.#number);
+    const ended = work.then((result) => {
       this.#running.delete(listener_id);
       this.#note(listener_id, result);
     });
-    this.#running.set(listener_id, { project_id, ended });
+    this.#running.set(listener_id, { of: listener, ended });
   }
 
   /** Resolves when a running decision ends; never when none runs. */
