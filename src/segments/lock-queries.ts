@@ -12,12 +12,22 @@ const membershipKey = ({ tenant_id, project_id, segment_id }: SegmentRef) =>
 const evaluationKey = ({ tenant_id, project_id }: ProjectRef) =>
   `segment evaluation ${tenant_id} ${project_id}`;
 
-/** Waits for the segment's lock: no other refresh, evaluation or purge changes its members meanwhile. */
-export async function lockMembership({ sql }: Session, ref: SegmentRef): Promise<void> {
+/**
+ * How long a request waits for each lock. It holds one of a few sessions meanwhile, which the refreshes of other tenants
+ * need, too.
+ */
+export const REQUEST_WAIT_MS = 20_000;
+
+/**
+ * Waits for the segment's lock: no other refresh, evaluation or purge changes its members meanwhile. Rejects with 55P03
+ * after `max_wait_ms`; absent: ten minutes.
+ */
+export async function lockMembership({ sql }: Session, ref: SegmentRef, max_wait_ms?: number): Promise<void> {
   await waitForLocks(
     (lock_timeout) => sql`
       with patience as materialized (select set_config('lock_timeout', ${lock_timeout}, true))
       select pg_advisory_lock(hashtextextended(${membershipKey(ref)}, 0)) from patience`,
+    max_wait_ms,
   );
 }
 
@@ -28,14 +38,22 @@ export async function tryLockMembership({ sql }: Session, ref: SegmentRef): Prom
   return row?.locked ?? false;
 }
 
-/** Waits for the locks of segments in shared mode: no refresh or purge of them begins meanwhile. */
-export async function shareMemberships({ sql }: Session, refs: readonly SegmentRef[]): Promise<void> {
+/**
+ * Waits for the locks of segments in shared mode: no refresh or purge of them begins meanwhile. Rejects with 55P03 after
+ * `max_wait_ms`.
+ */
+export async function shareMemberships(
+  { sql }: Session,
+  refs: readonly SegmentRef[],
+  max_wait_ms: number,
+): Promise<void> {
   if (refs.length === 0) return;
   await waitForLocks(
     (lock_timeout) => sql`
       with patience as materialized (select set_config('lock_timeout', ${lock_timeout}, true))
       select pg_advisory_lock_shared(hashtextextended(key, 0))
       from patience, unnest(${textArray(refs.map(membershipKey))}::text::text[]) as r (key)`,
+    max_wait_ms,
   );
 }
 
@@ -52,12 +70,20 @@ export async function tryShareMemberships(
   return new Set(rows.filter(({ is_shared }) => is_shared).map(({ segment_id }) => segment_id));
 }
 
-/** Waits for the project's evaluation lock: one evaluation of single players runs at a time. */
-export async function lockProjectEvaluation({ sql }: Session, project: ProjectRef): Promise<void> {
+/**
+ * Waits for the project's evaluation lock: one evaluation of single players runs at a time. Rejects with 55P03 after
+ * `max_wait_ms`.
+ */
+export async function lockProjectEvaluation(
+  { sql }: Session,
+  project: ProjectRef,
+  max_wait_ms: number,
+): Promise<void> {
   await waitForLocks(
     (lock_timeout) => sql`
       with patience as materialized (select set_config('lock_timeout', ${lock_timeout}, true))
       select pg_advisory_lock(hashtextextended(${evaluationKey(project)}, 0)) from patience`,
+    max_wait_ms,
   );
 }
 

@@ -3,7 +3,7 @@ import { requirePlayer } from '../players/profile/read.ts';
 import type { PlayerRef } from '../players/player-ref.ts';
 import { readOfSegment } from './dependencies.ts';
 import type { Players } from './evaluation-queries.ts';
-import { lockProjectEvaluation, shareMemberships } from './lock-queries.ts';
+import { lockProjectEvaluation, REQUEST_WAIT_MS, shareMemberships } from './lock-queries.ts';
 import { selectLive } from './membership-queries.ts';
 import { noteError } from './queries.ts';
 import { judge, writeVerdict, type EvaluationDeps, type Verdict } from './verdict.ts';
@@ -22,7 +22,8 @@ export interface PlayerRefresh {
 
 /**
  * Evaluates every segment of the project for one player, manual and scheduled ones too, each after the segments that it
- * refers to, and writes what changed. It waits for refreshes that are running. A segment that cannot be evaluated is
+ * refers to, and writes what changed. It waits for refreshes that are running, at most 20 s
+ * for each lock; then it rejects with 55P03, and what was evaluated until then stays. A segment that cannot be evaluated is
  * left out; its `last_error` says why. `audit` gets the counts of each transaction that evaluated any. Rejects with
  * PLAYER_NOT_FOUND.
  */
@@ -77,8 +78,9 @@ async function evaluateNext(
     await shareMemberships(
       session,
       ids.map((segment_id) => ({ ...project, segment_id })),
+      REQUEST_WAIT_MS,
     );
-    await lockProjectEvaluation(session, project);
+    await lockProjectEvaluation(session, project, REQUEST_WAIT_MS);
     const now = new Date(clock.now_ms());
     const live = await selectLive(service, project, ids);
     const candidates = next.filter(({ segment_id }) => live.has(segment_id));

@@ -231,6 +231,16 @@ export async function markFailed(sql: Tx, ref: SegmentRef, message: string, now:
     where ${itself(sql, ref)}`;
 }
 
+/**
+ * After a refresh that waited too long for others: when the segment is realtime, another one is due in a minute, unless
+ * one is due anyway.
+ */
+export async function wantLater(sql: Tx, ref: SegmentRef, now: Date): Promise<void> {
+  await sql`
+    update segments set refresh_retry_at = coalesce(refresh_retry_at, ${now}::timestamptz + interval '1 minute')
+    where refresh_strategy = 'realtime' and ${itself(sql, ref)}`;
+}
+
 /** Makes a refresh of the segment due now. */
 export async function wantRefresh(tx: Tx, ref: SegmentRef, now: Date): Promise<void> {
   await tx`

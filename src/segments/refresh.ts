@@ -14,11 +14,13 @@ import {
   noteProgress,
   notePart,
   selectSegment,
+  wantLater,
   type SegmentRef,
 } from './queries.ts';
 import { requireSegment, SEGMENT } from './read.ts';
 import type { Session } from '../platform/postgres/port.ts';
-import { retryConflicts } from '../platform/postgres/retry.ts';
+import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
+import { TooBusy } from '../platform/waiting-line.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
 import { MAX_CHANGED } from './verdict.ts';
@@ -41,19 +43,21 @@ export interface RefreshResult extends MembershipCounts {
  * the definition with the stored members, and only the difference is written, in transactions of 5,000 players. After a
  * crash some of them may be missing; another refresh is then due, which writes the rest. A lock lets one refresh of a
  * segment run at a time. Rejects with SEGMENT_NOT_FOUND or SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the
- * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction.
+ * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction. Waits for
+ * each lock up to `lock_wait_ms` (absent: ten minutes), then rejects with 55P03.
  */
 export async function refreshSegment(
   deps: RefreshDeps,
   ref: SegmentRef,
   audit: AuditChange = auditNothing,
+  lock_wait_ms?: number,
 ): Promise<RefreshResult> {
   const started_ms = performance.now();
   const { segmentRefreshes } = deps.metrics;
   for (const segment_id of await inOrder(deps, ref)) {
     const one = { ...ref, segment_id };
     const done = segmentRefreshes.startTimer();
-    const result = await refreshAlone(deps, one, audit).catch((error: unknown) => {
+    const result = await refreshAlone(deps, one, audit, lock_wait_ms).catch((error: unknown) => {
       done({ outcome: 'failed' });
       throw error;
     });
@@ -82,12 +86,13 @@ async function refreshAlone(
   deps: RefreshDeps,
   ref: SegmentRef,
   audit: AuditChange,
+  lock_wait_ms: number | undefined,
 ): Promise<MembershipCounts & { matched: number }> {
   const { postgres, clock } = deps;
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   try {
     return await postgres.patientSession(async (session) => {
-      await lockMembership(session, ref);
+      await lockMembership(session, ref, lock_wait_ms);
       const segment = requireRow(SEGMENT, ref, await selectLiveSegment(postgres.service, ref));
       // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
       // and reads the members of the segments that the definition refers to there.
@@ -158,7 +163,13 @@ async function noteFailure(
 ): Promise<void> {
   const message = error instanceof Error ? error.message.slice(0, 1_000) : 'unknown';
   logger.warn({ err: error, segment_id: ref.segment_id }, 'refreshing a segment failed');
-  await markFailed(postgres.service, ref, message, new Date(clock.now_ms())).catch((cause: unknown) =>
+  const now = new Date(clock.now_ms());
+  // A wait that took too long says nothing about the segment.
+  const is_late = error instanceof TooBusy || isLockTimeout(error);
+  const marking = is_late
+    ? wantLater(postgres.service, ref, now)
+    : markFailed(postgres.service, ref, message, now);
+  await marking.catch((cause: unknown) =>
     logger.warn(
       { err: cause, segment_id: ref.segment_id },
       'the reason of a failed refresh could not be stored',

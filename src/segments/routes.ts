@@ -13,6 +13,7 @@ import { explainMembership } from './explain.ts';
 import { sampleMembers } from './membership-queries.ts';
 import { refreshPlayerSegments } from './player-segments.ts';
 import { listSegments } from './queries.ts';
+import { REQUEST_WAIT_MS } from './lock-queries.ts';
 import { findSegment, requireSegment, SEGMENT } from './read.ts';
 import { refreshSegment } from './refresh.ts';
 import {
@@ -126,6 +127,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
           deps,
           refOf(SEGMENT, caller, params['id']),
           audit,
+          REQUEST_WAIT_MS,
         );
         return envelope({ matched, added, removed, duration_ms });
       },

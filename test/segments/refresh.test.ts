@@ -246,6 +246,21 @@ it('calls that wait for a refresh occupy no connections that processors need', a
   expect(await members(segment_id)).toHaveLength(PLAYERS);
 });
 
+it('a refresh that waits too long gives its session back and is no failure of the segment', async () => {
+  await populate(12);
+  const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
+  await platform.postgres.session(async (session) => {
+    await lockMembership(session, ref(segment_id));
+    const late = refreshSegment(platform, ref(segment_id), auditNothing, 100);
+    await expect(late).rejects.toMatchObject({ code: '55P03' });
+  });
+  const { data } = await client.api('GET', `/v1/segments/${segment_id}`);
+  expect(data['last_error']).toBeNull();
+  const [row] = await platform.postgres.service`
+    select refresh_failures, refresh_retry_at is not null as is_due from segments where segment_id = ${segment_id}`;
+  expect(row).toEqual({ refresh_failures: 0, is_due: true });
+});
+
 it('no player enters a segment that is deleted while an evaluation waits for its lock', async () => {
   const [one] = await populate(9);
   const segment_id = await client.make([everybody]);

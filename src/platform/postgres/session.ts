@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import type { ExclusivePool } from './exclusive-pool.ts';
 import type { Db, Session, Tx } from './port.ts';
+import { isLockTimeout } from './retry.ts';
 import { guarded, isDoubtful, lost, runTransaction } from './transactions.ts';
 
 /** The driver closes a connection that is idle for five minutes, which a session is while it waits. */
@@ -12,8 +13,6 @@ const ID_SETTING = 'app.session';
 const LOCK_WAIT_MS = 800;
 /** A lock that others hold for longer is given up. */
 const MAX_WAIT_MS = 600_000;
-/** Postgres' code for a lock that was not available in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Gives `work` a connection of the pool as a {@link Session}, and releases its locks afterwards. Rejects as `work` does,
@@ -81,17 +80,20 @@ async function beginIn<T>(
 
 /**
  * Repeats a statement that waits for session locks until it has them. `statement` must set the `lock_timeout` that it is
- * given, in milliseconds, for itself. It may be run again after it has got some of several locks. After ten minutes it
- * rejects with the error of Postgres.
+ * given, in milliseconds, for itself. It may be run again after it has got some of several locks. After `max_wait_ms`
+ * (absent: ten minutes) it rejects with the error of Postgres, 55P03.
  */
-export async function waitForLocks(statement: (lock_timeout: string) => Promise<unknown>): Promise<void> {
-  const deadline_ms = performance.now() + MAX_WAIT_MS;
+export async function waitForLocks(
+  statement: (lock_timeout: string) => Promise<unknown>,
+  max_wait_ms = MAX_WAIT_MS,
+): Promise<void> {
+  const deadline_ms = performance.now() + max_wait_ms;
   for (;;) {
     try {
       await statement(String(LOCK_WAIT_MS));
       return;
     } catch (error) {
-      const is_held = error instanceof postgres.PostgresError && error.code === LOCK_NOT_AVAILABLE;
+      const is_held = error instanceof postgres.PostgresError && isLockTimeout(error);
       if (!is_held || performance.now() > deadline_ms) throw error;
     }
   }
