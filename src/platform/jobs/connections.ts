@@ -1,7 +1,7 @@
 import { Client, Pool, type ClientConfig } from 'pg';
 import type { Logger } from '../logger.ts';
 import { PROCESSORS } from '../postgres/limits.ts';
-import { APPLICATION } from '../postgres/pool.ts';
+import { APPLICATION, DEAD_PEER } from '../postgres/pool.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -53,6 +53,7 @@ function configOf(url: string): ClientConfig {
     ssl: tlsOf(mode),
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    options: DEAD_PEER,
   };
 }
 

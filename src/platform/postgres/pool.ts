@@ -29,8 +29,8 @@ const PATIENT_POOL_SIZE = 4;
 const SESSION_POOL_SIZE = 7;
 const LOCK_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
-/** The server ends a session after 25 s without its client's machine: the locks of a session end with it. */
-const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
+/** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
+export const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
 const LONGEST_CONNECT_PAUSE_S = 1;
 const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
@@ -47,7 +47,7 @@ interface PoolOptions {
   /** Set when a connection opens; migration 001 grants it to the URL's user. Absent: the URL's user itself. */
   role?: string;
   max?: number;
-  /** Absent: those of the owner, none but for waiting callers. */
+  /** Absent: those of the owner, which lift the limits that the database or the role may have. */
   limits?: SessionLimits;
   /**
    * For processors, whose statements look up thousands of keys: turns sequential scans off, so that Postgres uses the
@@ -168,11 +168,12 @@ export function openPostgres(url: string): Postgres {
   };
 }
 
-function settingsOf({ role, for_key_batches, limits }: PoolOptions): { options?: string } {
+function settingsOf({ role, for_key_batches, limits = OWNER }: PoolOptions): { options: string } {
   const settings = [
     ...(role === undefined ? [] : [`-c role=${role}`]),
-    ...(for_key_batches === true ? ['-c enable_seqscan=off', DEAD_PEER] : []),
-    ...(limits === undefined ? [] : limitOptions(limits)),
+    ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
+    DEAD_PEER,
+    ...limitOptions(limits),
   ];
-  return settings.length === 0 ? {} : { options: settings.join(' ') };
+  return { options: settings.join(' ') };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../src/package-root.ts';
+import { connectSession } from '../../../src/platform/jobs/connections.ts';
 import { OWNER, PROCESSORS, type SessionLimits } from '../../../src/platform/postgres/limits.ts';
 import { migratePostgres, MigrationBlocked } from '../../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
@@ -97,6 +98,33 @@ describe('every pool of the service', () => {
     } finally {
       await postgres.close();
       await owner.unsafe(`${alter} reset all`);
+    }
+  });
+
+  it('of the owner too: it waits as long as a migration says, whatever the database is configured with', async () => {
+    const alter = `alter database ${new URL(server.url).pathname.slice(1)}`;
+    await owner.unsafe(`${alter} set statement_timeout = '7s'; ${alter} set lock_timeout = '7s'`);
+    const sql = connectPool(server.url, { max: 1 });
+    const show = `select concat_ws(' ', current_setting('statement_timeout'), current_setting('lock_timeout'),
+      current_setting('tcp_keepalives_idle')) as all`;
+    try {
+      expect([...(await sql.unsafe(show))]).toEqual([{ all: '0 0 10' }]);
+      expect([...(await sql.begin((tx) => tx.unsafe(show)))]).toEqual([{ all: '0 0 10' }]);
+    } finally {
+      await sql.end({ timeout: 5 });
+      await owner.unsafe(`${alter} reset all`);
+    }
+  });
+
+  it('notices a dead machine after 25 s, also for the jobs', async () => {
+    const client = await connectSession(server.url, 'engagement test', () => undefined);
+    try {
+      const { rows } = await client.query<{ idle: string }>(
+        `select current_setting('tcp_keepalives_idle') as idle`,
+      );
+      expect(rows).toEqual([{ idle: '10' }]);
+    } finally {
+      await client.end();
     }
   });
 
