@@ -13,6 +13,7 @@ import {
   type EventLine,
 } from '../../src/analytics/correction-queries.ts';
 import { newId } from '../../src/platform/ids.ts';
+import type { Session } from '../../src/platform/postgres/port.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
@@ -46,8 +47,8 @@ export function newRewriteState(): RewriteState {
 /**
  * event-rewriter: changes of events after they were folded → ClickHouse. Restated amounts and merged players become
  * later revisions of the existing rows. One rewriter works at a time, because each revision is derived from the one
- * before; its lock holds no transaction open. After a crash the batch is repeated, which only replaces rows by equal
- * ones.
+ * before; its lock holds no transaction open. A rewriter that has lost its lock writes nothing any more. After a crash
+ * the batch is repeated, which only replaces rows by equal ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
@@ -72,11 +73,11 @@ export async function rewriteOnce(
   return platform.postgres.session(async (session) => {
     if (!(await tryLockAsRewriter(session))) return false;
     let failure: unknown;
-    const aliased = await aliasMerges(platform).catch((error: unknown) => {
+    const aliased = await aliasMerges(platform, session).catch((error: unknown) => {
       failure = error;
       return false;
     });
-    const corrected = await correctEvents(platform, stop);
+    const corrected = await correctEvents(platform, session, stop);
     if (failure !== undefined) {
       if (!corrected) throw failure;
       // There may be more corrections; a rejection would delay them by the pause after a failure.
@@ -84,47 +85,58 @@ export async function rewriteOnce(
     }
     // A rewrite may take minutes, in which no correction is written.
     if (corrected && performance.now() < state.rewritten_ms + CORRECTIONS_FIRST_MS) return true;
-    const rewritten = await rewriteMerges(platform, rewrite_after_ms, state, stop);
+    const rewritten = await rewriteMerges(platform, session, rewrite_after_ms, state, stop);
     return aliased || corrected || rewritten;
   });
 }
 
+/**
+ * Rejects when the session, and with it the lock, was lost. Called before each write to ClickHouse; what is written to
+ * Postgres is written in transactions of the session, which cannot commit then.
+ */
+async function requireLock(session: Session): Promise<void> {
+  await session.begin(() => Promise.resolve());
+}
+
 /** Adds aliases: from now on queries over many players resolve the old id to the survivor's. */
-async function aliasMerges({ postgres, clickhouse, clock }: Platform): Promise<boolean> {
+async function aliasMerges({ postgres, clickhouse, clock }: Platform, session: Session): Promise<boolean> {
   const merges = await readMergesToAlias(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
+  await requireLock(session);
   await writeAliases(postgres.service, clickhouse, merges, 0);
-  // From now on the survivor has the other player's events: all segments must evaluate it. It is marked dirty before
-  // the merges are marked as done, so that a crash in between repeats both.
-  await markDirty(
-    postgres.service,
-    merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING })),
-    new Date(clock.now_ms()),
-  );
-  await markMerges(postgres.service, merges, 'aliased_at');
+  // From now on the survivor has the other player's events: all segments must evaluate it.
+  const survivors = merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING }));
+  await session.begin(async (tx) => {
+    await markDirty(tx, survivors, new Date(clock.now_ms()));
+    await markMerges(tx, merges, 'aliased_at');
+  });
   return true;
 }
 
-async function correctEvents(platform: Platform, stop: AbortSignal | undefined): Promise<boolean> {
+async function correctEvents(
+  platform: Platform,
+  session: Session,
+  stop: AbortSignal | undefined,
+): Promise<boolean> {
   const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS);
   if (corrections.length === 0) return false;
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
-  const rows = await writeCorrections(platform, corrections);
-  await markDirty(
-    platform.postgres.service,
-    rows.map((row) => ({ ...row, reads: readOfEvent(row.event) })),
-    new Date(platform.clock.now_ms()),
-  );
-  await deleteCorrections(
-    platform.postgres.service,
-    corrections.map(({ correction_id }) => correction_id),
-  );
+  const rows = await writeCorrections(platform, session, corrections);
+  const changed = rows.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
+  await session.begin(async (tx) => {
+    await markDirty(tx, changed, new Date(platform.clock.now_ms()));
+    await deleteCorrections(
+      tx,
+      corrections.map(({ correction_id }) => correction_id),
+    );
+  });
   return true;
 }
 
 async function writeCorrections(
   { clickhouse, metrics, logger }: Platform,
+  session: Session,
   corrections: readonly Correction[],
 ): Promise<EventLine[]> {
   const wanted = new Map(corrections.map((c) => [`${c.ingestion_id} ${c.event_index}`, c]));
@@ -148,6 +160,7 @@ async function writeCorrections(
     });
   });
   // Each insert has a token of its own: a batch repeated after a crash writes the next revisions, no duplicates.
+  await requireLock(session);
   await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
   return rows;
@@ -156,6 +169,7 @@ async function writeCorrections(
 /** Rewrites the rows of merged players to the survivors' ids, and then removes their aliases. */
 async function rewriteMerges(
   platform: Platform,
+  session: Session,
   rewrite_after_ms: number,
   state: RewriteState,
   stop: AbortSignal | undefined,
@@ -171,7 +185,7 @@ async function rewriteMerges(
   // Events that the fold resolved to the old ids before the merge must be in ClickHouse.
   await waitUntilInClickHouse(platform, clock.now_ms() + CATCH_UP_MS, stop);
   try {
-    await repointEvents(clickhouse, merges);
+    await repointEvents(clickhouse, merges, () => requireLock(session));
   } catch (error) {
     // The same batch would take too long again.
     if ((error as { code?: unknown }).code === TIMED_OUT) {
@@ -181,7 +195,8 @@ async function rewriteMerges(
   } finally {
     state.rewritten_ms = performance.now();
   }
+  await requireLock(session);
   await writeAliases(postgres.service, clickhouse, merges, 1);
-  await markMerges(postgres.service, merges, 'rewritten_at');
+  await session.begin((tx) => markMerges(tx, merges, 'rewritten_at'));
   return true;
 }

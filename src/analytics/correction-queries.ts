@@ -185,9 +185,14 @@ const FORMER_INDEX = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
  * then deletes the rows of the merged players. An event can have rows under both ids, when the fold crashed after a
  * merge and emitted its events again: then the row with the highest revision is taken, and among equal ones the
  * survivor's, which was written later. Of the survivors' events only those are read, by their whole key, because a
- * survivor's history may be long. Idempotent. Rejects with StillRunning while an earlier call still runs in ClickHouse.
+ * survivor's history may be long. Idempotent. Rejects with StillRunning while an earlier call still runs in ClickHouse,
+ * and as `beforeWrite` does, which is called before each write.
  */
-export async function repointEvents(clickhouse: ClickHouse, merges: readonly Merge[]): Promise<void> {
+export async function repointEvents(
+  clickhouse: ClickHouse,
+  merges: readonly Merge[],
+  beforeWrite: () => Promise<void>,
+): Promise<void> {
   const params = {
     tenants: merges.map((m) => m.tenant_id),
     projects: merges.map((m) => m.project_id),
@@ -195,6 +200,7 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
   };
   // ClickHouse must not drop this insert as a duplicate. It has no token, and after a repair it inserts the same rows
   // again that it inserted before, which must be written.
+  await beforeWrite();
   await clickhouse.rewrite(
     'rewrite-merged-events',
     `insert into events settings insert_deduplicate = 0
@@ -217,6 +223,7 @@ export async function repointEvents(clickhouse: ClickHouse, merges: readonly Mer
     )`,
     { ...params, survivors: merges.map((m) => m.into_player_id) },
   );
+  await beforeWrite();
   await clickhouse.deleteRows(
     'events_by_player',
     `(tenant_id, project_id, player_id) in (select arrayJoin(${MERGED}))`,

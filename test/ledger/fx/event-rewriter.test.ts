@@ -7,6 +7,7 @@ import {
 } from '../../../processors/event-rewriter/index.ts';
 import { ROLES, type Role } from '../../../src/config.ts';
 import { StatementTimedOut, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
+import type { RunSession, Tx } from '../../../src/platform/postgres/port.ts';
 import type { LogConsumer } from '../../../src/platform/event-log/port.ts';
 import {
   eventually,
@@ -187,17 +188,22 @@ it('changes nothing when a batch is repeated after a crash', async () => {
   // The corrections are deleted last, so when a rewriter dies before that, the next one repeats the batch.
   const { platform } = service;
   const { service: sql } = platform.postgres;
-  const dying = new Proxy(sql, {
-    apply(target, self, args: [TemplateStringsArray | string, ...unknown[]]) {
-      const [first] = args;
-      if (typeof first !== 'string' && first.join('').includes('delete from event_corrections'))
-        throw new Error('the process died');
-      return Reflect.apply(target as (...all: unknown[]) => unknown, self, args);
-    },
-  });
-  await expect(
-    rewriteOnce({ ...platform, postgres: { ...platform.postgres, service: dying } }),
-  ).rejects.toThrow('died');
+  const dying = (tx: Tx) =>
+    new Proxy(tx, {
+      apply(target, self, args: [TemplateStringsArray | string, ...unknown[]]) {
+        const [first] = args;
+        if (typeof first !== 'string' && first.join('').includes('delete from event_corrections'))
+          throw new Error('the process died');
+        return Reflect.apply(target as (...all: unknown[]) => unknown, self, args);
+      },
+    });
+  const session: RunSession = (work) =>
+    platform.postgres.session((own) =>
+      work({ sql: own.sql, begin: (in_tx) => own.begin((tx) => in_tx(dying(tx))) }),
+    );
+  await expect(rewriteOnce({ ...platform, postgres: { ...platform.postgres, session } })).rejects.toThrow(
+    'died',
+  );
   const corrected = await eventsInClickHouse();
   expect(corrected.map(({ base_amount }) => Number(base_amount)).sort((a, b) => a - b)).toEqual(
     events.map((_, i) => i + 1),
@@ -214,6 +220,39 @@ it('changes nothing when a batch is repeated after a crash', async () => {
     { tenant_id: tenant.tenant_id },
   );
   expect(await eventsInClickHouse()).toEqual(corrected);
+});
+
+it('writes nothing any more once it has lost its lock', async () => {
+  await send([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
+  await setRate('0.1');
+  const { platform } = service;
+  const { service: sql } = platform.postgres;
+  let inserts = 0;
+  const clickhouse: ClickHouse = {
+    ...platform.clickhouse,
+    async query(text, params) {
+      const rows = await platform.clickhouse.query<never>(text, params);
+      if (text.includes('from events as e final')) {
+        await sql.begin(async (tx) => {
+          await tx`set local role none`;
+          await tx`
+            select pg_terminate_backend(pid) from pg_locks
+            where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
+        });
+        await eventually('the lock is free', async () => ((await isRewriting()) === true ? undefined : true));
+      }
+      return rows;
+    },
+    async insertLines(...args) {
+      inserts += 1;
+      await platform.clickhouse.insertLines(...args);
+    },
+  };
+  await expect(rewriteOnce({ ...platform, clickhouse })).rejects.toThrow('lost');
+  expect(inserts).toBe(0);
+  expect(await sql`select from event_corrections`).toHaveLength(1);
+  await rewriteAll();
+  expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
 });
 
 it('corrects more events than one batch holds, and an event that was restated twice only once', async () => {

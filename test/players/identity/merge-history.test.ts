@@ -197,9 +197,8 @@ describe('the history of merged players', () => {
         return (row?.waiting ?? 0n) >= 2n ? true : undefined;
       });
       // The embedded engine runs queries one after the other, so the pending queries have ended when this one ends.
-      await repointEvents(clickhouse, [
-        { tenant_id, project_id, player_id: merged_id, into_player_id: player_id },
-      ]);
+      const merge = { tenant_id, project_id, player_id: merged_id, into_player_id: player_id };
+      await repointEvents(clickhouse, [merge], () => Promise.resolve());
       await tx`update player_merges set rewritten_at = now() where tenant_id = ${tenant_id}`;
     });
     expect(await pending).toEqual([['deposit_confirmed', 'deposit_confirmed'], 120]);
@@ -406,7 +405,7 @@ describe('the rewriter', () => {
           await operator.identify({ ...phone, player_id: b });
           await writeAliases(sql, clickhouse, [merge], 0);
         } else {
-          await repointEvents(clickhouse, [merge]);
+          await repointEvents(clickhouse, [merge], () => Promise.resolve());
           await writeAliases(sql, clickhouse, [merge], 1);
         }
         await operator.identify({ ...laptop, player_id: c });
