@@ -1,3 +1,5 @@
+import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/error-codes.ts';
+
 /** Error codes of failed or lost connections: of the operating system, of postgres.js, and of Postgres. */
 const CODES = new Set([
   'ECONNREFUSED',
@@ -25,8 +27,8 @@ const CODES = new Set([
   'TOO_BUSY',
 ]);
 
-/** ClickHouse's codes for temporary errors: timeout, too many queries, out of memory, too many parts. */
-const CLICKHOUSE_CODES = new Set(['159', '202', '241', '252']);
+/** ClickHouse's codes for temporary errors beside its outages: timeout, out of memory, too many parts. */
+const CLICKHOUSE_CODES = new Set(['159', OUT_OF_MEMORY, '252']);
 
 /** Whether the error means that a storage engine is unreachable or currently refuses work. */
 export function isUnavailable(error: unknown): boolean {
@@ -35,7 +37,8 @@ export function isUnavailable(error: unknown): boolean {
   if (typeof code === 'string') {
     // SQLSTATE class 08: connection exceptions.
     if (CODES.has(code) || /^08[0-9A-Z]{3}$/.test(code)) return true;
-    if (error.name === 'ClickHouseError' || 'type' in error) return CLICKHOUSE_CODES.has(code);
+    if (error.name === 'ClickHouseError' || 'type' in error)
+      return CLICKHOUSE_CODES.has(code) || OUTAGES.has(code);
   }
   // The ClickHouse client's own timeout has no code.
   return error.message === 'Timeout error.';

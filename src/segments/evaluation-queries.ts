@@ -3,7 +3,7 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { newId } from '../platform/ids.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
-import { OUT_OF_MEMORY } from './refusal.ts';
+import { OUT_OF_MEMORY } from '../platform/clickhouse/error-codes.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Group } from './language/conditions.ts';
 import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';

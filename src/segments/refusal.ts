@@ -1,16 +1,6 @@
 import { ApiError } from '../errors.ts';
+import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/error-codes.ts';
 import { StatementTimedOut } from '../platform/clickhouse/port.ts';
-
-/** ClickHouse's code for too little memory. */
-export const OUT_OF_MEMORY = '241';
-
-/**
- * ClickHouse's codes that say nothing about the statement: cancelled, too many statements, network errors, a table that
- * is read-only, missing or restarting, no rights, no keeper, no disk.
- */
-const OUTAGES = new Set(
-  '60 74 81 193 194 202 209 210 225 236 242 243 319 394 439 497 499 516 999 1000 1001 1002'.split(' '),
-);
 
 /** Statements that may be refused while items are divided, and the time they may take, before it is given up. */
 const MAX_REFUSED = 16;
