@@ -11,6 +11,7 @@ import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
 import { plainText } from './plain-text.ts';
+import { chargePath } from './work.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
 
 /** A template as its author wrote it: Liquid in every field. */
@@ -78,11 +79,21 @@ export class RenderFailed extends Error {
 /** The longest rendered field, in UTF-16 units. */
 const MAX_LENGTH = { line: 10_000, text: 1024 * 1024 };
 const MAX_TAG_LENGTH = 100;
-/** Limits of one field's code, which is parsed at once: tags and outputs, their characters, and marks between their parts. */
+/**
+ * Limits of a template's code, which is parsed at once, over all fields: tags and outputs, their characters, and marks
+ * between their parts.
+ */
 const MAX_TAGS = 1_000;
 const MAX_CODE = 32_768;
 const MAX_TAG_CODE = 8_192;
 const MAX_MARKS = 4_000;
+
+/** How much code the fields of a template have so far. */
+interface Code {
+  tags: number;
+  characters: number;
+  marks: number;
+}
 
 /** Throws TEMPLATE_INVALID unless every field is usable Liquid; details name each field that is not. */
 export function parseTemplate(source: TemplateSource): void {
@@ -92,9 +103,10 @@ export function parseTemplate(source: TemplateSource): void {
 /** Parses every field. Throws TEMPLATE_INVALID; details name field, line, column and tag. */
 export function compileTemplate(source: TemplateSource): CompiledTemplate {
   const issues: TemplateIssue[] = [];
+  const code: Code = { tags: 0, characters: 0, marks: 0 };
   const parse = (path: string, text: string, engine: Liquid): Field => {
     try {
-      return { path, engine, templates: engine.parser.parseTokens(tokensOf(text, engine)) };
+      return { path, engine, templates: engine.parser.parseTokens(tokensOf(text, engine, code)) };
     } catch (error) {
       issues.push(issueOf(path, error));
       return { path, engine, templates: [] };
@@ -120,30 +132,30 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
   return { channel: source.channel, subject, preheader, body, data, reads };
 }
 
-/** The tags, outputs and texts of a field. Throws RangeError when it has more code than may be parsed at once. */
-function tokensOf(text: string, engine: Liquid): TopLevelToken[] {
-  const begun = text.match(/\{[{%]/g)?.length ?? 0;
-  if (begun > MAX_TAGS) throw new RangeError(`has ${begun} tags and outputs: give at most ${MAX_TAGS}`);
+/**
+ * The tags, outputs and texts of a field, which are added to `so_far`. Throws RangeError when the template has more code
+ * than may be parsed at once.
+ */
+function tokensOf(text: string, engine: Liquid, so_far: Code): TopLevelToken[] {
+  so_far.tags += text.match(/\{[{%]/g)?.length ?? 0;
+  requireAtMost(MAX_TAGS, so_far.tags, 'tags and outputs');
   const tokens = new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options);
-  let [code, marks] = [0, 0];
   for (const token of tokens) {
     if (TypeGuards.isHTMLToken(token)) continue;
     const length = token.end - token.begin;
-    code += length;
-    marks += text.slice(token.begin, token.end).match(/[,|.:[]/g)?.length ?? 0;
+    so_far.characters += length;
+    so_far.marks += text.slice(token.begin, token.end).match(/[,|.:[]/g)?.length ?? 0;
     if (length > MAX_TAG_CODE) {
       throw new RangeError(`has a tag or output of ${length} characters: give at most ${MAX_TAG_CODE}`);
     }
   }
-  if (code > MAX_CODE) {
-    throw new RangeError(`has ${code} characters in tags and outputs: give at most ${MAX_CODE}`);
-  }
-  if (marks > MAX_MARKS) {
-    throw new RangeError(
-      `has ${marks} of the marks , | . : [ in tags and outputs: give at most ${MAX_MARKS}`,
-    );
-  }
+  requireAtMost(MAX_CODE, so_far.characters, 'characters in tags and outputs');
+  requireAtMost(MAX_MARKS, so_far.marks, 'of the marks , | . : [ in tags and outputs');
   return tokens;
+}
+
+function requireAtMost(most: number, given: number, what: string): void {
+  if (given > most) throw new RangeError(`brings the template to ${given} ${what}: give at most ${most}`);
 }
 
 /**
@@ -152,14 +164,17 @@ function tokensOf(text: string, engine: Liquid): TopLevelToken[] {
  */
 export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
   const { subject, preheader, body, data, reads } = template;
-  const missing = reads.filter(({ path }) => isMissing(scope, path)).map(({ name }) => name);
-  let limits: Pick<BoundedContext, 'memoryLimit' | 'renderLimit'> | undefined;
-  const made = (field: Field, kind: 'line' | 'text') => {
-    const { engine } = field;
-    const context = new BoundedContext(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
-    limits ??= context;
-    return render(field, context, kind);
-  };
+  const contextOf = ({ engine }: Field, limits?: Pick<BoundedContext, 'memoryLimit' | 'renderLimit'>) =>
+    new BoundedContext(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
+  const { memoryLimit, renderLimit } = contextOf(body);
+  const made = (field: Field, kind: 'line' | 'text') =>
+    render(field, contextOf(field, { memoryLimit, renderLimit }), kind);
+  const missing = charged(body, () =>
+    reads.filter(({ path }) => {
+      chargePath(memoryLimit, path.length);
+      return isMissing(scope, path);
+    }),
+  ).map(({ name }) => name);
   const rendered = {
     subject: subject && made(subject, 'line'),
     preheader: preheader && made(preheader, 'line'),
@@ -184,13 +199,9 @@ export function templateInvalid(issues: TemplateIssue[]): ApiError {
   return new ApiError('TEMPLATE_INVALID', message, { details: { issues } });
 }
 
-function render({ engine, templates, path }: Field, context: BoundedContext, kind: 'line' | 'text'): string {
-  let text: unknown;
-  try {
-    text = engine.renderSync(templates, context);
-  } catch (error) {
-    throw new RenderFailed(issueOf(path, error));
-  }
+function render(field: Field, context: BoundedContext, kind: 'line' | 'text'): string {
+  const { engine, templates, path } = field;
+  const text: unknown = charged(field, () => engine.renderSync(templates, context));
   if (typeof text !== 'string') return '';
   if (text.length > MAX_LENGTH[kind]) {
     const message = `becomes over ${MAX_LENGTH[kind]} characters long`;
@@ -200,6 +211,15 @@ function render({ engine, templates, path }: Field, context: BoundedContext, kin
   const whole = text.toWellFormed();
   if (kind === 'line') return whole.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim();
   return whole.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, '');
+}
+
+/** The result of work for a field. Throws {@link RenderFailed} when a limit is exceeded. */
+function charged<T>({ path }: Field, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new RenderFailed(issueOf(path, error));
+  }
 }
 
 /** Messages of the parser and renderer, and the messages that replace them. */

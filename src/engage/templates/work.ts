@@ -58,6 +58,11 @@ function weightOf(work: Work, value: unknown): number {
   return weight;
 }
 
+/** Charges for reading a variable whose path has so many parts. */
+export function chargePath(work: Work, parts: number): void {
+  work.use(PROPERTY * parts);
+}
+
 /** Charges for a pass over the elements of a list that reads `path_length` characters of a path in each of them. */
 export function chargeElements(work: Work, list: unknown, path_length = 0): void {
   const plain: unknown = toValue(list);

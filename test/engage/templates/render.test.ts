@@ -258,7 +258,7 @@ it.each([
   ['{{ a | sample }}', 'undefined filter: sample. It is not offered'],
   ['{{ a | nope }}', 'undefined filter: nope'],
   ['{% render "x" %}', 'tag "render" not found'],
-  ['{% assign a = 1 %}'.repeat(1_001), 'has 1001 tags and outputs: give at most 1000'],
+  ['{% assign a = 1 %}'.repeat(1_001), 'brings the template to 1001 tags and outputs: give at most 1000'],
 ])('a template that uses what is not offered is refused with the reason: %#', (body, reason) => {
   expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
   expect((thrownBy(() => parseTemplate(email(body))) as ApiError).message).toContain(reason);
