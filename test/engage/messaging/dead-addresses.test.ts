@@ -121,6 +121,10 @@ it.each([
 it.each([
   ['550 5.1.1 User unknown', '5.1.1', true],
   ['550 No such user here', '550', true],
+  ['550 Requested action not taken: mailbox unavailable, user unknown', '550', true],
+  ['550 Sender verify failed', '550', false],
+  ['550 5.1.0 Sender rejected', '5.1.0', false],
+  ['550 Relaying denied: no such user at an unknown host', '550', false],
   ['554 5.7.1 Relay access denied', '5.7.1', false],
   ['550 relay not permitted', '550', false],
   ['552 5.2.2 Mailbox full', '5.2.2', false],

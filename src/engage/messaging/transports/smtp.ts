@@ -158,17 +158,20 @@ function enhancedCodeOf(response: string | undefined): string | undefined {
   return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1];
 }
 
+/** A reply that says that there is no such mailbox, and one that is about the sender or its server all the same. */
+const NO_MAILBOX =
+  /no such|unknown (?:user|recipient|mailbox)|(?:user|recipient|mailbox) unknown|does(?: not|n't) exist|no mailbox/i;
+const OF_SENDER = /sender|relay|auth|polic|spam|block|black|list|denied|reject/i;
+
 /**
  * Whether a refusal of the recipient says that the mailbox or its domain does not exist. By the enhanced code where
- * there is one: addressing (5.1.x) or a disabled mailbox (5.2.1). Without one by the reply, unless its text is about
- * the sender: a mail server that does not relay for us refuses every recipient, and none of them is dead.
+ * there is one: addressing (5.1.x, but not 5.1.0, which leaves open whose address is meant) or a disabled mailbox
+ * (5.2.1). Without one only by a text that says so: a suppressed address gets no message any more.
  */
 function isDeadMailbox(code: number, response: string): boolean {
   const enhanced = enhancedCodeOf(response);
-  if (enhanced !== undefined) return /^5\.(?:1\.(?:0|1|2|3|6|10)|2\.1)$/.test(enhanced);
-  return (
-    [550, 551, 553].includes(code) && !/relay|auth|polic|spam|block|black|list|denied|reject/i.test(response)
-  );
+  if (enhanced !== undefined) return /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/.test(enhanced);
+  return [550, 551, 553].includes(code) && NO_MAILBOX.test(response) && !OF_SENDER.test(response);
 }
 
 /** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
