@@ -66,7 +66,7 @@ const LONGEST_RECORD_PAUSE_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
 /** Campaigns of which something is remembered. */
 const MAX_REMEMBERED = 1_000;
-/** How often a queue whose provider fails is searched for messages that have waited too long. */
+/** How often a queue whose provider takes no messages is searched for messages that have waited too long. */
 const LATE_PAUSE_MS = 60_000;
 
 /**
@@ -240,8 +240,17 @@ export class Messenger {
     const { postgres } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
-    const transport = is_gone || queue.is_cancelled ? undefined : this.#transports.open(provider);
-    if (transport?.is_failing === true && (await this.#giveUpLate(queue))) return 'worked';
+    let transport: OpenedTransport | undefined;
+    if (!is_gone && !queue.is_cancelled) {
+      try {
+        transport = this.#transports.open(provider);
+      } catch (error) {
+        if (await this.#giveUpLate(queue)) return 'worked';
+        throw error;
+      }
+      const is_waiting = provider.status !== 'active' || transport.is_failing;
+      if (is_waiting && (await this.#giveUpLate(queue))) return 'worked';
+    }
     if (transport?.mayBegin(queue.campaign_id) === false) return 'nothing';
     // The fence comes before the turn of the claim: a queue that waits for the fold delays no other of its project.
     const pass = await this.#fence.pass(queue, stop);

@@ -187,6 +187,24 @@ it('messages are given up a day after they were queued, also those that were not
   expect(asked).toBeLessThanOrEqual(5);
 });
 
+it.each([
+  ['is paused', { status: 'paused' }],
+  ['has secrets that cannot be decrypted', { credentials: 'broken' }],
+])('messages are given up a day after they were queued although their provider %s', async (_how, changes) => {
+  const { service } = fixture.service.platform.postgres;
+  const late = await operator.sending(1, { provider_id });
+  const young = await operator.sending(1, { provider_id });
+  await service`update messaging_providers set ${service(changes)} where provider_id = ${provider_id}`;
+  await service`
+    update message_sends set enqueued_at = enqueued_at - interval '1 day' where campaign_id = ${late}`;
+  await running.turnsUntil(
+    'it is given up',
+    async () => (await countOf(late, 'failed PROVIDER_UNAVAILABLE')) === 1,
+  );
+  expect(await operator.codes(young)).toEqual(['queued null']);
+  expect(asked).toBe(0);
+});
+
 /** A messenger that has searched no queue yet. */
 async function restartedMessenger() {
   await running.messenger.close();
