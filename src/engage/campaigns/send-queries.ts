@@ -1,6 +1,9 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
+import type { Db, Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
+
+/** The most campaigns that are marked as sent at once. */
+const MAX_FINISHED = 1_000;
 
 /**
  * Postgres notifies on this channel, with a campaign_id, when the campaign may have messages to send or ranges to fan
@@ -65,11 +68,13 @@ export async function selectDueCampaigns(
 /**
  * Marks campaigns as `sent` that have no range left to fan out and no message left to send or to retry. Triggered campaigns go on
  * until they are cancelled.
+ *
+ * A statement of its own locks the campaigns first, so that the next one sees messages that a transaction queued
+ * meanwhile. Campaigns that are being changed are left for the next time.
  */
-export async function finishCampaigns(sql: Tx, now: Date): Promise<void> {
-  await sql`
-    update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}
-    where c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
+export async function finishCampaigns(sql: Db, now: Date): Promise<void> {
+  await sql.begin(async (tx) => {
+    const isDone = tx`c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
       and not exists (
         select from campaign_batches b
         where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
@@ -77,4 +82,13 @@ export async function finishCampaigns(sql: Tx, now: Date): Promise<void> {
         select from message_sends s
         where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.campaign_id = c.campaign_id
           and s.status in ('queued', 'sending'))`;
+    const locked = await tx<{ campaign_id: string }[]>`
+      select c.campaign_id from campaigns c where ${isDone}
+      order by c.campaign_id limit ${MAX_FINISHED} for update skip locked`;
+    const ids = plainArray(locked.map(({ campaign_id }) => campaign_id));
+    if (locked.length === 0) return;
+    await tx`
+      update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}
+      where c.campaign_id = any(${ids}::text::uuid[]) and ${isDone}`;
+  });
 }

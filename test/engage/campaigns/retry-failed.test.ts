@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { Schedule } from '../../../src/engage/campaigns/send.ts';
+import { eventually } from '../../engines/service.ts';
 import { openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
 
 let fixture: MessengerFixture;
@@ -58,3 +60,23 @@ it.each([
     expect(waiting).toHaveLength(state === 'queued' ? 1 : queued);
   },
 );
+
+it('a campaign that is retried while it is finished goes on', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  await sql()`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE' where campaign_id = ${campaign_id}`;
+  const schedule = new Schedule(fixture.service.platform);
+  let [has_ended, turn] = [false, Promise.resolve<unknown>(undefined)];
+  await sql().begin(async (tx) => {
+    await tx`update campaigns set updated_at = now() where campaign_id = ${campaign_id}`;
+    await tx`update message_sends set status = 'queued', error_code = null where campaign_id = ${campaign_id}`;
+    turn = schedule.turn().then(() => (has_ended = true));
+    await eventually('the campaign is being finished', async () => {
+      const [row] = await sql()<{ waits: boolean }[]>`
+        select exists (select from pg_locks where not granted) as waits`;
+      return has_ended || row?.waits === true ? true : undefined;
+    });
+  });
+  await turn;
+  expect((await operator.client.stats(campaign_id)).status).toBe('sending');
+});
