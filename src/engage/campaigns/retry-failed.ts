@@ -62,23 +62,28 @@ export async function retryFailed(
 
 /** Queues the remaining messages of campaigns that are retried, a thousand in each transaction. */
 export class FailedRetries {
-  readonly #platform: Pick<Platform, 'postgres' | 'logger'>;
+  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
   readonly #back_off = new BackOff();
 
-  constructor(platform: Pick<Platform, 'postgres' | 'logger'>) {
+  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
     this.#platform = platform;
   }
 
-  /** Queues up to a thousand messages of each campaign; returns whether there may be more. One that fails backs off. */
+  /**
+   * Queues up to a thousand messages of each campaign; returns whether there may be more. After the deadline nothing is
+   * queued: the messages would be given up at once, and then be queued again. A campaign that fails backs off.
+   */
   async turn(): Promise<boolean> {
-    const { postgres, logger } = this.#platform;
+    const { postgres, clock, logger } = this.#platform;
     const retrying = await selectRetrying(postgres.service, this.#back_off.keys(), MAX_RETRYING);
     for (const { until, ...ref } of retrying) {
       const { campaign_id } = ref;
       try {
         await postgres.service.begin(async (tx) => {
-          if ((await requeueUnavailable(tx, ref, until)) < MAX_REQUEUED) await endRetrying(tx, ref, until);
-          await notifyMessengers(tx, ref);
+          const is_over = until.getTime() <= clock.now_ms();
+          const queued = is_over ? 0 : await requeueUnavailable(tx, ref, until);
+          if (queued < MAX_REQUEUED) await endRetrying(tx, ref, until);
+          if (queued > 0) await notifyMessengers(tx, ref);
         });
       } catch (error) {
         this.#back_off.begin(campaign_id);

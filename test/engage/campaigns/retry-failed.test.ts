@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 import { eventually } from '../../engines/service.ts';
 import { openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
@@ -79,4 +80,17 @@ it('a campaign that is retried while it is finished goes on', async () => {
   });
   await turn;
   expect((await operator.client.stats(campaign_id)).status).toBe('sending');
+});
+
+it('retrying ends at its deadline', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  const past = new Date(Date.now() - 1_000);
+  await sql()`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE' where campaign_id = ${campaign_id}`;
+  await sql()`update campaigns set retry_failed_until = ${past} where campaign_id = ${campaign_id}`;
+  const retries = new FailedRetries(fixture.service.platform);
+  while (await retries.turn());
+  expect(await operator.codes(campaign_id)).toEqual(['failed PROVIDER_UNAVAILABLE']);
+  await new Schedule(fixture.service.platform).turn();
+  expect((await operator.client.stats(campaign_id)).status).toBe('sent');
 });
