@@ -1,4 +1,5 @@
 import { waitUntilInClickHouse } from '../../src/analytics/caught-up.ts';
+import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import {
   deleteCorrections,
   markMerges,
@@ -73,10 +74,14 @@ export async function rewriteOnce(
   return platform.postgres.session(async (session) => {
     if (!(await tryLockAsRewriter(session))) return false;
     let failure: unknown;
-    const aliased = await aliasMerges(platform, session).catch((error: unknown) => {
-      failure = error;
-      return false;
-    });
+    // Aliases have revisions; those of corrections follow from the rows themselves.
+    const may_alias = await mayWriteRevisions(platform);
+    const aliased = await (may_alias ? aliasMerges(platform, session) : Promise.resolve(false)).catch(
+      (error: unknown) => {
+        failure = error;
+        return false;
+      },
+    );
     const corrected = await correctEvents(platform, session, stop);
     if (failure !== undefined) {
       if (!corrected) throw failure;
@@ -85,7 +90,7 @@ export async function rewriteOnce(
     }
     // A rewrite may take minutes, in which no correction is written.
     if (corrected && performance.now() < state.rewritten_ms + CORRECTIONS_FIRST_MS) return true;
-    const rewritten = await rewriteMerges(platform, session, rewrite_after_ms, state, stop);
+    const rewritten = may_alias && (await rewriteMerges(platform, session, rewrite_after_ms, state, stop));
     return aliased || corrected || rewritten;
   });
 }

@@ -62,6 +62,22 @@ export async function isEpochCurrent({ postgres }: Pick<Engines, 'postgres'>): P
   return identity === epoch_identity && is_ready && !(await hasFutureIds(postgres.service));
 }
 
+/** For how long a process believes that the epoch is current: a database is replaced while its processes are stopped. */
+const BELIEVED_MS = 1_000;
+const believed_until_ms = new WeakMap<object, number>();
+
+/**
+ * Whether revisions may be written now: {@link isEpochCurrent}, asked at most once per second while it is true. The
+ * revisions of an earlier epoch may be below those that ClickHouse has, and then change nothing there. Ask before the
+ * revisions are read.
+ */
+export async function mayWriteRevisions({ postgres }: Pick<Engines, 'postgres'>): Promise<boolean> {
+  if ((believed_until_ms.get(postgres) ?? Number.NEGATIVE_INFINITY) > performance.now()) return true;
+  if (!(await isEpochCurrent({ postgres }))) return false;
+  believed_until_ms.set(postgres, performance.now() + BELIEVED_MS);
+  return true;
+}
+
 async function reasonForNewEpoch(
   engines: Engines,
   state: EpochState,

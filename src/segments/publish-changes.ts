@@ -1,3 +1,5 @@
+import { mayWriteRevisions } from '../analytics/epoch.ts';
+import { ApiError } from '../errors.ts';
 import { playerKey } from '../ingest/events/envelope.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -13,16 +15,23 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 
 export type PublishDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'metrics'>;
 
+const RETRY_AFTER_S = 5;
 /** Outbox rows per batch; each holds up to 1,000 players. */
 const MAX_CHANGES = 50;
 
 /**
  * Copies a project's unpublished changes to ClickHouse, so that segment conditions see them. The outbox keeps its rows.
+ * Rejects with SERVICE_UNAVAILABLE while a new epoch has to begin: ClickHouse might not take them, and the caller would
+ * compare with earlier members.
  */
 export async function copyPendingChanges(
   { postgres, clickhouse }: Pick<PublishDeps, 'postgres' | 'clickhouse'>,
   of: ProjectRef,
 ): Promise<void> {
+  if (!(await mayWriteRevisions({ postgres }))) {
+    const message = 'player-mirror has to begin a new epoch of the database first: try again';
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+  }
   for (let after = 0n; ;) {
     const changes = await readChangesOf(postgres.service, of, after, MAX_CHANGES);
     await copy({ postgres, clickhouse }, changes);
@@ -59,7 +68,7 @@ export interface SegmentChange {
 /**
  * Publishes the oldest rows of the outbox to ClickHouse and the log, then removes them. After a crash in between they
  * are published again: in ClickHouse equal rows replace the first ones; on the log, consumers recognise duplicates by
- * `change_id`. Returns whether the outbox may have more rows.
+ * `change_id`. Returns whether the outbox may have more rows; false without publishing while a new epoch has to begin.
  */
 export async function publishMembershipChanges({
   postgres,
@@ -67,6 +76,7 @@ export async function publishMembershipChanges({
   eventLog,
   metrics,
 }: PublishDeps): Promise<boolean> {
+  if (!(await mayWriteRevisions({ postgres }))) return false;
   const changes = await readChanges(postgres.service, MAX_CHANGES);
   if (changes.length === 0) return false;
   await copy({ postgres, clickhouse }, changes);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
+import { ensureEpoch, mayWriteRevisions, newEpochMemory } from '../../src/analytics/epoch.ts';
 import { auditNothing } from '../../src/http/audit.ts';
 import { ROLES } from '../../src/config.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
@@ -311,6 +312,35 @@ it('a late copy to ClickHouse brings back no member of a deleted segment', async
     { ...project },
   );
   expect(copied).toEqual([{ segment_id: other_id, members: String(PLAYERS) }]);
+});
+
+it('while a new epoch has to begin, changes of members wait, and nothing is compared with earlier ones', async () => {
+  const { service: sql } = platform.postgres;
+  await ensureEpoch(platform, newEpochMemory());
+  await populate(8);
+  const segment_id = await client.make([everybody]);
+  await refreshSegment(platform, ref(segment_id));
+  const waiting = async () => {
+    const rows = await sql`select from segment_changes where segment_id = ${segment_id}`;
+    return rows.length;
+  };
+  expect(await waiting()).toBe(1);
+  // As after a database was loaded from a dump of another cluster, before player-mirror begins an epoch.
+  await sql`insert into mirror_positions (name, epoch, changed_xid, row_id)
+    values ('loaded', 0, '1000000000000', gen_random_uuid())`;
+  try {
+    await eventually('the processes notice', async () => !(await mayWriteRevisions(platform)) || undefined);
+    expect(await publishMembershipChanges(platform)).toBe(false);
+    expect(await waiting()).toBe(1);
+    await expect(copyPendingChanges(platform, project)).rejects.toThrow('a new epoch');
+    const { status, error } = await client.api('POST', `/v1/segments/${segment_id}/refresh`);
+    expect([status, error]).toMatchObject([503, { code: 'SERVICE_UNAVAILABLE' }]);
+  } finally {
+    await sql`delete from mirror_positions where name = 'loaded'`;
+  }
+  while (await publishMembershipChanges(platform));
+  expect(await waiting()).toBe(0);
+  expect((await client.api('POST', `/v1/segments/${segment_id}/refresh`)).status).toBe(200);
 });
 
 it('a project whose queries fail blocks no other project', async () => {
