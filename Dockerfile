@@ -33,6 +33,6 @@ EXPOSE 8080 8081
 # Every role serves /healthz, on OPS_PORT or, without it, on PORT.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["node", "-e", "\
 const { PORT, OPS_PORT, OPS_HOST } = process.env; \
-const host = OPS_PORT && OPS_HOST && OPS_HOST !== '0.0.0.0' ? OPS_HOST : '127.0.0.1'; \
-fetch(`http://${host}:${OPS_PORT || PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
+const host = OPS_PORT && OPS_HOST && !['0.0.0.0', '::'].includes(OPS_HOST) ? OPS_HOST : '127.0.0.1'; \
+fetch(`http://${host.includes(':') ? `[${host}]` : host}:${OPS_PORT || PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
 CMD ["node", "dist/src/main.js"]

@@ -90,11 +90,17 @@ export async function findService(flags: ServiceFlags): Promise<KnownService> {
   const kept = await readDevCredentials(config.data_dir);
   const { host, port, ops } = config;
   const given = flags['base-url'];
-  const base_url = withoutSlash(given ?? kept?.base_url ?? `http://${host}:${port}`);
-  const own_ops_url = kept === undefined ? ops && `http://${ops.host}:${ops.port}` : kept.ops_url;
+  const base_url = withoutSlash(given ?? kept?.base_url ?? urlOf(host, port));
+  const own_ops_url = kept === undefined ? ops && urlOf(ops.host, ops.port) : kept.ops_url;
   const ops_url = given === undefined && own_ops_url !== undefined ? withoutSlash(own_ops_url) : base_url;
   const internal_secret = flags['internal-secret'] ?? config.internal_secret ?? kept?.internal_secret;
   return { base_url, ops_url, internal_secret, kept };
+}
+
+/** The URL of a listener of this machine; one that listens on every address is found on loopback. */
+function urlOf(host: string, port: number): string {
+  const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
 }
 
 function withoutSlash(url: string): string {
