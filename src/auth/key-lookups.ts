@@ -16,7 +16,8 @@ interface Waiting {
 
 /**
  * Looks keys up in Postgres, one query at a time: what is asked for meanwhile waits, and shares the next query. So any
- * number of unknown keys costs one connection at most.
+ * number of unknown keys costs one connection at most, or a few while Postgres is slow: a query that is given up after
+ * 5 s may still run beside the next one.
  */
 export class KeyLookups {
   #find: FindKeys;

@@ -1,6 +1,6 @@
 import type { Role } from '../config.ts';
 import { ApiError } from '../errors.ts';
-import { inTime } from '../platform/in-time.ts';
+import { withinTime } from '../platform/time-limit.ts';
 import type { Platform } from '../wiring/platform.ts';
 
 /** The storage engines that `/readyz` asks. */
@@ -95,7 +95,7 @@ export class Readiness {
     };
     const answers = this.#needed.map(async (name) => {
       try {
-        await inTime(pings[name](), PING_TIMEOUT_MS);
+        await withinTime(PING_TIMEOUT_MS, pings[name]());
         return [name, 'ok'] as const;
       } catch (error) {
         logger.warn({ err: error, engine: name }, 'engine does not answer');

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
-import { inTime } from './in-time.ts';
+import { withinTime } from './time-limit.ts';
 import type { Logger } from './logger.ts';
 
 /** What waits for a consumer. */
@@ -68,7 +68,7 @@ async function readAll(sources: readonly BacklogSource[], logger: Logger): Promi
   for (const source of sources) {
     if (performance.now() > deadline_ms) break;
     try {
-      found.set(source.queue, await inTime(source.read(), SOURCE_TIMEOUT_MS));
+      found.set(source.queue, await withinTime(SOURCE_TIMEOUT_MS, source.read()));
     } catch (error) {
       logger.warn({ err: error, queue: source.queue }, 'backlog unknown');
     }

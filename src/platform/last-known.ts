@@ -127,7 +127,7 @@ export class LastKnown<V> {
 
   async #wait(key: string, known: Known<V>, loading: Promise<V | undefined>): Promise<V | undefined> {
     try {
-      return await withinTime(PATIENCE_MS, loading, () => new Error(`no answer in ${PATIENCE_MS} ms`));
+      return await withinTime(PATIENCE_MS, loading);
     } catch (error) {
       // Forgotten while it was waited for: what is known now to be wrong must not be returned.
       if (this.#known.peek(key) !== known) throw error;

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import { inTime } from '../in-time.ts';
+import { withinTime } from '../time-limit.ts';
 import type { Logger } from '../logger.ts';
 import type { EventLog, GroupLag } from './port.ts';
 import type { RecordAges } from './record-ages.ts';
@@ -71,7 +71,7 @@ function readLags({ eventLog, logger, consumers }: LagGaugeOptions): Promise<Con
   return Promise.all(
     consumers.map(async ({ topic, group }) => {
       try {
-        return { group, partitions: await inTime(eventLog.lag(topic, group), TIMEOUT_MS) };
+        return { group, partitions: await withinTime(TIMEOUT_MS, eventLog.lag(topic, group)) };
       } catch (error) {
         logger.warn({ err: error, group }, 'lag unknown');
         return { group, partitions: [] };

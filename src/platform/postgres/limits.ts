@@ -40,7 +40,7 @@ export const API_WRITES: SessionLimits = {
   waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
 };
 
-/** Processors. Some wait within a transaction for ClickHouse, which ends statements after 60 s. */
+/** Statements and transactions of processors; none of them waits for another system within a transaction. */
 export const PROCESSORS: SessionLimits = {
   statement_ms: 60_000,
   lock_ms: 10_000,
@@ -48,7 +48,7 @@ export const PROCESSORS: SessionLimits = {
   waiting: { max_waiting: 10_000, max_wait_ms: 30_000 },
 };
 
-/** Refreshes of whole segments and starts of campaigns, which write millions of rows and wait for each other. */
+/** Refreshes of whole segments, which wait for each other, and starts of scheduled campaigns, which count millions of rows. */
 export const PATIENT: SessionLimits = {
   statement_ms: 300_000,
   lock_ms: 120_000,
@@ -82,13 +82,4 @@ export async function allowStatements(tx: Tx, statement_ms: number): Promise<voi
 export async function limitTransaction(tx: Tx, limit_ms: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(limit_ms)}, true),
     set_config('lock_timeout', ${String(limit_ms)}, true)`;
-}
-
-/**
- * For a transaction that only holds a lock while its caller works elsewhere, for up to `idle_ms`: it may pause for that
- * long, and wait for its lock for that long.
- */
-export async function allowIdling(tx: Tx, idle_ms: number): Promise<void> {
-  await tx`select set_config('idle_in_transaction_session_timeout', ${String(idle_ms)}, true),
-    set_config('lock_timeout', ${String(idle_ms)}, true), set_config('statement_timeout', ${String(idle_ms)}, true)`;
 }
