@@ -13,7 +13,7 @@ import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
-import { RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
+import { LANE, RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -90,11 +90,11 @@ function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): 
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
-type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow'>;
+type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow' | 'rates'>;
 
 function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards);
-  const lane = laneOf(endpoint);
+  const lane = laneOf(endpoint, guards?.rates);
   return (request, reply) => {
     const call = readCall(endpoint, request, guards);
     const body = lane.run(() => endpoint.handle(call));
@@ -107,7 +107,7 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
   const { method, path, status } = endpoint;
   if (guards === undefined)
     throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
-  const lane = laneOf(endpoint);
+  const lane = laneOf(endpoint, guards.rates);
   return async (request, reply) => {
     const call = readCall(endpoint, request, guards);
     const { project_id } = (request.caller ?? {}) as { project_id?: string };
@@ -131,10 +131,15 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
   };
 }
 
-/** Calls of operators are few, and some take minutes. */
-function laneOf({ load, access }: AnyEndpoint): RouteLane {
+/**
+ * Calls of operators are few, and some take minutes. The burst that one caller's rate allows finds room in the line.
+ */
+function laneOf({ load, access }: AnyEndpoint, rates?: Config['rates']): RouteLane {
   if (load === 'slow') return new RouteLane(SLOW_LANE);
-  return load === undefined && access.mode !== 'internal' ? new RouteLane() : new RouteLane(UNLIMITED_LANE);
+  if (load !== undefined || access.mode === 'internal') return new RouteLane(UNLIMITED_LANE);
+  const bursts = rates === undefined ? [] : [rates.identify.burst, rates.admin.burst];
+  const max_waiting = Math.max(LANE.waiting.max_waiting, ...bursts);
+  return new RouteLane({ ...LANE, waiting: { ...LANE.waiting, max_waiting } });
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {

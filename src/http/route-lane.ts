@@ -10,7 +10,7 @@ export interface LaneLimits {
 }
 
 /** Requests of one endpoint at once: fewer than there are connections in a pool, so that others always get one. */
-const LANE: LaneLimits = { max_running: 6, waiting: { max_waiting: 500, max_wait_ms: 3_000 } };
+export const LANE: LaneLimits = { max_running: 6, waiting: { max_waiting: 1_000, max_wait_ms: 3_000 } };
 /** For an endpoint whose requests keep a connection for seconds: most connections remain for the others. */
 export const SLOW_LANE: LaneLimits = { max_running: 3, waiting: { max_waiting: 100, max_wait_ms: 10_000 } };
 /** For an endpoint whose requests must always run, or use no connections that other endpoints need. */
@@ -22,7 +22,7 @@ const TRIAL_MS = 15_000;
 
 /**
  * Limits what the requests of one endpoint hold, so that an endpoint that cannot go on does not stop the others. At most
- * 6 run at once and 500 wait, 3 s at most, or what its limits say. While a table that the endpoint needs is locked as a whole, one request at a
+ * 6 run at once and 1,000 wait, 3 s at most, or what its limits say. While a table that the endpoint needs is locked as a whole, one request at a
  * time finds out whether it still is, and the others are refused at once.
  */
 export class RouteLane {
