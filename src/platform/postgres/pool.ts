@@ -154,15 +154,10 @@ export function openPostgres(url: string): Postgres {
       return counter.read(tenant_id, statement);
     },
     async close() {
+      const pools = [transactions, reader, counter, locks, sessions, patient_sessions];
       await Promise.all([
-        transactions.close(CLOSE_TIMEOUT_S),
-        reader.close(CLOSE_TIMEOUT_S),
-        counter.close(CLOSE_TIMEOUT_S),
-        locks.close(CLOSE_TIMEOUT_S),
-        service.end({ timeout: CLOSE_TIMEOUT_S }),
-        patient.end({ timeout: CLOSE_TIMEOUT_S }),
-        sessions.close(CLOSE_TIMEOUT_S),
-        patient_sessions.close(CLOSE_TIMEOUT_S),
+        ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
+        ...[service, patient].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
       ]);
     },
   };
