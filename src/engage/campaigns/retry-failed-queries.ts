@@ -35,7 +35,7 @@ export async function requeueUnavailable(tx: Tx, ref: CampaignRef, until: Date):
       order by s.send_id limit ${MAX_REQUEUED} for update skip locked
     )
     update message_sends m
-    set status = 'queued', error_code = null, retry_at = null, give_up_at = ${until},
+    set status = 'queued', error_code = null, provider_code = null, provider_message = null, retry_at = null, give_up_at = ${until},
       changed_xid = pg_current_xact_id()
     from chosen
     where m.ctid = chosen.ctid`;

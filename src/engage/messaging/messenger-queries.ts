@@ -195,7 +195,8 @@ export async function claimSends(
         recipient = coalesce(j.recipient, m.recipient),
         lease_id = case when j.verdict is null then ${lease_id}::uuid end,
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
-        attempts = m.attempts + 1, retry_at = null, changed_xid = pg_current_xact_id()
+        attempts = m.attempts + 1, retry_at = null, provider_code = null, provider_message = null,
+        changed_xid = pg_current_xact_id()
       from judged j
       -- Joins by the ctid of the locked row: no index is read again, and the planner cannot choose a wrong one.
       where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
@@ -380,7 +381,8 @@ export async function failOrphans(sql: Tx): Promise<number> {
       for update skip locked
     )
     update message_sends m
-    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', lease_id = null, changed_xid = pg_current_xact_id()
+    set status = 'failed', error_code = 'OUTCOME_UNKNOWN', provider_code = null, provider_message = null,
+      lease_id = null, changed_xid = pg_current_xact_id()
     from lost
     where m.ctid = lost.ctid`;
   await sql`delete from messenger_leases where expires_at < now() - interval '1 hour'`;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 import { eventually } from '../../engines/service.ts';
-import { openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
+import { messengerOf, openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
 
 let fixture: MessengerFixture;
 let operator: Awaited<ReturnType<MessengerFixture['newTenant']>>;
@@ -93,4 +93,30 @@ it('retrying ends at its deadline', async () => {
   expect(await operator.codes(campaign_id)).toEqual(['failed PROVIDER_UNAVAILABLE']);
   await new Schedule(fixture.service.platform).turn();
   expect((await operator.client.stats(campaign_id)).status).toBe('sent');
+});
+
+it('the fault of an earlier attempt ends with it', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  const faults = async () =>
+    (await operator.client.recipients(campaign_id)).map((row) => [
+      row.error_code,
+      row.provider_code,
+      row.provider_message,
+    ]);
+  const fail = (status: string, error_code: string | null) => sql()`
+    update message_sends set status = ${status}, error_code = ${error_code}, provider_code = '503',
+      provider_message = 'later' where campaign_id = ${campaign_id}`;
+  await fail('failed', 'PROVIDER_UNAVAILABLE');
+  await retry(campaign_id);
+  expect(await faults()).toEqual([[null, null, null]]);
+  await fail('queued', null);
+  await sql()`update players set self_excluded = true where tenant_id = (
+    select tenant_id from campaigns where campaign_id = ${campaign_id})`;
+  const { messenger, turnsUntil } = messengerOf(fixture.service);
+  try {
+    await turnsUntil('it is skipped', async () => (await faults())[0]?.[0] !== null);
+  } finally {
+    await messenger.close();
+  }
+  expect(await faults()).toEqual([['SKIPPED_SELF_EXCLUDED', null, null]]);
 });
