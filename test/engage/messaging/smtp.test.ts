@@ -192,7 +192,9 @@ describe('SMTP', () => {
       const { key, cert } = await certificateFor('localhost');
       const { port, mails } = await smtp({ disabledCommands: [], key, cert });
       const required = { host: 'localhost', require_tls: true };
-      expect(await open(port, required).send(MESSAGE)).toMatchObject({ kind: 'retry' });
+      const untrusted = await open(port, required).send(MESSAGE);
+      expect(untrusted).toMatchObject({ kind: 'retry' });
+      expect(untrusted).toHaveProperty('reason', expect.not.stringContaining('does not encrypt'));
       const other = await certificateFor('other.example');
       const wrong = await smtp({ disabledCommands: [], ...other });
       expect(await open(wrong.port, required, 2_000, other.cert).send(MESSAGE)).toMatchObject({

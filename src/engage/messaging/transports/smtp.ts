@@ -179,7 +179,8 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
   const { code, responseCode, command, response } = error as SmtpError;
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');
   const fault = faultFrom(enhancedCodeOf(response) ?? responseCode ?? code, response);
-  if (code === 'ETLS') {
+  // Without a reply the encryption itself failed: a certificate that is not trusted, say.
+  if (code === 'ETLS' && command === 'STARTTLS' && response !== undefined) {
     const says = 'the server does not encrypt the connection (STARTTLS), and require_tls is not false';
     return { kind: 'retry', reason: `${reason}: ${says}`, fault, retry_after_ms: null };
   }
