@@ -47,6 +47,7 @@ export function segmentEndpoints(deps: Platform): AnyEndpoint[] {
     ...definitionEndpoints(deps),
     previewEndpoint(deps),
     ...membershipEndpoints(deps),
+    playerRefreshEndpoint(deps),
     recomputeEndpoint(deps),
   ];
 }
@@ -164,22 +165,25 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params, query }) =>
         envelope(await explainMembership(deps, refOf(SEGMENT, caller, params['id']), query.player_id)),
     }),
-    endpoint({
-      method: 'POST',
-      path: '/v1/players/:id/refresh-segments',
-      load: 'elsewhere',
-      summary: 'Evaluates every segment of the project for one player',
-      audit: { resource: 'player', action: 'refresh' },
-      access: write,
-      status: 200,
-      response: playerRefreshResult,
-      errors: ['PLAYER_NOT_FOUND'],
-      handle: async ({ caller, params, audit }) => {
-        const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
-        return envelope(await refreshPlayerSegments(deps, ref, audit));
-      },
-    }),
   ];
+}
+
+function playerRefreshEndpoint(deps: Platform): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/players/:id/refresh-segments',
+    load: 'elsewhere',
+    summary: 'Evaluates every segment of the project for one player',
+    audit: { resource: 'player', action: 'refresh' },
+    access: write,
+    status: 200,
+    response: playerRefreshResult,
+    errors: ['PLAYER_NOT_FOUND'],
+    handle: async ({ caller, params, audit }) => {
+      const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
+      return envelope(await refreshPlayerSegments(deps, ref, audit));
+    },
+  });
 }
 
 function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
