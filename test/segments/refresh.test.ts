@@ -346,12 +346,8 @@ it('while a new epoch has to begin, changes of members wait, and nothing is comp
 it('a project whose queries fail blocks no other project', async () => {
   const failing = project;
   const [stuck] = await populate(9);
-  await client.make(
-    [everybody, { type: 'trait', field: 'last_seen_at', op: 'within_last', value: { hours: 1 } }],
-    {
-      refresh_strategy: 'realtime',
-    },
-  );
+  const lately = { type: 'trait', field: 'last_seen_at', op: 'within_last', value: { hours: 1 } };
+  await client.make([everybody, lately], { refresh_strategy: 'realtime' });
   const tenant = await service.newTenant();
   project = { tenant_id: tenant.tenant_id, project_id: tenant.project_id };
   client = segmentClient({ ...service, ...tenant });
