@@ -92,11 +92,9 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
   return postgres(url, {
     max: options.max,
     connect_timeout: CONNECT_TIMEOUT_S,
-    // In seconds. The driver's own pauses grow to 20 s, for which nobody would notice that Postgres is back.
-    backoff: (attempt: number) => Math.min(3 ** attempt / 100, LONGEST_CONNECT_PAUSE_S),
     ...(options.stays_idle === true ? {} : { idle_timeout: IDLE_TIMEOUT_S }),
     // A connection of one caller at a time is used as long as it lives: the driver must not replace it meanwhile.
-    ...(onClosed === undefined ? {} : { max_lifetime: null }),
+    ...(onClosed === undefined ? { backoff: connectPauseS } : { max_lifetime: null }),
     onnotice: () => undefined,
     onclose: () => onClosed?.(),
     types: { bigint: postgres.BigInt, texts: TEXTS },
@@ -109,6 +107,14 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
       ...settingsOf(options),
     },
   });
+}
+
+/**
+ * The pause in seconds before a shared connection is tried again. The driver's own pauses grow to 20 s, in which nobody
+ * notices that Postgres is back.
+ */
+function connectPauseS(attempt: number): number {
+  return Math.min(3 ** attempt / 100, LONGEST_CONNECT_PAUSE_S);
 }
 
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
