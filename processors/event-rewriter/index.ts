@@ -15,6 +15,7 @@ import {
 } from '../../src/analytics/correction-queries.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Session } from '../../src/platform/postgres/port.ts';
+import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
@@ -95,19 +96,11 @@ export async function rewriteOnce(
   });
 }
 
-/**
- * Rejects when the session, and with it the lock, was lost. Called before each write to ClickHouse; what is written to
- * Postgres is written in transactions of the session, which cannot commit then.
- */
-async function requireLock(session: Session): Promise<void> {
-  await session.begin(() => Promise.resolve());
-}
-
 /** Adds aliases: from now on queries over many players resolve the old id to the survivor's. */
 async function aliasMerges({ postgres, clickhouse, clock }: Platform, session: Session): Promise<boolean> {
   const merges = await readMergesToAlias(postgres.service, MAX_ALIASES);
   if (merges.length === 0) return false;
-  await requireLock(session);
+  await requireLocks(session);
   await writeAliases(postgres.service, clickhouse, merges, 0);
   // From now on the survivor has the other player's events: all segments must evaluate it.
   const survivors = merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING }));
@@ -165,7 +158,7 @@ async function writeCorrections(
     });
   });
   // Each insert has a token of its own: a batch repeated after a crash writes the next revisions, no duplicates.
-  await requireLock(session);
+  await requireLocks(session);
   await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
   return rows;
@@ -190,7 +183,7 @@ async function rewriteMerges(
   // Events that the fold resolved to the old ids before the merge must be in ClickHouse.
   await waitUntilInClickHouse(platform, clock.now_ms() + CATCH_UP_MS, stop);
   try {
-    await repointEvents(clickhouse, merges, () => requireLock(session));
+    await repointEvents(clickhouse, merges, () => requireLocks(session));
   } catch (error) {
     // The same batch would take too long again.
     if ((error as { code?: unknown }).code === TIMED_OUT) {
@@ -200,7 +193,7 @@ async function rewriteMerges(
   } finally {
     state.rewritten_ms = performance.now();
   }
-  await requireLock(session);
+  await requireLocks(session);
   await writeAliases(postgres.service, clickhouse, merges, 1);
   await session.begin((tx) => markMerges(tx, merges, 'rewritten_at'));
   return true;

@@ -4,7 +4,8 @@ import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../ana
 import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
 import { ApiError } from '../../errors.ts';
 import { newId } from '../../platform/ids.ts';
-import type { SessionLock } from '../../platform/postgres/port.ts';
+import type { Session } from '../../platform/postgres/port.ts';
+import { releaseLock, requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
 import { copyPendingChanges } from '../../segments/publish-changes.ts';
 import { refreshJob } from '../../segments/refresh-job.ts';
 import type { Platform } from '../../wiring/platform.ts';
@@ -36,10 +37,10 @@ const REWRITER_PATIENCE_MS = 660_000;
 const INSERT_PATIENCE_MS = REWRITER_PATIENCE_MS;
 const INSERT_POLL_MS = 50;
 
-/** A rebuild in a run that holds `lock`. `catchUp` resolves when everything accepted so far is in ClickHouse. */
+/** A rebuild in a run whose session holds its lock. `catchUp` resolves when everything accepted so far is in ClickHouse. */
 export interface Rebuild {
   engines: Engines;
-  lock: SessionLock;
+  session: Session;
   catchUp: () => Promise<void>;
 }
 
@@ -54,24 +55,17 @@ export async function rebuild(
   differing: ReadonlyMap<Family, ReadonlyMap<string, Project>>,
 ): Promise<void> {
   const of = (family: Family) => [...(differing.get(family)?.values() ?? [])];
-  const { postgres, logger } = run.engines;
+  const { logger } = run.engines;
   logger.warn(
     { differing: [...differing].map(([family, projects]) => ({ family, projects: projects.size })) },
     'rebuilding tables of ClickHouse',
   );
   if (of('events').length + of('aliases').length > 0) {
     // event-rewriter would otherwise derive rows from rows that are being replaced.
-    const rewriter = await postgres.lockSession(REWRITER_LOCK, REWRITER_PATIENCE_MS);
-    const check = async () => {
-      await run.lock.check();
-      await rewriter.check();
-    };
-    try {
-      await rebuildEvents(run, of('events'), check);
-      for (const project of of('aliases')) await rebuildAliases(run, project);
-    } finally {
-      await rewriter.release();
-    }
+    await takeLock(run.session, REWRITER_LOCK, REWRITER_PATIENCE_MS);
+    await rebuildEvents(run, of('events'));
+    for (const project of of('aliases')) await rebuildAliases(run, project);
+    await releaseLock(run.session, REWRITER_LOCK);
   }
   await rebuildPlayers(run, of('players'));
   await rebuildMembers(run, of('members'));
@@ -86,12 +80,8 @@ export async function rebuild(
 type Beside = (table: CopiedTable) => string;
 
 async function exchangeRebuilt(
-  { engines: { clickhouse }, lock }: Rebuild,
-  {
-    tables,
-    projects,
-    check = () => lock.check(),
-  }: { tables: readonly CopiedTable[]; projects: readonly Project[]; check?: () => Promise<void> },
+  { engines: { clickhouse }, session }: Rebuild,
+  { tables, projects }: { tables: readonly CopiedTable[]; projects: readonly Project[] },
   load: (beside: Beside, scope: string) => Promise<void>,
 ): Promise<void> {
   if (projects.length === 0) return;
@@ -101,16 +91,16 @@ async function exchangeRebuilt(
   // Inserts that begin from now on come through the views. Those that run are waited for, and so everything that they and
   // earlier ones have written is read. What comes both ways is the same row.
   for (const table of tables) await openBeside(clickhouse, table, beside(table));
-  await waitForInserts(clickhouse, tables, check);
+  await waitForInserts(clickhouse, tables, session);
   for (const table of tables) {
     await copyRows(clickhouse, { from: table, to: beside(table), scope, of_scope: false });
   }
   await load(beside, scope);
   for (const table of tables) {
-    await check();
+    await requireLocks(session);
     await exchange(clickhouse, table, beside(table));
   }
-  await lock.check();
+  await requireLocks(session);
   await dropLeftovers(clickhouse);
 }
 
@@ -118,7 +108,7 @@ async function exchangeRebuilt(
 async function waitForInserts(
   clickhouse: Engines['clickhouse'],
   tables: readonly CopiedTable[],
-  check: () => Promise<void>,
+  session: Session,
 ): Promise<void> {
   const deadline_ms = performance.now() + INSERT_PATIENCE_MS;
   let open = await readRunningInserts(clickhouse, tables);
@@ -128,32 +118,24 @@ async function waitForInserts(
       throw new ApiError('SERVICE_UNAVAILABLE', message);
     }
     await sleep(INSERT_POLL_MS);
-    await check();
+    await requireLocks(session);
     const running = await readRunningInserts(clickhouse, tables);
     const since = new Map(running.map(({ query_id, elapsed }) => [query_id, elapsed]));
     open = open.filter(({ query_id, elapsed }) => (since.get(query_id) ?? -1) >= elapsed);
   }
 }
 
-async function rebuildEvents(
-  run: Rebuild,
-  projects: readonly Project[],
-  check: () => Promise<void>,
-): Promise<void> {
+async function rebuildEvents(run: Rebuild, projects: readonly Project[]): Promise<void> {
   const { clickhouse } = run.engines;
-  await exchangeRebuilt(
-    run,
-    { tables: ['events', 'events_by_player'], projects, check },
-    async (beside, scope) => {
-      await loadEvents(run.engines, projects, beside('events'), check);
-      await copyRows(clickhouse, {
-        from: `${beside('events')} final`,
-        to: beside('events_by_player'),
-        scope,
-        of_scope: true,
-      });
-    },
-  );
+  await exchangeRebuilt(run, { tables: ['events', 'events_by_player'], projects }, async (beside, scope) => {
+    await loadEvents(run.engines, projects, beside('events'), () => requireLocks(run.session));
+    await copyRows(clickhouse, {
+      from: `${beside('events')} final`,
+      to: beside('events_by_player'),
+      scope,
+      of_scope: true,
+    });
+  });
 }
 
 /**
@@ -178,7 +160,7 @@ async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promi
   await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside) => {
     const table = beside('players');
     for (let position = MIRROR_START, full = true; full;) {
-      await run.lock.check();
+      await requireLocks(run.session);
       const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
       const lines = page.filter(isWanted).map(({ line }) => line);
       if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
@@ -200,7 +182,7 @@ async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Prom
   await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
     const table = beside('message_sends');
     for (let position = MIRROR_START, full = true; full;) {
-      await run.lock.check();
+      await requireLocks(run.session);
       const page = await readChangedSends(postgres.service, position, SENDS_AT_ONCE, clock.now_ms());
       const lines = page.filter((send) => !send.is_pending && isWanted(send)).map(({ line }) => line);
       if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
@@ -227,7 +209,7 @@ async function rebuildMembers(run: Rebuild, projects: readonly Project[]): Promi
     const table = beside('segment_members');
     for (const project of projects) {
       for (let after: Member | undefined, full = true; full;) {
-        await run.lock.check();
+        await requireLocks(run.session);
         const page: Member[] = await readMembersPage(postgres.service, project, after, MEMBERS_AT_ONCE);
         const lines = page.map((member) => JSON.stringify({ ...project, ...member, revision: 0 }));
         const token = `${table}:${project.project_id}:${after?.segment_id}:${after?.player_id}`;

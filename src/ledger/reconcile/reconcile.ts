@@ -1,8 +1,8 @@
 import type { Platform } from '../../wiring/platform.ts';
 import { NotCaughtUp, waitUntilCaughtUp } from '../../analytics/caught-up.ts';
 import { ApiError } from '../../errors.ts';
-import type { SessionLock } from '../../platform/postgres/port.ts';
-import { LockTaken } from '../../platform/postgres/session-locks.ts';
+import type { Session } from '../../platform/postgres/port.ts';
+import { LockTaken, requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
 import { dropLeftovers } from './beside-queries.ts';
 import { compareCopies } from './compare-copies.ts';
 import { compareSums, type SumsRead } from './compare-sums.ts';
@@ -27,38 +27,48 @@ const RETRY_AFTER_S = 5;
  */
 export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
   const started_ms = engines.clock.now_ms();
-  const lock = await lockRun(engines, options.wait_ms);
-  try {
-    await dropLeftovers(engines.clickhouse);
-    const { report, findings } = await compareAll(engines, lock, options, started_ms);
-    if (!options.repair || findings.differing.size === 0) return report;
-    const catchUp = () => waitForProcessors(engines, options.wait_ms);
-    await rebuild({ engines, lock, catchUp }, findings.differing);
-    const after = await compareAll(engines, lock, options, started_ms);
-    const repaired = [...findings.differing.values()].flatMap((projects) => [...projects.keys()]);
-    return { ...after.report, repaired_projects: new Set(repaired).size };
-  } catch (cause) {
-    if (!(cause instanceof LockTaken)) throw cause;
-    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
-  } finally {
-    await dropOwn(engines, lock);
-    await lock.release();
-  }
+  return engines.postgres.longSession(async (session) => {
+    await lockRun(session, options.wait_ms);
+    try {
+      await dropLeftovers(engines.clickhouse);
+      return await compareAndRepair(engines, session, options, started_ms);
+    } catch (cause) {
+      if (!(cause instanceof LockTaken)) throw cause;
+      throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
+    } finally {
+      await dropOwn(engines, session);
+    }
+  });
+}
+
+async function compareAndRepair(
+  engines: Engines,
+  session: Session,
+  options: ReconcileBody,
+  started_ms: number,
+): Promise<ReconcileReport> {
+  const { report, findings } = await compareAll(engines, session, options, started_ms);
+  if (!options.repair || findings.differing.size === 0) return report;
+  const catchUp = () => waitForProcessors(engines, options.wait_ms);
+  await rebuild({ engines, session, catchUp }, findings.differing);
+  const after = await compareAll(engines, session, options, started_ms);
+  const repaired = [...findings.differing.values()].flatMap((projects) => [...projects.keys()]);
+  return { ...after.report, repaired_projects: new Set(repaired).size };
 }
 
 /** Without the lock the tables may be those of another run. */
-async function dropOwn({ clickhouse, logger }: Engines, lock: SessionLock): Promise<void> {
+async function dropOwn({ clickhouse, logger }: Engines, session: Session): Promise<void> {
   try {
-    await lock.check();
+    await requireLocks(session);
     await dropLeftovers(clickhouse);
   } catch (err) {
     logger.warn({ err }, 'what reconcile made in ClickHouse is left for the next run to drop');
   }
 }
 
-async function lockRun({ postgres }: Engines, wait_ms: number): Promise<SessionLock> {
+async function lockRun(session: Session, wait_ms: number): Promise<void> {
   try {
-    return await postgres.lockSession(RUN_LOCK, wait_ms);
+    await takeLock(session, RUN_LOCK, wait_ms);
   } catch (cause) {
     if (!(cause instanceof LockTaken)) throw cause;
     const message = `another reconcile did not end within ${wait_ms} ms: wait for it, or call with a longer wait_ms`;
@@ -78,7 +88,7 @@ interface Comparison {
  */
 async function compareAll(
   engines: Engines,
-  lock: SessionLock,
+  session: Session,
   options: ReconcileBody,
   started_ms: number,
 ): Promise<Comparison> {
@@ -86,10 +96,10 @@ async function compareAll(
   await waitForProcessors(engines, options.wait_ms);
   const waited_ms = engines.clock.now_ms() - before_ms;
   const projects = await listProjects(engines.postgres.service, options.tenant_id);
-  let { read, findings } = await compareOnce(engines, lock, options, projects);
+  let { read, findings } = await compareOnce(engines, session, options, projects);
   for (let count = 1; count < MAX_COMPARISONS && findings.count > 0 && !findings.isFull; count++) {
     await waitForProcessors(engines, options.wait_ms);
-    ({ read, findings } = await compareOnce(engines, lock, options, projects, findings));
+    ({ read, findings } = await compareOnce(engines, session, options, projects, findings));
   }
   const report: ReconcileReport = {
     differences: findings.count,
@@ -106,7 +116,7 @@ async function compareAll(
 
 async function compareOnce(
   engines: Engines,
-  lock: SessionLock,
+  session: Session,
   { tenant_id, wait_ms }: ReconcileBody,
   projects: readonly Project[],
   before?: Findings,
@@ -114,7 +124,13 @@ async function compareOnce(
   const findings = new Findings(before);
   const catchUp = () => waitForProcessors(engines, wait_ms);
   const read = await compareSums(engines, tenant_id, projects, catchUp, findings);
-  await compareCopies(engines, tenant_id, projects, { catchUp, check: () => lock.check() }, findings);
+  await compareCopies(
+    engines,
+    tenant_id,
+    projects,
+    { catchUp, check: () => requireLocks(session) },
+    findings,
+  );
   return { read, findings };
 }
 

@@ -15,7 +15,6 @@ import {
 } from './limits.ts';
 import { PipelinedReader } from './pipelined-reader.ts';
 import type { Db, Postgres, Tx } from './port.ts';
-import { lockSession } from './session-locks.ts';
 import { runSession } from './session.ts';
 import { Transactions } from './transactions.ts';
 
@@ -27,7 +26,7 @@ const COUNT_POOL_SIZE = 4;
 const PATIENT_POOL_SIZE = 4;
 /** Sessions of processors: four evaluations, two that are retried, one rewriter. */
 const SESSION_POOL_SIZE = 7;
-const LOCK_POOL_SIZE = 4;
+const LONG_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
 export const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
@@ -54,8 +53,6 @@ interface PoolOptions {
    * index even where it made the plan while the table was empty.
    */
   for_key_batches?: boolean;
-  /** Keeps connections that send nothing: a lock of a session would end with it. */
-  stays_idle?: boolean;
 }
 
 /**
@@ -92,7 +89,7 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
   return postgres(url, {
     max: options.max,
     connect_timeout: CONNECT_TIMEOUT_S,
-    ...(options.stays_idle === true ? {} : { idle_timeout: IDLE_TIMEOUT_S }),
+    idle_timeout: IDLE_TIMEOUT_S,
     // A connection of one caller at a time is used as long as it lives: the driver must not replace it meanwhile.
     ...(onClosed === undefined ? { backoff: connectPauseS } : { max_lifetime: null }),
     onnotice: () => undefined,
@@ -128,17 +125,13 @@ export function openPostgres(url: string): Postgres {
   const patient = connectPool(url, { ...processing, max: PATIENT_POOL_SIZE, limits: PATIENT });
   const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
   const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
-  const locks = openPool(
-    url,
-    { role: 'engagement_service', limits: PATIENT, stays_idle: true },
-    LOCK_POOL_SIZE,
-  );
+  const long_sessions = openPool(url, { ...processing, limits: PATIENT }, LONG_POOL_SIZE);
   return {
     service,
     session: (work) => runSession(sessions, work),
     patient,
     patientSession: (work) => runSession(patient_sessions, work),
-    lockSession: (name, wait_ms) => lockSession(locks, name, wait_ms),
+    longSession: (work) => runSession(long_sessions, work),
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return transactions.run('', (tx) => {
@@ -160,7 +153,7 @@ export function openPostgres(url: string): Postgres {
       return counter.read(tenant_id, statement);
     },
     async close() {
-      const pools = [transactions, reader, counter, locks, sessions, patient_sessions];
+      const pools = [transactions, reader, counter, sessions, patient_sessions, long_sessions];
       await Promise.all([
         ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
         ...[service, patient].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),

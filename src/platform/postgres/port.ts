@@ -25,14 +25,6 @@ export interface Session {
 /** Gives `work` a session of its own; when all connections for sessions are in use, callers wait in order of arrival. */
 export type RunSession = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
 
-/** A lock that a session holds until it is released, or until its connection is lost. */
-export interface SessionLock {
-  /** Rejects when the lock was lost; called before each step that relies on it. */
-  check(): Promise<void>;
-  /** Never rejects. */
-  release(): Promise<void>;
-}
-
 /** Postgres as the service uses it: one member per kind of caller. */
 export interface Postgres {
   /**
@@ -69,11 +61,8 @@ export interface Postgres {
   patient: Db;
   /** Sessions of the service role that callers wait for: refreshes and the like, which must not hold up processors. */
   patientSession: RunSession;
-  /**
-   * Takes an advisory lock that excludes every other holder of the same `name`, without a transaction. Waits at most
-   * `wait_ms` for another holder, then rejects with LockTaken.
-   */
-  lockSession(name: string, wait_ms: number): Promise<SessionLock>;
+  /** Sessions of the service role for runs that last for hours, such as a comparison of all stores. */
+  longSession: RunSession;
   /** Rejects when Postgres does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -300,11 +300,11 @@ describe('the rewriter', () => {
       expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
       expect(await tracesOf(merged_id)).toBe(0);
       const { tenant_id, project_id } = operator.tenant;
-      const lock = await service.platform.postgres.lockSession('reconcile', 10_000);
       const projects = new Map([['', { tenant_id, project_id }]]);
       const catchUp = () => sunk(service.platform);
-      await rebuild({ engines: service.platform, lock, catchUp }, new Map([['events', projects]]));
-      await lock.release();
+      await service.platform.postgres.longSession((session) =>
+        rebuild({ engines: service.platform, session, catchUp }, new Map([['events', projects]])),
+      );
     }
     await operator.rewrite();
     expect((await rowsOf(player_id)).slice(0, 2)).toEqual([2, 2]);
