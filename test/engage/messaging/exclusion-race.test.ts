@@ -29,18 +29,21 @@ it(
       const provider_id = await client.provider();
       const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
       const accepted_ms = new Map<string, number>();
-      // Half of the exclusions come over the time that a campaign takes, half once the first message is decided: where
-      // the fold is slow the fence waits for all of the former, and without the latter nothing would be sent.
-      const begun = firstDecision(campaign_id);
-      const exclusions = player_ids.map(async (player_id, i) => {
-        if (i % 2 === 1) await begun;
-        await sleep(random.integer(0, i % 2 === 0 ? spread_ms : 20));
+      const exclude = async (player_id: string) => {
         await client.event(player_id, 'self_exclusion_set');
         accepted_ms.set(player_id, Date.now());
+      };
+      // Half of the exclusions come over the time that a campaign takes. Where the fold is slow, the fence waits for all
+      // of them; the other half therefore follows what was sent, so that on no machine all come before the messages.
+      const byTime = player_ids.filter((_, i) => i % 2 === 0);
+      const bySent = player_ids.filter((_, i) => i % 2 === 1);
+      const timed = byTime.map(async (player_id) => {
+        await sleep(random.integer(0, spread_ms));
+        await exclude(player_id);
       });
       await sleep(spread_ms / 4);
       expect((await client.send(campaign_id)).status).toBe(200);
-      await Promise.all(exclusions);
+      await Promise.all([...timed, followSent(campaign_id, bySent, random, exclude)]);
       await client.reaches(campaign_id, 'sent');
       const decided = await decisions(campaign_id);
       expect(decided).toHaveLength(PLAYERS);
@@ -80,17 +83,32 @@ async function durationOfCampaign(): Promise<number> {
   return Math.ceil((performance.now() - started_ms) * 1.25);
 }
 
-/** Resolves when some message of the campaign is decided. */
-async function firstDecision(campaign_id: string): Promise<void> {
+/**
+ * Excludes each player once some number of messages, between 1 and a tenth of all, was sent. Those with a larger number
+ * are still to be sent to, so each number is reached.
+ */
+async function followSent(
+  campaign_id: string,
+  player_ids: string[],
+  random: Random,
+  exclude: (player_id: string) => Promise<void>,
+): Promise<void> {
+  let waiting = player_ids.map((player_id) => ({ player_id, after: random.integer(1, PLAYERS / 10) }));
+  const begun: Promise<void>[] = [];
   await eventually(
-    'a message is decided',
+    'the players are excluded while messages are sent',
     async () => {
-      const [decided] = await service.platform.postgres.service`
-      select from message_sends where campaign_id = ${campaign_id} and status <> 'queued' limit 1`;
-      return decided === undefined ? undefined : true;
+      const [counted] = await service.platform.postgres.service<{ sent: number }[]>`
+        select count(*)::int as sent from message_sends
+        where campaign_id = ${campaign_id} and status not in ('queued', 'failed')`;
+      const sent = counted?.sent ?? 0;
+      begun.push(...waiting.filter(({ after }) => after <= sent).map(({ player_id }) => exclude(player_id)));
+      waiting = waiting.filter(({ after }) => after > sent);
+      return waiting.length === 0 ? true : undefined;
     },
     60_000,
   );
+  await Promise.all(begun);
 }
 
 async function decisions(campaign_id: string) {
