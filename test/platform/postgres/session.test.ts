@@ -81,11 +81,15 @@ test('a wait for a lock ends when the other session ends, and holds no statement
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   let waits = 0;
-  const holding = postgres.session(async (session) => {
-    expect(await tryLock(session)).toBe(true);
-    await released;
+  let holding = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    holding = postgres.session(async (session) => {
+      expect(await tryLock(session)).toBe(true);
+      resolve();
+      await released;
+    });
+    holding.catch(reject);
   });
-  await until(async () => !(await postgres.patientSession(tryLock)));
   const waiting = postgres.session(({ sql }) =>
     waitForLocks((lock_timeout) => {
       waits += 1;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
+import { runScheduleJob } from '../../../src/segments/refresh-job.ts';
 import { eventually, sunk } from '../../engines/service.ts';
 import { messagingClient, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 import { growTo } from './growth-queries.ts';
@@ -10,6 +11,8 @@ import { startExplainedService, type Execution, type ExplainedService } from './
 const SLACK = { factor: 3, blocks: 150 };
 /** The only statement whose work may grow: it sorts all players of a rare status by a column of another table. */
 const LISTS_A_RARE_STATUS = "p.status <> 'active'";
+/** The library's own statement, in which it calls a function; it runs when a minute begins, so not in every day. */
+const STARTS_DUE_JOBS = '_private_known_crontabs';
 
 let explained: ExplainedService;
 let client: MessagingClient;
@@ -52,6 +55,8 @@ async function workADay(): Promise<Map<string, Execution>> {
   await client.event(second, 'kyc_approved', { level: 1 });
   await campaigns(ids.slice(0, 4));
   await segments(first, label);
+  // Otherwise it runs in those days in which a minute begins.
+  await runScheduleJob(service.platform);
   await waitUntilCaughtUp(service.platform, 60_000);
   return mostOf(await explained.executions());
 }
@@ -151,8 +156,8 @@ async function grownSince(before: Map<string, Execution>): Promise<string[]> {
   const grown: string[] = [];
   for (const [statement, { blocks, scans }] of await workADay()) {
     const blocks_before = before.get(statement)?.blocks ?? 0;
-    if (blocks <= blocks_before * SLACK.factor + SLACK.blocks || statement.includes(LISTS_A_RARE_STATUS))
-      continue;
+    if (blocks <= blocks_before * SLACK.factor + SLACK.blocks) continue;
+    if (statement.includes(LISTS_A_RARE_STATUS) || statement.includes(STARTS_DUE_JOBS)) continue;
     grown.push(`${blocks_before} → ${blocks} blocks: ${scans.join(', ')}: ${statement}`);
   }
   return grown;
