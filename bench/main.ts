@@ -9,6 +9,7 @@ import { benchIntakeWithKafka } from './kafka.ts';
 import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchMessaging } from './messaging.ts';
+import { benchNeighbours } from './neighbours.ts';
 import { benchReads } from './reads.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
@@ -47,6 +48,7 @@ const BENCHES: Record<string, Bench> = {
   conversions: () => withIdleService(benchConversions),
   latency: benchLatency,
   memory: benchMemory,
+  neighbours: benchNeighbours,
 };
 
 /** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
@@ -58,6 +60,7 @@ const NAMED_ONLY = new Set([
   'segment-latency',
   'messaging',
   'conversions',
+  'neighbours',
 ]);
 
 async function main(): Promise<void> {
