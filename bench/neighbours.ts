@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadavg } from 'node:os';
 import { connectPool } from '../src/platform/postgres/pool.ts';
@@ -76,6 +77,8 @@ async function sideBySide(
   cpuMs: () => Promise<number>,
 ): Promise<void> {
   const stop = new AbortController();
+  // Every pause of the load listens to it.
+  setMaxListeners(0, stop.signal);
   const timer = setTimeout(() => stop.abort(), SECONDS * 1_000);
   const cpu_before_ms = await cpuMs();
   try {

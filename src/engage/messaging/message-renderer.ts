@@ -3,12 +3,15 @@ import { LRUCache } from 'lru-cache';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Message } from '../providers/message.ts';
 import { playerScope } from '../templates/player-scope.ts';
+import { renderLongMessage } from '../templates/rendering.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import { selectSources, type ClaimedSend, type SendQueue, type SourceTemplate } from './messenger-queries.ts';
 import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
-/** How long messages are rendered before the event loop gets a turn. */
-const RENDERING_MS = 20;
+/** How long messages are rendered before the event loop gets a turn: a request needs several turns. */
+const RENDERING_MS = 5;
+/** A message that took so long is followed by others of its template in turns with other long work, and with rests. */
+const LONG_MS = 5;
 const MAX_TEMPLATES = 1_000;
 
 /** The key and the address of unsubscribe links. */
@@ -22,6 +25,8 @@ export class MessageRenderer {
   readonly #deps: Pick<Platform, 'postgres' | 'logger'>;
   readonly #settings: LinkSettings;
   readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  /** Templates whose last message took long. */
+  readonly #long = new WeakSet<CompiledTemplate>();
 
   constructor(deps: Pick<Platform, 'postgres' | 'logger'>, settings: LinkSettings) {
     this.#deps = deps;
@@ -29,8 +34,8 @@ export class MessageRenderer {
   }
 
   /**
-   * Renders claimed messages one by one; every 20 ms it lets the event loop run. `message` is undefined when there is
-   * nothing to send. Rejects when the templates cannot be read.
+   * Renders claimed messages one by one; every 5 ms it lets the event loop run, and after a message that took long for
+   * longer. `message` is undefined when there is nothing to send. Rejects when the templates cannot be read.
    */
   async *renderAll(
     queue: SendQueue,
@@ -39,11 +44,18 @@ export class MessageRenderer {
     const templates = await this.#templatesOf(queue, claimed);
     let since_ms = performance.now();
     for (const row of claimed) {
+      const template = templates.get(row.template_id ?? '');
+      const render = () => this.#renderTimed(queue, row, template);
+      if (template !== undefined && this.#long.has(template)) {
+        yield { row, message: await renderLongMessage(queue.tenant_id, render) };
+        since_ms = performance.now();
+        continue;
+      }
       if (performance.now() - since_ms > RENDERING_MS) {
         await setImmediate();
         since_ms = performance.now();
       }
-      yield { row, message: this.#render(queue, row, templates.get(row.template_id ?? '')) };
+      yield { row, message: render() };
     }
   }
 
@@ -73,9 +85,22 @@ export class MessageRenderer {
     }
   }
 
-  /** Undefined when there is nothing to send: the template fails for this player, or its body is blank. */
-  #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate | undefined): Message | undefined {
+  /** Renders, and remembers whether it took long. */
+  #renderTimed(
+    queue: SendQueue,
+    row: ClaimedSend,
+    template: CompiledTemplate | undefined,
+  ): Message | undefined {
     if (template === undefined) return undefined;
+    const started_ms = performance.now();
+    const message = this.#render(queue, row, template);
+    if (performance.now() - started_ms > LONG_MS) this.#long.add(template);
+    else this.#long.delete(template);
+    return message;
+  }
+
+  /** Undefined when there is nothing to send: the template fails for this player, or its body is blank. */
+  #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate): Message | undefined {
     const { channel, tenant_id, project_id } = queue;
     const { send_id, player_id, recipient } = row;
     const { link_key, public_url } = this.#settings;

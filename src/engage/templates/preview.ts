@@ -11,6 +11,7 @@ import { selectScopePlayer, type TemplateRef } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { requireTemplate } from './read.ts';
 import { compileTemplate, RenderFailed, renderMessage, templateInvalid, type Rendered } from './render.ts';
+import { renderForRequest } from './rendering.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -19,7 +20,7 @@ interface Deps {
 
 /**
  * Renders the template for a player, whatever the status of both; without a player_id for a synthetic player. Rejects
- * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, or TEMPLATE_INVALID when the template cannot be rendered.
+ * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, TooBusy, or TEMPLATE_INVALID when the template cannot be rendered.
  */
 export async function previewTemplate(
   { postgres, public_url }: Deps,
@@ -29,7 +30,9 @@ export async function previewTemplate(
   const row = await requireTemplate(postgres, ref);
   const player = player_id === undefined ? undefined : await findScopePlayer(postgres, ref, player_id);
   try {
-    const { text: _text, ...shown } = renderMessage(compileTemplate(row), scopeOf(public_url, player));
+    const { text: _text, ...shown } = await renderForRequest(ref.tenant_id, () =>
+      renderMessage(compileTemplate(row), scopeOf(public_url, player)),
+    );
     return shown;
   } catch (error) {
     if (error instanceof RenderFailed) throw templateInvalid([error.issue]);

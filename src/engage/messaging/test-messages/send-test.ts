@@ -28,6 +28,7 @@ import {
   renderMessage,
   type Rendered,
 } from '../../templates/render.ts';
+import { renderForRequest } from '../../templates/rendering.ts';
 import { selectAddresseeVerdicts, selectSuppressed, selectVerdict } from './queries.ts';
 import type { SendTestBody } from './schema.ts';
 
@@ -117,7 +118,9 @@ async function deliver(
   if (verdict !== null) return failed(verdict);
   let rendered: Rendered;
   try {
-    rendered = renderMessage(compileTemplate(template), scopeOf(public_url, player));
+    rendered = await renderForRequest(ref.tenant_id, () =>
+      renderMessage(compileTemplate(template), scopeOf(public_url, player)),
+    );
   } catch (error) {
     if (!(error instanceof RenderFailed)) throw error;
     logger.info({ template_id: ref.template_id, reason: error.message }, 'a test could not be rendered');
