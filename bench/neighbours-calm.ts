@@ -82,7 +82,7 @@ export class CalmTenant {
     return [
       this.#events.result('event sent → accepted', 500),
       this.#reads.result('reads of players and segments', 100),
-      this.#reads.lockedResult('reads of players and segments', 1_500),
+      ...this.#reads.lockedResults('reads of players and segments', 1_500),
       this.#visible.result('event accepted → totals of GET player', 500),
       await this.#messages('plain', 'event accepted → message handed over'),
       await this.#messages('segmented', 'event accepted → message handed over, with a segment'),

@@ -66,15 +66,12 @@ export class Figure {
     );
   }
 
-  /** The 99th percentile within lock windows against its target. */
-  lockedResult(what: string, at_most_ms: number): Result {
+  /** The 99th percentile within lock windows against its target; nothing when no table was locked. */
+  lockedResults(what: string, at_most_ms: number): Result[] {
+    if (this.#inside_ms.length === 0) return [];
+    const p99_ms = percentile(this.#inside_ms, 0.99);
     const note = `answered or refused: ${quantiles(this.#inside_ms)}`;
-    return result(
-      `${what}, p99 in ms while a table is locked`,
-      [this.#inside_ms.length === 0 ? 0 : percentile(this.#inside_ms, 0.99)],
-      { at_most: at_most_ms },
-      note,
-    );
+    return [result(`${what}, p99 in ms while a table is locked`, [p99_ms], { at_most: at_most_ms }, note)];
   }
 }
 
