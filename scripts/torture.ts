@@ -1,13 +1,19 @@
 import { parseArgs } from 'node:util';
 import { tortureFanOut, type FanOutTortureResult } from '../test/crash/fan-out-harness.ts';
 import { torture, type Kill, type TortureResult } from '../test/crash/harness.ts';
+import {
+  tortureServers,
+  type ServersTortureOptions,
+  type ServersTortureResult,
+} from '../test/crash/servers-harness.ts';
 
-const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>] [--fan-out [--members <n>]]
+const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>] [--servers | --fan-out [--members <n>]]
 
 Runs the real service under load on an empty folder, kills it with SIGKILL (200 times by default) and compares
 every event and every total with what was accepted. With --fan-out it sends campaigns to so many members (100,000)
-instead, kills the messenger, and compares rows and messages with the members. Exit 0 means nothing was lost and
-nothing doubled.`;
+instead, kills the messenger, and compares rows and messages with the members. With --servers it runs the service as
+two processes on its own Kafka, Redis, Postgres and ClickHouse, kills any of these six, and also compares members of
+segments and messages. Exit 0 means nothing was lost and nothing doubled.`;
 
 const MAX_SHOWN = 50;
 
@@ -18,6 +24,7 @@ async function main(): Promise<void> {
       seed: { type: 'string' },
       'fan-out': { type: 'boolean' },
       members: { type: 'string' },
+      servers: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
@@ -28,11 +35,15 @@ async function main(): Promise<void> {
   if (![kills, members].every((count) => Number.isSafeInteger(count) && count > 0)) throw new Error(USAGE);
   if (!Number.isSafeInteger(seed)) throw new Error(USAGE);
   say(`torture: ${kills} kills, seed ${seed}`);
+  if (values['fan-out'] === true && values.servers === true) throw new Error(USAGE);
   if (values['fan-out'] === true)
     return showFanOut(await tortureFanOut({ kills, members, seed, onKill: countKill }));
+  if (values.servers === true) {
+    const onStrike = showStrike(kills);
+    return showServers(await tortureServers({ kills, seed, onStrike }));
+  }
   const result = await torture({ kills, seed, onKill: (kill) => showKill(kill, kills) });
   showResult(result);
-  if (result.differences.length > 0) process.exitCode = 1;
 }
 
 function showKill({ number, moment, after_ms, restart_ms }: Kill, kills: number): void {
@@ -46,6 +57,27 @@ function countKill(number: number): void {
   if (number % 10 === 0) say(`kill ${number}`);
 }
 
+function showStrike(wanted: number): NonNullable<ServersTortureOptions['onStrike']> {
+  return ({ victims, moment, after_ms }, kills, restart_ms) => {
+    const what = victims.join(moment === 'start' ? ' starts, then ' : ' and ');
+    say(`kill ${kills}/${wanted}  ${what} after ${after_ms} ms, back in ${Math.round(restart_ms)} ms`);
+  };
+}
+
+function showServers(result: ServersTortureResult): void {
+  const listed = (counts: ReadonlyMap<string, number>) =>
+    [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
+  say(
+    `kills          ${listed(result.kills)} (longest way back ${Math.round(result.longest_restart_ms)} ms)`,
+  );
+  showLoad(result);
+  say(`members        ${result.changes} changes on the log, ${result.repeated_changes} of them twice`);
+  say(`exclusions     ${result.exclusions}`);
+  say(`messages       ${result.messages} at the provider; rows: ${listed(result.outcomes)}`);
+  say(`time           ${(result.duration_ms / 1000).toFixed(1)} s`);
+  showDifferences(result.differences, result.logs);
+}
+
 function showFanOut({ campaigns, messages, unknown, differences }: FanOutTortureResult): void {
   say(`campaigns      ${campaigns}`);
   say(`messages       ${messages}, and ${unknown} rows of unknown outcome`);
@@ -55,8 +87,18 @@ function showFanOut({ campaigns, messages, unknown, differences }: FanOutTorture
 }
 
 function showResult(result: TortureResult): void {
-  const { differences } = result;
   say(`kills          ${result.kills} (longest way back ${Math.round(result.longest_restart_ms)} ms)`);
+  showLoad(result);
+  say(`time           ${(result.duration_ms / 1000).toFixed(1)} s`);
+  showDifferences(result.differences, result.data_dir);
+}
+
+type LoadCounts = Pick<
+  TortureResult,
+  'events' | 'requests' | 'ambiguous' | 'repeated' | 'repeated_rows' | 'faults'
+>;
+
+function showLoad(result: LoadCounts): void {
   say(
     `events         ${result.events} in ${result.requests} requests, ${result.ambiguous} once without an answer`,
   );
@@ -64,10 +106,14 @@ function showResult(result: TortureResult): void {
     `duplicates     ${result.repeated} events sent again; ${result.repeated_rows} repeated rows for ClickHouse to merge`,
   );
   say(`answers 500    ${result.faults}`);
-  say(`time           ${(result.duration_ms / 1000).toFixed(1)} s`);
+}
+
+/** Shows the first differences, and the folder that was kept because of them. */
+function showDifferences(differences: readonly string[], kept: string | undefined): void {
   for (const difference of differences.slice(0, MAX_SHOWN)) say(`  ${difference}`);
   if (differences.length > MAX_SHOWN) say(`  … and ${differences.length - MAX_SHOWN} more`);
-  say(`${differences.length} differences${differences.length > 0 ? `; see ${result.data_dir}` : ''}`);
+  say(`${differences.length} differences${differences.length > 0 ? `; see ${kept}` : ''}`);
+  if (differences.length > 0) process.exitCode = 1;
 }
 
 function say(text: string): void {

@@ -6,10 +6,11 @@ import type { InternalApi } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import type { Servers } from '../../src/config.ts';
 import { freePort } from '../../src/platform/postgres/embedded-server.ts';
-import type { TestServers } from '../engines/global-setup.ts';
+import { startClickHouse } from '../engines/clickhouse.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { startKafka } from '../engines/kafka.ts';
 import { startPostgres } from '../engines/postgres.ts';
+import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { startRedis } from '../engines/redis.ts';
 import type { Engine } from '../engines/server-process.ts';
 
@@ -20,40 +21,68 @@ import type { Engine } from '../engines/server-process.ts';
  */
 const FRONT_HEAP_MIB = 192;
 
-/** The real service as two processes, with its own Kafka, Redis and Postgres and on the shared ClickHouse. */
+/** Every processor except those that send messages and run jobs. */
+const COUNTING_ROLES = 'player-fold,analytics-sink,player-mirror,segment-refresh,fx-restater,event-rewriter';
+export const ALL_PROCESSORS = `${COUNTING_ROLES},messenger,scheduler`;
+
+/** The real service as two processes, with its own Kafka, Redis and Postgres. */
 export interface DistributedService {
   kafka: Engine;
   redis: Engine;
   postgres: Engine;
+  /** Absent: it uses a ClickHouse that others use, too. */
+  clickhouse: Engine | undefined;
   servers: Servers;
   /** The roles api and intake. */
   front: ServiceProcess;
-  /** Every processor. */
   processors: ServiceProcess;
   api: InternalApi;
-  /** Can be called after a failure; removes everything except the shared database. */
+  /** Can be called after a failure; removes everything except a database on a shared ClickHouse. */
   close(): Promise<void>;
 }
 
-export async function startDistributedService(shared: TestServers): Promise<DistributedService> {
+export interface DistributedServiceOptions {
+  /** A ClickHouse to share. Absent: it gets its own. */
+  clickhouse_url?: string;
+  /** The roles of the processors' process. Absent: {@link COUNTING_ROLES}. */
+  processor_roles?: string;
+  /** Further environment variables of both processes. */
+  environment?: Record<string, string>;
+}
+
+export async function startDistributedService(
+  options: DistributedServiceOptions,
+): Promise<DistributedService> {
   const dir = await mkdtemp(join(tmpdir(), 'engagement-engines-'));
   const cleanUps: (() => Promise<unknown>)[] = [() => rm(dir, { recursive: true, force: true })];
   const close = async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   };
+  const keep = async <E extends Engine>(starting: Promise<E>): Promise<E> => {
+    const engine = await starting;
+    cleanUps.push(() => engine.stop());
+    return engine;
+  };
   try {
-    const kafka = await startKafka();
-    cleanUps.push(() => kafka.stop());
-    const redis = await startRedis();
-    cleanUps.push(() => redis.stop());
-    const postgres = await startPostgres();
-    cleanUps.push(() => postgres.stop());
+    const { clickhouse_url: shared_url } = options;
+    const starting = [
+      keep(startKafka()),
+      keep(startRedis()),
+      keep(startPostgres()),
+      shared_url === undefined ? keep(startClickHouse()) : Promise.resolve(undefined),
+    ] as const;
+    // When one fails, `close` has to know the others.
+    await Promise.allSettled(starting);
+    const [kafka, redis, postgres, clickhouse] = await Promise.all(starting);
     // No database on the own Postgres is prepared: the first process migrates an empty one.
-    const { postgres_template: _template, ...others } = shared;
-    const own = { kafka_brokers: kafka.brokers, redis_url: redis.url, postgres_url: postgres.url };
-    const servers = await newInstallation({ ...others, ...own });
+    const servers = await newInstallation({
+      kafka_brokers: kafka.brokers,
+      redis_url: redis.url,
+      postgres_url: postgres.url,
+      clickhouse_url: shared_url ?? clickhouse?.url ?? '',
+    });
     const internal_secret = randomUUID() + randomUUID();
-    const environment = environmentOf(servers, internal_secret);
+    const environment = { ...environmentOf(servers, internal_secret), ...options.environment };
     const start = async (name: string, roles: string, limits: Record<string, string> = {}) => {
       const service = new ServiceProcess({
         data_dir: join(dir, name),
@@ -67,13 +96,10 @@ export async function startDistributedService(shared: TestServers): Promise<Dist
     };
     const [front, processors] = await Promise.all([
       start('front', 'api,intake', { NODE_OPTIONS: `--max-old-space-size=${FRONT_HEAP_MIB}` }),
-      start(
-        'processors',
-        'player-fold,analytics-sink,player-mirror,segment-refresh,fx-restater,event-rewriter',
-      ),
+      start('processors', options.processor_roles ?? COUNTING_ROLES),
     ]);
     const api = { base_url: front.base_url, internal_secret };
-    return { kafka, redis, postgres, servers, front, processors, api, close };
+    return { kafka, redis, postgres, clickhouse, servers, front, processors, api, close };
   } catch (error) {
     await close();
     throw error;
@@ -88,6 +114,8 @@ function environmentOf(servers: Servers, internal_secret: string): Record<string
     LOG_LEVEL: 'warn',
     RATE_INGEST_PER_SECOND: '1000000',
     RATE_INGEST_BURST: '1000000',
+    RATE_ADMIN_PER_SECOND: '100000',
+    ...NO_PROVIDERS,
     KAFKA_BROKERS: servers.kafka_brokers.join(','),
     KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
     KAFKA_PARTITIONS: String(servers.kafka_partitions),

@@ -29,7 +29,7 @@ let leaving: ProvisionedTenant;
 let model: Model;
 let load: Load;
 beforeAll(async () => {
-  service = await startDistributedService(inject('servers'));
+  service = await startDistributedService({ clickhouse_url: inject('servers').clickhouse_url });
   const newTenant = (name: string) =>
     provisionTenant(service.api, { name, base_currency: 'EUR', project_name: name, admin_user_id: name });
   tenant = await newTenant('compared');

@@ -1,9 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCampaign } from '../../src/engage/campaigns/send.ts';
 import { encryptSecrets } from '../../src/engage/providers/credentials.ts';
@@ -11,6 +8,7 @@ import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
+import { startCountingProvider, type CountingProvider } from './counting-provider.ts';
 import { Random } from './random.ts';
 
 export interface FanOutTortureOptions {
@@ -57,7 +55,7 @@ interface Ground {
 export async function tortureFanOut(options: FanOutTortureOptions): Promise<FanOutTortureResult> {
   const engine = await openTestPostgres({ prepared: true });
   const sql = connectPool(engine.url);
-  const provider = await startCountingProvider();
+  const provider = await startCountingProvider(ANSWER_AFTER_MS);
   try {
     const ground = await prepare({ sql, url: engine.url, provider }, options.members);
     const campaigns: string[] = [];
@@ -224,42 +222,4 @@ async function compare({ sql, provider }: Ground, campaigns: readonly string[], 
     }
   }
   return { differences, unknown };
-}
-
-interface CountingProvider {
-  url: string;
-  count(send_id: string): number;
-  total(): number;
-  close(): Promise<void>;
-}
-
-/** Speaks the part of SendGrid's protocol that the messenger uses, and counts the messages of each send. */
-async function startCountingProvider(): Promise<CountingProvider> {
-  const counts = new Map<string, number>();
-  const server: Server = createServer((request, response) => {
-    void json(request).then(
-      async (body) => {
-        const { personalizations } = body as { personalizations: { custom_args: { send_id: string } }[] };
-        const send_id = personalizations[0]?.custom_args.send_id ?? 'none';
-        counts.set(send_id, (counts.get(send_id) ?? 0) + 1);
-        await sleep(ANSWER_AFTER_MS);
-        response.writeHead(202, { 'x-message-id': send_id }).end();
-      },
-      // The messenger was killed while it wrote the request: the provider received no message.
-      () => response.destroy(),
-    );
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    count: (send_id) => counts.get(send_id) ?? 0,
-    total: () => [...counts.values()].reduce((sum, one) => sum + one, 0),
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

@@ -22,16 +22,25 @@ export class Load {
   #random: Random;
   #ingest_url: string;
   #api_key: string;
+  #pause_ms: number;
   #retry: PlannedEvent[] = [];
   #accepted: PlannedEvent[] = [];
   #stopping = false;
   #workers: Promise<void>[];
 
-  constructor(options: { model: Model; random: Random; ingest_url: string; api_key: string }) {
+  /** `pause_ms`: the pause of each of the {@link WORKERS} after a request, for a run that need not be as fast as it can. */
+  constructor(options: {
+    model: Model;
+    random: Random;
+    ingest_url: string;
+    api_key: string;
+    pause_ms?: number;
+  }) {
     this.#model = options.model;
     this.#random = options.random;
     this.#ingest_url = options.ingest_url;
     this.#api_key = options.api_key;
+    this.#pause_ms = options.pause_ms ?? 0;
     this.#workers = Array.from({ length: WORKERS }, () => this.#work());
     // An error of a worker is rethrown by `finish`.
     for (const worker of this.#workers) worker.catch(() => undefined);
@@ -45,8 +54,10 @@ export class Load {
 
   async #work(): Promise<void> {
     while (!this.#stopping || this.#retry.length > 0) {
-      if (this.up) await this.#send(this.#next());
-      else await sleep(PAUSE_WHILE_DOWN_MS);
+      if (this.up) {
+        await this.#send(this.#next());
+        if (this.#pause_ms > 0) await sleep(this.#pause_ms);
+      } else await sleep(PAUSE_WHILE_DOWN_MS);
     }
   }
 
@@ -71,6 +82,7 @@ export class Load {
     for (const event of events) {
       if (answer === 'accepted') {
         event.accepted++;
+        event.accepted_ms ??= Date.now();
         if (event.has_id) this.#remember(event);
       } else {
         event.ambiguous++;

@@ -12,6 +12,15 @@ export interface PlannedEvent {
   accepted: number;
   /** The number of requests so far that ended without an answer. */
   ambiguous: number;
+  /** When the first 202 answer was read, in milliseconds since the epoch. */
+  accepted_ms: number | undefined;
+}
+
+export interface ModelOptions {
+  /** The time of the first event; each further one is 10 ms later. */
+  first_event_ms?: number;
+  /** The share of events that exclude their player; these players go on playing. */
+  exclusion_share?: number;
 }
 
 /** The expected totals of a player. */
@@ -49,14 +58,18 @@ export class Model {
   readonly events: PlannedEvent[] = [];
   #random: Random;
   #players: number;
+  #first_event_ms: number;
+  #exclusion_share: number;
   #deposits = new Map<string, number>();
   #withdrawals = new Map<string, number>();
   #bets: Bet[] = [];
   #open: { bet: Bet; id: string }[] = [];
 
-  constructor(random: Random, players: number) {
+  constructor(random: Random, players: number, options: ModelOptions = {}) {
     this.#random = random;
     this.#players = players;
+    this.#first_event_ms = options.first_event_ms ?? FIRST_EVENT_MS;
+    this.#exclusion_share = options.exclusion_share ?? 0;
   }
 
   /** Plans the next event. */
@@ -64,6 +77,9 @@ export class Model {
     const player = `player-${this.#random.integer(1, this.#players)}`;
     const amount = this.#random.integer(0, 1_000_000);
     const share = this.#random.next();
+    if (this.#exclusion_share > 0 && this.#random.chance(this.#exclusion_share)) {
+      return this.#add(player, 'self_exclusion_set', {}, false);
+    }
     if (share < 0.25) return this.#transaction('deposit_confirmed', player, amount, this.#deposits);
     if (share < 0.35) return this.#transaction('withdrawal_confirmed', player, amount, this.#withdrawals);
     if (share < 0.5) return this.#add(player, this.#random.pick(['session_start', 'login']), {}, false);
@@ -150,14 +166,14 @@ export class Model {
     const n = this.events.length;
     const timestamp = new Date(this.#time()).toISOString();
     const body = { event, anonymous_id: player, timestamp, properties: { ...properties, n } };
-    const planned = { n, player, has_id, body, accepted: 0, ambiguous: 0 };
+    const planned = { n, player, has_id, body, accepted: 0, ambiguous: 0, accepted_ms: undefined };
     this.events.push(planned);
     return planned;
   }
 
   /** Every event has a time of its own, so that outcomes of one bet have an order. */
   #time(): number {
-    return FIRST_EVENT_MS + this.events.length * 10;
+    return this.#first_event_ms + this.events.length * 10;
   }
 }
 

@@ -8,9 +8,15 @@ import type { ExpectedTotals, Model } from './model.ts';
 const CATCH_UP_MS = 120_000;
 const SUMS = ['total_deposited', 'total_withdrawn', 'total_wagered', 'total_won', 'bet_count'] as const;
 
-type Player = Record<(typeof SUMS)[number] | 'ggr' | 'session_count' | 'pending_conversions', number> & {
+/** A player as the API shows it, as far as these tests read it. */
+export type Player = Record<
+  (typeof SUMS)[number] | 'ggr' | 'session_count' | 'pending_conversions',
+  number
+> & {
   id: string;
   anonymous_ids: string[];
+  status: string;
+  segment_ids: string[];
 };
 
 /** Checks the running service through its reconciliation, dead letters and players. Returns the mismatches. */
@@ -60,7 +66,8 @@ function compareTotals(name: string, expected: ExpectedTotals, player: Player): 
   return wrong;
 }
 
-async function readPlayers(api: InternalApi, tenant: ProvisionedTenant): Promise<Player[]> {
+/** Every player of the tenant, over all pages. */
+export async function readPlayers(api: InternalApi, tenant: ProvisionedTenant): Promise<Player[]> {
   const players: Player[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const after: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;

@@ -9,6 +9,7 @@ export const LONG = [
   'test/crash/service-kill.test.ts',
   'test/contract/event-log.distributed.test.ts',
   'test/crash/engines-kill.distributed.test.ts',
+  'test/crash/servers-kill.distributed.test.ts',
   'test/app/npm-start.test.ts',
   'test/segments/compile.property.test.ts',
   'test/crash/fan-out-kill.test.ts',

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { tortureServers } from './servers-harness.ts';
+
+const KILLS = Number(process.env['TORTURE_KILLS'] ?? 6);
+const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_103);
+
+it(
+  'counts, follows and sends exactly once, whichever servers and processes are killed',
+  async () => {
+    const result = await tortureServers({ kills: KILLS, seed: SEED });
+    expect(result.differences).toEqual([]);
+    // The kills had an effect, and there was something to compare.
+    expect([...result.kills.values()].reduce((sum, count) => sum + count, 0)).toBe(KILLS);
+    expect(result.ambiguous).toBeGreaterThan(0);
+    expect(result.changes).toBeGreaterThan(result.repeated_changes);
+    expect(result.outcomes.get('sent')).toBeGreaterThan(0);
+    expect(result.outcomes.get('SKIPPED_SELF_EXCLUDED')).toBeGreaterThan(0);
+  },
+  60_000 + KILLS * 20_000,
+);
