@@ -11,6 +11,8 @@ import type { Model } from './model.ts';
 import { readPlayers } from './verify.ts';
 
 const POLL_MS = 250;
+const BANDS = 10;
+const DEPOSIT = 'deposit_confirmed';
 
 /** What the model knows about a player that segments ask for. */
 interface Facts {
@@ -59,10 +61,10 @@ export async function createSegments(
   const deposits = Math.max(2, Math.round(events * 0.12));
   const total = deposits * 500_000;
   const isRich = (facts: Facts) => facts.total_deposited >= total;
-  const isFrequent = (facts: Facts) => countOf(facts, 'deposit_confirmed') >= deposits;
+  const isFrequent = (facts: Facts) => countOf(facts, DEPOSIT) >= deposits;
   const isLoser = ({ ggr }: Facts) => ggr > 0;
   const rich = await make('rich', group(trait('total_deposited', 'gte', total)), isRich);
-  const frequent = await make('frequent', group(counted('deposit_confirmed', 'gte', deposits)), isFrequent);
+  const frequent = await make('frequent', group(counted(DEPOSIT, 'gte', deposits)), isFrequent);
   // Each settled bet may turn the sign, so players enter and leave.
   const losing = await make('losing', group(trait('ggr', 'gt', 0)), isLoser);
   const bets = Math.max(2, Math.round(events * 0.15));
@@ -76,10 +78,27 @@ export async function createSegments(
   const few = Math.max(1, Math.round(events * 0.05));
   await make(
     'has deposited, few withdrawals',
-    group(counted('deposit_confirmed', 'gte', 1), counted('withdrawal_confirmed', 'lt', few)),
-    (facts) => countOf(facts, 'deposit_confirmed') >= 1 && countOf(facts, 'withdrawal_confirmed') < few,
+    group(counted(DEPOSIT, 'gte', 1), counted('withdrawal_confirmed', 'lt', few)),
+    (facts) => countOf(facts, DEPOSIT) >= 1 && countOf(facts, 'withdrawal_confirmed') < few,
   );
+  await makeBands(make, events);
   return made;
+}
+
+/** Players go from one band of deposits to the next during the whole run: they enter and leave. */
+async function makeBands(
+  make: (name: string, definition: object, holds: FollowedSegment['holds']) => Promise<string>,
+  events: number,
+): Promise<void> {
+  const width = Math.max(1, Math.round((events * 0.25) / BANDS));
+  for (let from = 1; from <= BANDS * width; from += width) {
+    const to = from + width;
+    const between = [counted(DEPOSIT, 'gte', from), counted(DEPOSIT, 'lt', to)];
+    await make(`${from} to ${to - 1} deposits`, group(...between), (facts) => {
+      const count = countOf(facts, DEPOSIT);
+      return count >= from && count < to;
+    });
+  }
 }
 
 /** The players that must be in each segment, by name: `<segment>: <player>`. */

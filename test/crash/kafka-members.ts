@@ -50,7 +50,7 @@ export async function removeMembers({ kafka_brokers }: Servers, members: Members
     } catch {
       await sleep(RETRY_MS);
     } finally {
-      await connection.close();
+      await connection.close().catch(() => undefined);
     }
   }
 }

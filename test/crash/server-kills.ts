@@ -25,17 +25,19 @@ const TOGETHER_GAP_MS = { min: 0, max: 300 };
 const START_GAP_MS = { min: 0, max: 2_500 };
 const TOGETHER_SHARE = 0.15;
 const START_SHARE = 0.15;
-const START_ATTEMPTS = 5;
+const START_TIMEOUT_MS = 120_000;
 const READY_TIMEOUT_MS = 90_000;
 const POLL_MS = 50;
 
-/** Strikes with `kills` kills in all. The first ones kill every server and process once, so that short runs do, too. */
+/**
+ * Strikes with `kills` kills in all. The first ones kill every server and process once, two at a time, so that short runs
+ * do so in little time.
+ */
 export function* planStrikes(random: Random, kills: number): Generator<Strike> {
   const first = shuffled(random);
   for (let planned = 0; planned < kills;) {
+    const is_first = first.length > 0;
     const victim = first.pop() ?? random.pick(VICTIMS);
-    const share = random.next();
-    const may_be_two = kills - planned >= 2 && planned >= VICTIMS.length;
     const strike: Strike = {
       victims: [victim],
       moment: 'load',
@@ -43,17 +45,18 @@ export function* planStrikes(random: Random, kills: number): Generator<Strike> {
       gap_ms: 0,
       outage_ms: random.integer(OUTAGE_MS.min, OUTAGE_MS.max),
     };
-    if (may_be_two && share < TOGETHER_SHARE) {
+    const share = random.next();
+    const may_be_two = kills - planned >= 2;
+    if (may_be_two && (is_first || share < TOGETHER_SHARE)) {
+      const others = VICTIMS.filter((name) => name !== victim);
       strike.moment = 'together';
-      strike.victims = [victim, random.pick(VICTIMS.filter((name) => name !== victim))];
+      strike.victims = [victim, first.pop() ?? random.pick(others)];
       strike.gap_ms = random.integer(TOGETHER_GAP_MS.min, TOGETHER_GAP_MS.max);
     } else if (may_be_two && share < TOGETHER_SHARE + START_SHARE) {
-      strike.moment = 'start';
       // The process id of a Postgres is known only once it has started.
-      strike.victims = [
-        victim,
-        random.pick(VICTIMS.filter((name) => name !== victim || name !== 'postgres')),
-      ];
+      const others = VICTIMS.filter((name) => name !== victim || name !== 'postgres');
+      strike.moment = 'start';
+      strike.victims = [victim, random.pick(others)];
       strike.gap_ms = random.integer(START_GAP_MS.min, START_GAP_MS.max);
     }
     planned += strike.victims.length;
@@ -133,11 +136,11 @@ export class ServerKills {
 
   /** A process that finds a server away while it starts may end; as an installation would, this starts it again. */
   async #start(name: VictimName): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+    for (const deadline_ms = Date.now() + START_TIMEOUT_MS; ;) {
       try {
         return await this.#begin(name);
       } catch (error) {
-        if (!isProcess(name) || attempt === START_ATTEMPTS) throw error;
+        if (!isProcess(name) || Date.now() > deadline_ms) throw error;
       }
     }
   }
