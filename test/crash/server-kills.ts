@@ -97,6 +97,9 @@ export class ServerKills {
     const [first, second] = strike.victims;
     await sleep(strike.after_ms);
     const ended = await this.#endedProcesses();
+    // Before the first kill, which may be Kafka's.
+    if (first === 'processors' || second === 'processors')
+      this.#left_behind = await membersOf(this.#service.servers);
     await this.#kill(first);
     let starting: Promise<boolean> | undefined;
     if (strike.moment === 'together') await sleep(strike.gap_ms);
@@ -120,7 +123,6 @@ export class ServerKills {
   }
 
   async #kill(name: VictimName): Promise<void> {
-    if (name === 'processors') this.#left_behind = await membersOf(this.#service.servers);
     if (isProcess(name)) await this.#service[name].signal('SIGKILL');
     else await this.#service[name]?.kill();
     if (name === 'front') this.#onFront(false);
