@@ -48,7 +48,7 @@ interface FrontOptions {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** The service role. */
+  /** The service role, for look-ups. */
   sql: Db;
   notifications: Notifications;
 }
@@ -126,7 +126,7 @@ async function openParts(
 ): Promise<Parts> {
   const { roles } = config;
   const { clock, logger, metrics, postgres } = platform;
-  const keys = { config, clock, logger, metrics, sql: postgres.service, notifications };
+  const keys = { config, clock, logger, metrics, sql: postgres.lookups, notifications };
   const front = roles.has('api') || roles.has('intake') ? await openFront(keys) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);

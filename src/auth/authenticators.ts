@@ -3,6 +3,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
+import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { mayIssueSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
@@ -22,10 +23,14 @@ export interface Authenticators {
   dev_issuer: DevIssuer | undefined;
 }
 
+/** So many look-ups of each kind run at once: while a table is locked, those that need it do not stop the others. */
+const MEMBERSHIP_LOOKUPS = 2;
+const PROJECT_LOOKUPS = 1;
+
 interface OpenOptions {
   config: Config;
   clock: Clock;
-  /** The service role. */
+  /** The service role, for look-ups. */
   sql: Db;
   notifications: Notifications;
   /** Shared with the intake when both run in this process. */
@@ -61,13 +66,17 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   if (trusted === undefined) {
     throw new ConfigError('AUTH_JWKS_URL is required unless HOST (and OPS_HOST) is a loopback address');
   }
-  const sessions = new SessionAuthenticator({ verify: createTokenVerifier(trusted, clock), clock, sql });
+  const sessions = new SessionAuthenticator({
+    verify: createTokenVerifier(trusted, clock),
+    clock,
+    sql: shareOf(sql, MEMBERSHIP_LOOKUPS),
+  });
   await sessions.follow(notifications);
   const { internal_secret_previous: previous } = config;
   return {
     api_keys,
     sessions,
-    projects: new ProjectResolver(sql),
+    projects: new ProjectResolver(shareOf(sql, PROJECT_LOOKUPS)),
     internal_secret,
     checkInternalSecret: createInternalSecretCheck(
       previous === undefined ? [internal_secret] : [internal_secret, previous],

@@ -1,8 +1,8 @@
-import type { Db } from '../../src/platform/postgres/port.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
 import { eventually } from './service.ts';
 
 /** Resolves when a statement in the database of `sql` waits for a lock that another transaction holds. */
-export async function statementWaits(sql: Db): Promise<void> {
+export async function statementWaits(sql: Tx): Promise<void> {
   await eventually('a statement waits for a lock', async () => {
     const waiting = await sql`
       select from pg_locks

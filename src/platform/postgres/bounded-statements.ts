@@ -1,3 +1,4 @@
+import { API_READS } from './limits.ts';
 import { WaitingLine, type WaitingLimits } from '../waiting-line.ts';
 import type { Db } from './port.ts';
 
@@ -56,6 +57,13 @@ export function boundStatements(pool: Db, max: number, limits: WaitingLimits): D
         ? (...args: Parameters<typeof unsafe>) => bound(unsafe(...args))
         : (Reflect.get(target, name) as unknown),
   });
+}
+
+/**
+ * A part of a pool for look-ups: at most `max` of its statements run at once, so that others always find a connection.
+ */
+export function shareOf(pool: Db, max: number): Db {
+  return boundStatements(pool, max, API_READS.waiting);
 }
 
 /** Whether it is a statement, rather than a list of names or values for one. */

@@ -23,6 +23,9 @@ export const APPLICATION = 'engagement';
 
 const POOL_SIZE = 10;
 const COUNT_POOL_SIZE = 4;
+/** Look-ups of memberships 2, projects 1, API keys 2, tenants 2, providers that call back 1. */
+const LOOKUP_POOL_SIZE = 8;
+const PING_POOL_SIZE = 1;
 const PATIENT_POOL_SIZE = 4;
 /** Sessions of processors: four evaluations, two that are retried, one rewriter. */
 const SESSION_POOL_SIZE = 7;
@@ -120,6 +123,9 @@ export function openPostgres(url: string): Postgres {
   const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
   const reader = new PipelinedReader(openPool(url, { role, limits: API_READS }, POOL_SIZE));
   const counter = new PipelinedReader(openPool(url, { role, limits: API_COUNTS }, COUNT_POOL_SIZE));
+  const looking_up = { role: 'engagement_service', limits: API_READS } as const;
+  const lookups = connectPool(url, { ...looking_up, max: LOOKUP_POOL_SIZE });
+  const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
   const processing = { role: 'engagement_service', for_key_batches: true } as const;
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
   const patient = connectPool(url, { ...processing, max: PATIENT_POOL_SIZE, limits: PATIENT });
@@ -128,6 +134,7 @@ export function openPostgres(url: string): Postgres {
   const long_sessions = openPool(url, { ...processing, limits: PATIENT }, LONG_POOL_SIZE);
   return {
     service,
+    lookups,
     session: (work) => runSession(sessions, work),
     patient,
     patientSession: (work) => runSession(patient_sessions, work),
@@ -142,7 +149,7 @@ export function openPostgres(url: string): Postgres {
       });
     },
     async ping() {
-      await service`select 1`;
+      await pings`select 1`;
     },
     async readAsTenant(tenant_id, statement) {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
@@ -156,7 +163,7 @@ export function openPostgres(url: string): Postgres {
       const pools = [transactions, reader, counter, sessions, patient_sessions, long_sessions];
       await Promise.all([
         ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
-        ...[service, patient].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
+        ...[service, patient, lookups, pings].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
       ]);
     },
   };

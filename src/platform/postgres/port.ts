@@ -48,10 +48,14 @@ export interface Postgres {
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
   ): Promise<Result[]>;
-  /**
-   * The service role, used by processors, sign-in and provisioning. It sees every tenant, so every query must name one.
-   */
+  /** The service role, used by processors and provisioning. It sees every tenant, so every query must name one. */
   service: Db;
+  /**
+   * The service role for what requests look up before anything else: API keys, memberships, projects, providers that
+   * call back, and what is known of a tenant. Its connections are its own, and its statements wait 1 s for a lock, so
+   * no processor that waits for a lock holds up authentication. Each kind of look-up takes a share of it (`shareOf`).
+   */
+  lookups: Db;
   /** Sessions of the service role, for processors. */
   session: RunSession;
   /**
@@ -63,7 +67,7 @@ export interface Postgres {
   patientSession: RunSession;
   /** Sessions of the service role for runs that last for hours, such as a comparison of all stores. */
   longSession: RunSession;
-  /** Rejects when Postgres does not answer. */
+  /** Rejects when Postgres does not answer; it has a connection of its own, so it waits for nobody. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

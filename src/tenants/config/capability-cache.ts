@@ -5,6 +5,7 @@ import { LastKnown, type Load } from '../../platform/last-known.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
+import { shareOf } from '../../platform/postgres/bounded-statements.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import { findTenantMoney, type TenantMoney } from '../money-queries.ts';
@@ -18,6 +19,8 @@ const TTL_MS = 30_000;
 const MAX_TENANTS = 10_000;
 const LOAD_LIMIT_MS = 5_000;
 const RETRY_AFTER_S = 1;
+/** Statements that read tenants at once: a locked table leaves connections to the look-ups of others. */
+const STATEMENTS = 2;
 
 /** A tenant's currencies and its configuration. */
 export interface TenantCapability extends TenantMoney, TenantConfig {}
@@ -90,7 +93,7 @@ function throwUnknown(cause: unknown): never {
 }
 
 interface OpenOptions extends Omit<CacheOptions, 'load'> {
-  /** The service role. */
+  /** The service role, for look-ups. */
   sql: Db;
   notifications: Notifications;
 }
@@ -98,10 +101,11 @@ interface OpenOptions extends Omit<CacheOptions, 'load'> {
 /** Opens the cache over Postgres; one per process. */
 export async function openTenantCapabilities(options: OpenOptions): Promise<TenantCapabilityCache> {
   const { sql, notifications, ...shared } = options;
+  const own_sql = shareOf(sql, STATEMENTS);
   const load = (tenant_id: string) =>
     withinTime(
       LOAD_LIMIT_MS,
-      readCapability(sql, tenant_id),
+      readCapability(own_sql, tenant_id),
       () => new Error(`Postgres did not read tenant ${tenant_id} within ${LOAD_LIMIT_MS} ms`),
     );
   const capabilities = new TenantCapabilityCache({ ...shared, load });

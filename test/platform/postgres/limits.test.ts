@@ -93,6 +93,7 @@ describe('every pool of the service', () => {
       expect(count).toEqual({ statement: '1min', tenant: tenant_id, role: 'engagement_api' });
       expect(await postgres.asTenant(tenant_id, settings)).toBe('10s 3s 1min');
       expect(await settings(postgres.service)).toBe('1min 10s 2min');
+      expect(await settings(postgres.lookups)).toBe('10s 1s 10s');
       expect(await postgres.service.begin(settings)).toBe('1min 10s 2min');
       expect(await postgres.patient.begin(settings)).toBe('5min 2min 2min');
     } finally {

@@ -5,7 +5,8 @@ import { envelope } from '../../../http/envelope.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { isUuid } from '../../../platform/ids.ts';
-import type { Postgres } from '../../../platform/postgres/port.ts';
+import { shareOf } from '../../../platform/postgres/bounded-statements.ts';
+import type { Db, Postgres } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { applyAll } from './apply.ts';
 import { findCallbackProvider, type CallbackProvider } from './callback-queries.ts';
@@ -29,12 +30,21 @@ const response = z.object({
   applied: z.int().describe('Messages that they changed something about'),
 });
 
-/** The callbacks of providers about messages (spec part 4). */
-export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
-  return [sendgridEndpoint(deps), twilioEndpoint(deps)];
+/** Look-ups of providers that run at once. */
+const LOOKUPS = 1;
+
+interface RouteDeps extends Deps {
+  /** The service role, for look-ups. */
+  lookups: Db;
 }
 
-function sendgridEndpoint({ postgres, clock }: Deps): AnyEndpoint {
+/** The callbacks of providers about messages (spec part 4). */
+export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
+  const lookups = shareOf(deps.postgres.lookups, LOOKUPS);
+  return [sendgridEndpoint({ ...deps, lookups }), twilioEndpoint({ ...deps, lookups })];
+}
+
+function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/sendgrid',
@@ -47,7 +57,7 @@ function sendgridEndpoint({ postgres, clock }: Deps): AnyEndpoint {
     errors: [],
     async handle({ caller, query }) {
       const now_ms = clock.now_ms();
-      const provider = await requireProvider(postgres, query.provider_id, 'sendgrid');
+      const provider = await requireProvider(lookups, query.provider_id, 'sendgrid');
       if (!isSignedBySendgrid(caller, provider.config['webhook_public_key'], now_ms))
         throw signatureRefused();
       const events = readSendgridBody(caller.body, now_ms);
@@ -58,7 +68,7 @@ function sendgridEndpoint({ postgres, clock }: Deps): AnyEndpoint {
   });
 }
 
-function twilioEndpoint({ postgres, clock, credentials_keys, public_url }: Deps): AnyEndpoint {
+function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url }: RouteDeps): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
@@ -71,7 +81,7 @@ function twilioEndpoint({ postgres, clock, credentials_keys, public_url }: Deps)
     errors: [],
     async handle({ caller, query }) {
       const now_ms = clock.now_ms();
-      const provider = await requireProvider(postgres, query.provider_id, 'twilio');
+      const provider = await requireProvider(lookups, query.provider_id, 'twilio');
       const { credentials } = provider;
       const secrets = credentials === null ? {} : decryptSecrets(credentials_keys, provider, credentials);
       if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
@@ -84,13 +94,13 @@ function twilioEndpoint({ postgres, clock, credentials_keys, public_url }: Deps)
 
 /** The provider that the id names. Throws the error of a bad signature when there is none of this kind. */
 async function requireProvider(
-  postgres: Postgres,
+  lookups: Db,
   provider_id: string | undefined,
   kind: string,
 ): Promise<CallbackProvider> {
   const found =
     provider_id !== undefined && isUuid(provider_id)
-      ? await findCallbackProvider(postgres.service, provider_id)
+      ? await findCallbackProvider(lookups, provider_id)
       : undefined;
   if (found?.kind !== kind) throw signatureRefused();
   return found;
