@@ -97,7 +97,7 @@ function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
   const lane = laneOf(endpoint, guards?.rates);
   return (request, reply) => {
     const call = readCall(endpoint, request, guards);
-    const body = lane.run(() => endpoint.handle(call));
+    const body = lane.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
   };
@@ -110,7 +110,7 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
   const lane = laneOf(endpoint, guards.rates);
   return async (request, reply) => {
     const call = readCall(endpoint, request, guards);
-    const { project_id } = (request.caller ?? {}) as { project_id?: string };
+    const { tenant_id, project_id } = scopeOf(request);
     const keyed: KeyedRequest = {
       route: `${method} ${path}`,
       key: single(request.headers['idempotency-key']),
@@ -124,7 +124,7 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
     const once = createOnce(guards.idempotency, keyed, (before) => {
       replayed = before;
     });
-    const body = await lane.run(() => endpoint.handle({ ...call, once }));
+    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once }));
     if (replayed !== undefined) void reply.header('idempotent-replayed', 'true');
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
@@ -132,13 +132,14 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
 }
 
 /**
- * Calls of operators are few, and some take minutes. The burst that one caller's rate allows finds room in the line.
+ * Calls of operators are few, and some take minutes. The burst that one caller's rate allows finds room in the line, of
+ * which a tenant may take half.
  */
 function laneOf({ load, access }: AnyEndpoint, rates?: Config['rates']): RouteLane {
   if (load === 'slow') return new RouteLane(SLOW_LANE);
   if (load !== undefined || access.mode === 'internal') return new RouteLane(UNLIMITED_LANE);
   const bursts = rates === undefined ? [] : [rates.identify.burst, rates.admin.burst];
-  const max_waiting = Math.max(LANE.waiting.max_waiting, ...bursts);
+  const max_waiting = Math.max(LANE.waiting.max_waiting, ...bursts.map((burst) => 2 * burst));
   return new RouteLane({ ...LANE, waiting: { ...LANE.waiting, max_waiting } });
 }
 
@@ -175,6 +176,11 @@ function auditChangeOf(
   const { user_id, role } = (access.mode === 'session' ? caller : {}) as Partial<SessionPrincipal>;
   const session = user_id === undefined || role === undefined ? null : { user_id, role };
   return createAuditChange(guards.writeAuditRow, audit, { session, request_id: id });
+}
+
+/** The tenant and the project of the caller, as far as they are known. */
+function scopeOf({ caller }: FastifyRequest): { tenant_id?: string; project_id?: string } {
+  return caller ?? {};
 }
 
 function signedRequest({ url, headers, rawBody = Buffer.alloc(0) }: FastifyRequest): SignedRequest {

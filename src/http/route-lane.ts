@@ -22,8 +22,9 @@ const TRIAL_MS = 15_000;
 
 /**
  * Limits what the requests of one endpoint hold, so that an endpoint that cannot go on does not stop the others. At most
- * 6 run at once and 1,000 wait, 3 s at most, or what its limits say. While a table that the endpoint needs is locked as a whole, one request at a
- * time finds out whether it still is, and the others are refused at once.
+ * 6 run at once and 1,000 wait, 3 s at most, or what its limits say. Tenants take turns, and the requests of one tenant
+ * take at most half of the room, so a tenant that sends many does not stop the others. While a table that the endpoint
+ * needs is locked as a whole, one request at a time finds out whether it still is, and the others are refused at once.
  */
 export class RouteLane {
   readonly #max_running: number;
@@ -34,16 +35,20 @@ export class RouteLane {
 
   constructor({ max_running, waiting }: LaneLimits = LANE) {
     this.#max_running = max_running;
-    this.#line = new WaitingLine('other requests of this endpoint', waiting);
+    const max_waiting_of_group = Math.ceil(waiting.max_waiting / 2);
+    this.#line = new WaitingLine('other requests of this endpoint', { ...waiting, max_waiting_of_group });
   }
 
-  /** Runs `work` now or later. Rejects or throws SERVICE_UNAVAILABLE or TooBusy when `work` was not begun. */
-  run<T>(work: () => Maybe<T>): Maybe<T> {
+  /**
+   * Runs `work` now or later. Rejects or throws SERVICE_UNAVAILABLE or TooBusy when `work` was not begun. `tenant_id` is
+   * the caller's; callers of whom none is known are treated as one tenant.
+   */
+  run<T>(tenant_id: string | undefined, work: () => Maybe<T>): Maybe<T> {
     if (this.#running < this.#max_running) {
       this.#running++;
       return this.#work(work);
     }
-    return this.#line.join().then(() => this.#work(work));
+    return this.#line.join(tenant_id).then(() => this.#work(work));
   }
 
   #work<T>(work: () => Maybe<T>): Maybe<T> {

@@ -1,6 +1,8 @@
 /** How much may wait, and for how long. */
 export interface WaitingLimits {
   max_waiting: number;
+  /** How many of one group may wait; absent: as many as of all. */
+  max_waiting_of_group?: number;
   max_wait_ms: number;
 }
 
@@ -11,16 +13,22 @@ export class TooBusy extends Error {
 }
 
 interface Waiter<T> {
+  group: string;
   resolve: (value: T) => void;
   reject: (error: Error) => void;
   timer: NodeJS.Timeout;
 }
 
-/** Callers that wait, in order of arrival, for a thing that is handed from one to the next. */
+/**
+ * Callers that wait for a thing that is handed from one to the next. Groups of callers take turns, and within a group
+ * the first to come is served first: a caller waits for one of each other group, not for all that came before.
+ */
 export class WaitingLine<T> {
   readonly #what: string;
   readonly #limits: WaitingLimits;
-  readonly #waiting = new Set<Waiter<T>>();
+  /** The groups of which someone waits, in the order of their turns. */
+  readonly #groups = new Map<string, Set<Waiter<T>>>();
+  #waiting = 0;
 
   /** `what` is waited for; it is named in errors. */
   constructor(what: string, limits: WaitingLimits) {
@@ -28,42 +36,55 @@ export class WaitingLine<T> {
     this.#limits = limits;
   }
 
-  /** Resolves when it is the caller's turn. Rejects with {@link TooBusy} when too many wait, or after the longest wait. */
-  async join(): Promise<T> {
-    const { max_waiting, max_wait_ms } = this.#limits;
-    if (this.#waiting.size >= max_waiting) {
-      throw new TooBusy(`${max_waiting} callers wait for ${this.#what}`);
+  /**
+   * Resolves when it is the caller's turn. Rejects with {@link TooBusy} when too many wait, of all callers or of this
+   * group, or after the longest wait. Callers that name no group are one group.
+   */
+  async join(group = ''): Promise<T> {
+    const { max_waiting, max_waiting_of_group = max_waiting, max_wait_ms } = this.#limits;
+    if (this.#waiting >= max_waiting) throw new TooBusy(`${max_waiting} callers wait for ${this.#what}`);
+    const others = this.#groups.get(group);
+    if (others !== undefined && others.size >= max_waiting_of_group) {
+      throw new TooBusy(`${max_waiting_of_group} callers of one group wait for ${this.#what}`);
     }
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T> = {
+        group,
         resolve,
         reject,
         timer: setTimeout(() => {
-          this.#waiting.delete(waiter);
+          this.#leave(waiter);
           reject(new TooBusy(`waited ${max_wait_ms} ms for ${this.#what}`));
         }, max_wait_ms),
       };
-      this.#waiting.add(waiter);
+      if (others === undefined) this.#groups.set(group, new Set([waiter]));
+      else others.add(waiter);
+      this.#waiting += 1;
     });
   }
 
   /** Whether nobody waits. */
   get isEmpty(): boolean {
-    return this.#waiting.size === 0;
+    return this.#waiting === 0;
   }
 
-  /** Gives `value` to the first in line; false when nobody waits. */
+  /** Gives `value` to the first of the next group; false when nobody waits. */
   serve(value: T): boolean {
-    const [first] = this.#waiting;
+    const [next] = this.#groups;
+    if (next === undefined) return false;
+    const [group, waiters] = next;
+    const [first] = waiters;
     if (first === undefined) return false;
     this.#leave(first);
+    // Its group waits for its next turn behind all others.
+    if (this.#groups.delete(group)) this.#groups.set(group, waiters);
     first.resolve(value);
     return true;
   }
 
   /** Rejects everyone who waits. */
   refuseAll(error: Error): void {
-    for (const waiter of this.#waiting) {
+    for (const waiter of [...this.#groups.values()].flatMap((waiters) => [...waiters])) {
       this.#leave(waiter);
       waiter.reject(error);
     }
@@ -71,6 +92,9 @@ export class WaitingLine<T> {
 
   #leave(waiter: Waiter<T>): void {
     clearTimeout(waiter.timer);
-    this.#waiting.delete(waiter);
+    const waiters = this.#groups.get(waiter.group);
+    if (waiters?.delete(waiter) !== true) return;
+    this.#waiting -= 1;
+    if (waiters.size === 0) this.#groups.delete(waiter.group);
   }
 }
