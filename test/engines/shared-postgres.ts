@@ -18,11 +18,11 @@ const PREPARED_FOLDER = 'TEST_PREPARED_POSTGRES';
  */
 const SHARED_URL = 'TEST_SHARED_POSTGRES';
 
-/** No test kills the shared server, so durability is off; each service opens up to 77 connections. */
+/** No test kills the shared server, so durability is off; each service opens up to 69 connections. */
 const SHARED_SETTINGS = `
 fsync = off
 full_page_writes = off
-max_connections = 500
+max_connections = 450
 `;
 
 /** A database for one test, on a server that may have others. */

@@ -5,8 +5,10 @@ import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import {
   commitLater,
+  cutRange,
   deleteBatches,
   insertRows,
+  EVERYBODY,
   selectMembers,
   takeNextBatch,
   type FanOutBatch,
@@ -26,7 +28,7 @@ export class FanOut {
 
   /**
    * Makes the rows of one range; returns false when no range waits. One transaction deletes the range and inserts its
-   * rows, so after a crash the range waits again. A cancelled campaign gets no further rows. A campaign whose range
+   * rows, and cuts the following ranges when it was the last one, so after a crash the range waits again. A cancelled campaign gets no further rows. A campaign whose range
    * fails backs off, and the others go on.
    */
   async turn(): Promise<boolean> {
@@ -53,16 +55,21 @@ export class FanOut {
   }
 }
 
-/** Makes the rows of one range of members. */
-export async function fanOutBatch(
-  tx: Tx,
-  campaign: CampaignRow,
-  batch: FanOutBatch,
-  now: Date,
-): Promise<void> {
-  const { tenant_id, project_id, campaign_id, ...range } = batch;
+/**
+ * Begins the fan-out in the transaction that marks the campaign as `sending`: makes the rows of the first range, which
+ * are all of a small campaign, and leaves the other ranges to the processor. It cuts a limited number of ranges, so its
+ * time does not grow with the segment.
+ */
+export async function beginFanOut(tx: Tx, ref: CampaignRef, campaign: CampaignRow, now: Date): Promise<void> {
+  await fanOutBatch(tx, campaign, { ...ref, ...EVERYBODY }, now);
+}
+
+/** Makes the rows of one range of members; of a range without an end those of its first members, and cuts the rest. */
+async function fanOutBatch(tx: Tx, campaign: CampaignRow, taken: FanOutBatch, now: Date): Promise<void> {
+  const { tenant_id, project_id, campaign_id } = taken;
   const { segment_id, channel, provider_id } = campaign;
   const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
+  const range = taken.until_player_id === null ? await cutRange(tx, audience, taken) : taken;
   const members = await selectMembers(tx, audience, range);
   if (members.length === 0) return;
   const gate = await tenantGateAt(tx, audience, now, () => members.map(({ timezone }) => timezone));

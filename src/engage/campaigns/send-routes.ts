@@ -7,7 +7,7 @@ import { campaignResourceOf } from './campaign-json.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';
 import { campaignResource } from './schema.ts';
 import { retryFailed } from './retry-failed.ts';
-import { cancelCampaign, startCampaign } from './send.ts';
+import { cancelCampaign, sendCampaign } from './send.ts';
 
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
@@ -48,8 +48,9 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       ],
       handle: ({ caller, params, once, audit }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
-        const now = new Date(deps.clock.now_ms());
-        return once(ref.tenant_id, async (tx) => envelope(await startCampaign(tx, ref, now, { audit })));
+        return sendCampaign({ ...deps, audit }, ref, (start) =>
+          once(ref.tenant_id, async (tx) => envelope(await start(tx))),
+        );
       },
     }),
     endpoint({

@@ -1,28 +1,14 @@
 import { ApiError, validationError } from '../../errors.ts';
-import { requireLiveRow, requireRow } from '../../http/record.ts';
+import { requireRow } from '../../http/record.ts';
 import type { AuditChange } from '../../http/audit.ts';
-import { tenantGateAt } from '../messaging/gate-at.ts';
 import { selectProviderFor } from '../providers/queries.ts';
-import { allowStatements } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { auditCampaign, type ChangeDeps } from './change.ts';
-import {
-  countAudience,
-  insertBatches,
-  selectMemberZones,
-  takeFirstBatch,
-  type Audience,
-} from './fan-out-queries.ts';
-import { fanOutBatch } from './fan-out.ts';
-import {
-  lockCampaign,
-  selectCampaign,
-  selectLiveVariants,
-  type CampaignRef,
-  type CampaignRow,
-} from './queries.ts';
+import { countCampaign, type AudienceCounts, type CountedAudience } from './count-audience.ts';
+import { beginFanOut } from './fan-out.ts';
+import { lockCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { CAMPAIGN } from './read.ts';
 import {
   finishCampaigns,
@@ -37,12 +23,31 @@ import {
 /**
  * The answer to sending a campaign (spec part 4): how many members it has, and how many pass the gate at that moment.
  */
-export interface SendResult {
+export interface SendResult extends AudienceCounts {
   campaign_id: string;
-  recipients_total: number;
-  enqueued: number;
-  no_recipient: number;
   enqueued_at: string;
+}
+
+/** Runs `work` in a transaction of the tenant. */
+type InTransaction<T> = (work: (tx: Tx) => Promise<SendResult>) => Promise<T>;
+
+/**
+ * Sends a campaign at once: counts whom it reaches, then starts it in the transaction that `run` opens. Rejects as
+ * {@link startCampaign} does.
+ */
+export async function sendCampaign<T>(
+  { postgres, clock, audit }: ChangeDeps,
+  ref: CampaignRef,
+  run: InTransaction<T>,
+): Promise<T> {
+  const now = new Date(clock.now_ms());
+  const counted = await countCampaign(postgres, ref, now);
+  return run(async (tx) => {
+    await startCampaign(tx, ref, now, { audit, counted });
+    // Without counts the campaign could not be sent when it was counted.
+    const { counts } = counted ?? changedMeanwhile();
+    return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
+  });
 }
 
 interface StartOptions {
@@ -50,28 +55,25 @@ interface StartOptions {
   requireReady?: (campaign: CampaignRow) => void;
   /** Absent: the schedule sends the campaign, not a caller. */
   audit?: AuditChange;
+  /** What the answer says; the campaign must still be the one that was counted. Absent: nobody asked. */
+  counted?: CountedAudience | undefined;
 }
 
 /**
- * Sends a campaign within the caller's transaction: divides the members into batches and makes the rows of the first
- * batch; the processor makes those of the others. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS,
- * TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, or VALIDATION_ERROR for a triggered campaign without an event or a
- * campaign of type journey.
+ * Starts a campaign within the caller's transaction: makes the rows of the first members and the ranges that follow;
+ * the processor makes the other rows. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE,
+ * PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR for a triggered campaign without an event or a campaign of type journey, or
+ * SERVICE_UNAVAILABLE when it was changed since it was counted.
  */
 export async function startCampaign(
   tx: Tx,
   ref: CampaignRef,
   now: Date,
-  { requireReady = requireUnsent, audit }: StartOptions = {},
-): Promise<SendResult> {
-  // Counting many members takes time. It runs before the campaign is locked, so that it blocks no other transaction.
-  await allowStatements(tx, COUNTING_MS);
-  const [row] = await selectCampaign(tx, ref);
-  const seen = requireLiveRow(CAMPAIGN, ref, row);
-  requireReady(seen);
-  const counts = seen.type === 'triggered' ? NOBODY_YET : await count(tx, { ...ref, ...seen }, now);
+  { requireReady = requireUnsent, audit, counted }: StartOptions = {},
+): Promise<void> {
   const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
   requireReady(campaign);
+  if (counted !== undefined && !isOf(counted, campaign)) changedMeanwhile();
   requireStartable(campaign);
   await requireTemplates(tx, ref);
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
@@ -79,26 +81,19 @@ export async function startCampaign(
   await notifyMessengers(tx, ref);
   if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
-  if (campaign.type !== 'triggered') await startFanOut(tx, { ...ref, ...sending }, sending, now);
-  return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
+  if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
 }
 
-/** The longest count of an audience: some 7 s for a million members. */
-const COUNTING_MS = 120_000;
-
-/** The counts of a triggered campaign: events find its recipients later. */
-const NOBODY_YET = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
-
-async function count(tx: Tx, audience: Audience, now: Date): Promise<typeof NOBODY_YET> {
-  const gate = await tenantGateAt(tx, audience, now, () => selectMemberZones(tx, audience));
-  return countAudience(tx, audience, gate);
+function isOf({ type, segment_id, channel }: CountedAudience, campaign: CampaignRow): boolean {
+  return type === campaign.type && segment_id === campaign.segment_id && channel === campaign.channel;
 }
 
-async function startFanOut(tx: Tx, audience: Audience, campaign: CampaignRow, now: Date): Promise<void> {
-  await insertBatches(tx, audience);
-  const first = await takeFirstBatch(tx, audience);
-  if (first !== undefined) await fanOutBatch(tx, campaign, first, now);
+function changedMeanwhile(): never {
+  const message = 'the campaign was changed while its recipients were counted; send the request again';
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
 }
+
+const RETRY_AFTER_S = 1;
 
 /**
  * Cancels a campaign (spec part 3). Messages that a provider already has are delivered; the messenger skips queued
@@ -142,7 +137,7 @@ export class Schedule {
     for (const ref of due) {
       const { campaign_id } = ref;
       try {
-        await postgres.patient.begin((tx) => startCampaign(tx, ref, now, { requireReady: requireDue(now) }));
+        await postgres.service.begin((tx) => startCampaign(tx, ref, now, { requireReady: requireDue(now) }));
       } catch (error) {
         if (error instanceof NotDue) continue;
         if (error instanceof ApiError) {

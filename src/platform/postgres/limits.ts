@@ -48,7 +48,7 @@ export const PROCESSORS: SessionLimits = {
   waiting: { max_waiting: 10_000, max_wait_ms: 30_000 },
 };
 
-/** Refreshes of whole segments, which wait for each other, and starts of scheduled campaigns, which count millions of rows. */
+/** Refreshes of whole segments, which wait for each other. */
 export const PATIENT: SessionLimits = {
   statement_ms: 300_000,
   lock_ms: 120_000,

@@ -8,6 +8,9 @@ import {
 } from './exclusive-pool.ts';
 import type { Tx } from './port.ts';
 
+/** Settings of Postgres for one read; names and values are those of the code, never a caller's. */
+export type ReadSettings = Readonly<Record<string, string>>;
+
 /** The statements that were sent for one read. */
 interface Sent<Result extends Row> {
   rows: PendingQuery<Result[]>;
@@ -34,12 +37,13 @@ export class PipelinedReader {
   async read<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
+    settings: ReadSettings = {},
   ): Promise<Result[]> {
     try {
-      return await this.#attempt(tenant_id, statement);
+      return await this.#attempt(tenant_id, statement, settings);
     } catch (error) {
       if (!isLoss(error)) throw error;
-      return this.#attempt(tenant_id, statement);
+      return this.#attempt(tenant_id, statement, settings);
     }
   }
 
@@ -51,6 +55,7 @@ export class PipelinedReader {
   async #attempt<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
+    settings: ReadSettings,
   ): Promise<Result[]> {
     const connection = await this.#pool.acquire();
     const closed = new Promise<never>((_resolve, reject) => {
@@ -60,7 +65,7 @@ export class PipelinedReader {
     let sent: Sent<Result> | undefined;
     let failure: unknown;
     try {
-      sent = send(connection, tenant_id, statement);
+      sent = send(connection, tenant_id, statement, settings);
       return await Promise.race([answer(sent), closed]);
     } catch (error) {
       failure = error;
@@ -76,9 +81,12 @@ function send<Result extends Row>(
   { sql }: ExclusiveConnection,
   tenant_id: string,
   statement: (tx: Tx) => PendingQuery<Result[]>,
+  settings: ReadSettings,
 ): Sent<Result> {
   const rows = statement(sql);
-  const begun = sql.unsafe(`begin read only; set local app.tenant_id = '${tenant_id}'`).simple().execute();
+  const wanted = Object.entries({ 'app.tenant_id': tenant_id, ...settings });
+  const set = wanted.map(([name, value]) => `; set local ${name} = '${value}'`).join('');
+  const begun = sql.unsafe(`begin read only${set}`).simple().execute();
   const asked = rows.execute();
   const committed = sql.unsafe('commit').simple().execute();
   const all = [begun, asked, committed];

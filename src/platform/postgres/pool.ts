@@ -128,7 +128,6 @@ export function openPostgres(url: string): Postgres {
   const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
   const processing = { role: 'engagement_service', for_key_batches: true } as const;
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
-  const patient = connectPool(url, { ...processing, max: PATIENT_POOL_SIZE, limits: PATIENT });
   const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
   const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
   const long_sessions = openPool(url, { ...processing, limits: PATIENT }, LONG_POOL_SIZE);
@@ -136,7 +135,6 @@ export function openPostgres(url: string): Postgres {
     service,
     lookups,
     session: (work) => runSession(sessions, work),
-    patient,
     patientSession: (work) => runSession(patient_sessions, work),
     longSession: (work) => runSession(long_sessions, work),
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -155,15 +153,15 @@ export function openPostgres(url: string): Postgres {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return reader.read(tenant_id, statement);
     },
-    async countAsTenant(tenant_id, statement) {
+    async countAsTenant(tenant_id, statement, settings) {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return counter.read(tenant_id, statement);
+      return counter.read(tenant_id, statement, settings);
     },
     async close() {
       const pools = [transactions, reader, counter, sessions, patient_sessions, long_sessions];
       await Promise.all([
         ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
-        ...[service, patient, lookups, pings].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
+        ...[service, lookups, pings].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
       ]);
     },
   };

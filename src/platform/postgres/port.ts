@@ -42,11 +42,12 @@ export interface Postgres {
   ): Promise<Result[]>;
   /**
    * As `readAsTenant`, for statements over millions of rows: they may take a minute, on a few connections of their own,
-   * so that other reads do not wait for them.
+   * so that other reads do not wait for them. `settings` of Postgres hold for this statement.
    */
   countAsTenant<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
+    settings?: Readonly<Record<string, string>>,
   ): Promise<Result[]>;
   /** The service role, used by processors and provisioning. It sees every tenant, so every query must name one. */
   service: Db;
@@ -58,11 +59,6 @@ export interface Postgres {
   lookups: Db;
   /** Sessions of the service role, for processors. */
   session: RunSession;
-  /**
-   * The service role for transactions that run long, or wait long for locks. They share a few connections of their own,
-   * so that they never take a connection that a processor needs. Further ones wait for a free connection.
-   */
-  patient: Db;
   /** Sessions of the service role that callers wait for: refreshes and the like, which must not hold up processors. */
   patientSession: RunSession;
   /** Sessions of the service role for runs that last for hours, such as a comparison of all stores. */

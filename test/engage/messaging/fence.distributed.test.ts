@@ -44,7 +44,7 @@ async function importBehind(): Promise<{ partition: number; release: () => Promi
   await folded(service.platform);
   const [released, locked] = [new EventEmitter(), new EventEmitter()];
   const is_locked = once(locked, 'now');
-  const ended = service.platform.postgres.patient.begin(async (tx) => {
+  const ended = service.platform.postgres.service.begin(async (tx) => {
     const rows = await tx`
       select from fold_positions where topic = 'events' and partition = ${partition} for update`;
     expect(rows).toHaveLength(1);

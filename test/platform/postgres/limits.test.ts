@@ -95,7 +95,7 @@ describe('every pool of the service', () => {
       expect(await settings(postgres.service)).toBe('1min 10s 2min');
       expect(await settings(postgres.lookups)).toBe('10s 1s 10s');
       expect(await postgres.service.begin(settings)).toBe('1min 10s 2min');
-      expect(await postgres.patient.begin(settings)).toBe('5min 2min 2min');
+      expect(await postgres.patientSession(({ sql }) => settings(sql))).toBe('5min 2min 2min');
     } finally {
       await postgres.close();
       await owner.unsafe(`${alter} reset all`);

@@ -1,0 +1,70 @@
+import { gateAt } from '../messaging/gate-at.ts';
+import { gateRulesOf } from '../messaging/gate.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectTenantConfig } from '../../tenants/config/queries.ts';
+import { foundConfig } from '../../tenants/config/read.ts';
+import { AS_SETS, countAudience, selectManyMembers, selectMemberZones } from './audience-queries.ts';
+import type { Audience } from './fan-out-queries.ts';
+import { selectCampaign, type CampaignRef, type CampaignRow } from './queries.ts';
+
+/** The members of a campaign's segment, those that pass the gate, and those without an address on the channel. */
+export interface AudienceCounts {
+  recipients_total: number;
+  enqueued: number;
+  no_recipient: number;
+}
+
+/** Counts, and the fields of the campaign that they were made for. */
+export interface CountedAudience extends Pick<CampaignRow, 'type' | 'segment_id' | 'channel'> {
+  counts: AudienceCounts;
+}
+
+/** The counts of a triggered campaign: events find its recipients later. */
+const NOBODY_YET: AudienceCounts = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
+
+/**
+ * Counts whom a campaign would reach now; undefined when it cannot be sent (the transaction that sends it says why).
+ * Counting a million members takes seconds, so it happens before that transaction, in reads of their own.
+ */
+export async function countCampaign(
+  postgres: Postgres,
+  ref: CampaignRef,
+  now: Date,
+): Promise<CountedAudience | undefined> {
+  const [campaign] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectCampaign(tx, ref));
+  if (campaign === undefined || campaign.deleted_at !== null) return undefined;
+  if (campaign.status !== 'draft' && campaign.status !== 'scheduled') return undefined;
+  const { type, segment_id, channel } = campaign;
+  const counts =
+    type === 'triggered' ? NOBODY_YET : await count(postgres, { ...ref, segment_id, channel }, now);
+  return { type, segment_id, channel, counts };
+}
+
+async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
+  const { tenant_id, channel } = audience;
+  const rules = gateRulesOf(
+    foundConfig(await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)), tenant_id),
+    channel,
+  );
+  const many = await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience));
+  const as_sets = many.length > 0;
+  const settings = as_sets ? AS_SETS : {};
+  const gate = await gateAt(rules, now, async () => {
+    const rows = await postgres.countAsTenant(
+      tenant_id,
+      (tx) => selectMemberZones(tx, audience, as_sets),
+      settings,
+    );
+    return rows.map(({ timezone }) => timezone);
+  });
+  const [row] = await postgres.countAsTenant(
+    tenant_id,
+    (tx) => countAudience(tx, audience, gate, as_sets),
+    settings,
+  );
+  return {
+    recipients_total: Number(row?.recipients_total ?? 0n),
+    enqueued: Number(row?.enqueued ?? 0n),
+    no_recipient: Number(row?.no_recipient ?? 0n),
+  };
+}
