@@ -103,7 +103,7 @@ export function createMetrics() {
     }),
     providerRest: new Gauge({
       name: 'messaging_provider_rest_seconds',
-      help: 'Length of the present rest of a messaging provider that fails; absent while it works',
+      help: 'Length of the present rest of a messaging provider that fails; absent while it works or has nothing to send',
       labelNames: ['provider_id', 'kind'],
       registers,
     }),

@@ -207,6 +207,7 @@ export class Messenger {
       } else await renewLease(postgres.service, lease.lease_id);
     }
     this.#renewed_ms = clock.now_ms();
+    await this.#transports.tidyRests();
     const orphans = await failOrphans(postgres.service);
     if (orphans > 0)
       logger.warn(

@@ -53,6 +53,21 @@ export function selectProvidersByIds(
     where tenant_id = ${tenant_id} and provider_id = any(${plainArray(ids)}::text::uuid[])`;
 }
 
+/** The ids of those providers that exist and are not deleted. */
+export async function selectExistingProviders(sql: Tx, refs: readonly ProviderRef[]): Promise<string[]> {
+  const rows = await sql<{ provider_id: string }[]>`
+    select p.provider_id
+    from unnest(
+      ${plainArray(refs.map(({ tenant_id }) => tenant_id))}::text::uuid[],
+      ${plainArray(refs.map(({ provider_id }) => provider_id))}::text::uuid[]
+    ) as asked (tenant_id, provider_id)
+    cross join lateral (
+      select m.provider_id from messaging_providers m
+      where m.tenant_id = asked.tenant_id and m.provider_id = asked.provider_id and m.deleted_at is null
+      offset 0) p`;
+  return rows.map(({ provider_id }) => provider_id);
+}
+
 /** The oldest active provider of each channel that has one. */
 export function selectDefaultProviders(sql: Tx, tenant_id: string): PendingQuery<ProviderRow[]> {
   return sql<ProviderRow[]>`

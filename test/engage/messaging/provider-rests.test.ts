@@ -120,6 +120,23 @@ it('honours Retry-After, and works at once when its settings were changed', asyn
   await running.turnsUntil('it is sent', async () => (await countOf(campaign_id, 'sent null')) === 1);
 });
 
+it('is reported no more once it was deleted, or nothing waits for it', async () => {
+  const fails = async () => {
+    const campaign_id = await operator.sending(1, { provider_id });
+    await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+    await operator.client.api('POST', `/v1/campaigns/${campaign_id}/cancel`);
+  };
+  replies(503);
+  await fails();
+  ahead_ms += 2 * MINUTE_MS;
+  await running.turnsUntil('nothing waits for it', async () => (await rest_s()) === undefined);
+  await fails();
+  const { status } = await operator.client.api('DELETE', `/v1/messaging-providers/${provider_id}`);
+  expect(status).toBe(200);
+  ahead_ms += 6_000;
+  await running.turnsUntil('it is forgotten', async () => (await rest_s()) === undefined);
+});
+
 it('stops a campaign while outcomes stay unknown, instead of giving all of it up', async () => {
   const campaign_id = await operator.sending(150, { provider_id });
   answer = ended;

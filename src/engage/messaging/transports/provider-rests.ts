@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Outcome } from '../../providers/message.ts';
-import type { ProviderRow } from '../../providers/queries.ts';
+import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { HeldPlaces } from './places.ts';
 
@@ -9,6 +9,8 @@ const FIRST_REST_MS = 2_000;
 const LONGEST_REST_MS = 5 * 60_000;
 /** The longest rest that a provider can ask for (Retry-After). */
 const LONGEST_ASKED_MS = 3_600_000;
+/** When nothing probes it for so long after its rest, no message waits for it: its length is not reported any more. */
+const REPORTED_AFTER_MS = 60_000;
 /** Beyond this number of failing providers the one used least is forgotten; it then begins anew. */
 const MAX_FAILING = 10_000;
 
@@ -21,7 +23,7 @@ interface Rest {
   /** The place of the message that probes it. */
   probe: HeldPlaces | undefined;
   /** The row that failed: a row that was changed since is tried at once. */
-  row: Pick<ProviderRow, 'provider_id' | 'kind' | 'updated_at'>;
+  row: Pick<ProviderRow, 'tenant_id' | 'provider_id' | 'kind' | 'updated_at'>;
 }
 
 type Deps = Pick<Platform, 'clock' | 'logger' | 'metrics'>;
@@ -43,6 +45,28 @@ export class ProviderRests {
         if (reason !== 'set') deps.metrics.providerRest.remove({ provider_id, kind });
       },
     });
+  }
+
+  /** The providers that fail. */
+  get failing(): ProviderRef[] {
+    return [...this.#resting.values()].map(({ row: { tenant_id, provider_id } }) => ({
+      tenant_id,
+      provider_id,
+    }));
+  }
+
+  /**
+   * Forgets the failing providers that are not among those that still exist, and reports no rest that is over and that
+   * nothing probes.
+   */
+  tidy(existing: ReadonlySet<string>): void {
+    const now_ms = this.#deps.clock.now_ms();
+    for (const [provider_id, { row, until_ms, probe }] of this.#resting.entries()) {
+      if (!existing.has(provider_id)) this.#resting.delete(provider_id);
+      else if (until_ms + REPORTED_AFTER_MS < now_ms && (probe?.count ?? 0) === 0) {
+        this.#deps.metrics.providerRest.remove({ provider_id, kind: row.kind });
+      }
+    }
   }
 
   /** Whether the provider failed last, also while it is probed. */
@@ -88,8 +112,9 @@ export class ProviderRests {
 
   #begin(row: ProviderRow, rest: Omit<Rest, 'probe' | 'row'>, reason: string): void {
     const { logger, metrics, clock } = this.#deps;
-    const { provider_id, kind, updated_at } = row;
-    this.#resting.set(provider_id, { ...rest, probe: undefined, row: { provider_id, kind, updated_at } });
+    const { tenant_id, provider_id, kind, updated_at } = row;
+    const failed = { tenant_id, provider_id, kind, updated_at };
+    this.#resting.set(provider_id, { ...rest, probe: undefined, row: failed });
     const rest_ms = rest.until_ms - clock.now_ms();
     metrics.providerRest.set({ provider_id, kind }, rest_ms / 1_000);
     const { failures } = rest;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ProviderRow } from '../../providers/queries.ts';
+import { selectExistingProviders, type ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { openTransport } from './open.ts';
@@ -67,6 +67,13 @@ export class Transports {
     const opened: Transport = openTransport(row, this.#secretsOf(row), { ...this.#deps, ...this.#settings });
     this.#open.set(key, opened);
     return this.#watched(row, opened);
+  }
+
+  /** Forgets failures of providers that were deleted. Rejects when Postgres does not answer. */
+  async tidyRests(): Promise<void> {
+    const { failing } = this.#rests;
+    if (failing.length === 0) return;
+    this.#rests.tidy(new Set(await selectExistingProviders(this.#deps.postgres.service, failing)));
   }
 
   async close(): Promise<void> {
