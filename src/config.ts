@@ -46,6 +46,7 @@ const environmentSchema = z.object({
   CREDENTIALS_KEY_PREVIOUS: credentialsKey.optional(),
   PUBLIC_URL: providerUrl.optional(),
   EGRESS_ALLOW: optionalText,
+  TRUSTED_PROXIES: optionalText,
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
   FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
   RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
@@ -132,6 +133,8 @@ export interface Config {
   public_url: string;
   /** Networks that messages may be sent to although they are not public. */
   egress_allow: readonly string[];
+  /** Networks of reverse proxies: of a connection from there, X-Forwarded-For says who the client is. */
+  trusted_proxies: readonly string[];
   fx: FxUrls;
   rates: Record<'ingest' | 'identify' | 'admin', { per_second: number; burst: number }>;
 }
@@ -192,6 +195,7 @@ function configOf(env: Environment): Config {
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
     public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
     egress_allow: readEgressAllow(env, servers !== undefined),
+    trusted_proxies: readNetworks('TRUSTED_PROXIES', env.TRUSTED_PROXIES ?? 'none'),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
@@ -225,12 +229,16 @@ function readEgressAllow(
   if (text === undefined) {
     return SERVICE_ENV === 'dev' && !has_servers && isLoopback(HOST) ? LOOPBACK_NETWORKS : [];
   }
+  return readNetworks('EGRESS_ALLOW', text);
+}
+
+function readNetworks(name: string, text: string): readonly string[] {
   const networks = text === 'none' ? [] : text.split(',').map((network) => network.trim());
   try {
     networkList(networks);
   } catch (cause) {
     const { message } = cause as Error;
-    throw new ConfigError(`EGRESS_ALLOW: ${message}; separate several by commas, or write "none"`, { cause });
+    throw new ConfigError(`${name}: ${message}; separate several by commas, or write "none"`, { cause });
   }
   return networks;
 }

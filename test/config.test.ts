@@ -81,6 +81,12 @@ it('allows loopback destinations in development only, while the service listens 
   );
 });
 
+it('trusts no proxy unless its network is given', () => {
+  expect(readConfig({}).trusted_proxies).toEqual([]);
+  expect(readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).trusted_proxies).toEqual(['10.0.0.0/8', '::1']);
+  expect(() => readConfig({ TRUSTED_PROXIES: 'true' })).toThrow(/^TRUSTED_PROXIES: "true" is no network/);
+});
+
 it('refuses security settings when no Kafka is configured', () => {
   expect(() => readConfig({ KAFKA_TLS: 'true' })).toThrow(/need KAFKA_BROKERS/);
 });

@@ -138,7 +138,7 @@ function buildHost(
   { endpoints, sheds_load }: { endpoints: readonly AnyEndpoint[]; sheds_load: boolean },
 ): FastifyInstance {
   const { logger } = platform;
-  const app = fastify(serverOptions(logger));
+  const app = fastify(serverOptions(logger, config.trusted_proxies));
   installErrorHandling(app, logger);
   installJsonBody(app);
   if (sheds_load) {

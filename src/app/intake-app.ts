@@ -20,9 +20,12 @@ const HEALTH_PATH = '/healthz';
 export function buildIntakeApp(
   deps: IntakeDeps,
   logger: Logger,
-  { has_health = true } = {},
+  {
+    has_health = true,
+    trusted_proxies = [],
+  }: { has_health?: boolean; trusted_proxies?: readonly string[] } = {},
 ): FastifyInstance {
-  const app = fastify(serverOptions(logger));
+  const app = fastify(serverOptions(logger, trusted_proxies));
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);

@@ -172,7 +172,8 @@ async function openIntake(
     capabilities,
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
   };
-  return buildIntakeApp(deps, platform.logger, { has_health: config.ops === undefined });
+  const { ops, trusted_proxies } = config;
+  return buildIntakeApp(deps, platform.logger, { has_health: ops === undefined, trusted_proxies });
 }
 
 async function listenOn(
