@@ -89,12 +89,14 @@ async function replay(api: InternalApi, flags: Flags): Promise<void> {
   });
   for (const { partition, offset } of data.unknown_outcome)
     say(`${partition}:${offset}  unknown outcome, left alone`);
+  for (const { partition, offset } of data.incomplete)
+    say(`${partition}:${offset}  the letter has only the beginning of its record, left alone`);
   for (const { partition, offset } of data.not_found) say(`${partition}:${offset}  no such letter`);
   say(
     `${data.replayed} replayed, ${data.replayed_before} replayed before, ${data.unknown_outcomes} of unknown outcome` +
       (data.unknown_outcomes > 0 ? ' (--force sends them; events without ids may then count twice)' : ''),
   );
-  if (data.unknown_outcomes > 0 || data.not_found.length > 0) process.exitCode = 1;
+  if (data.unknown_outcomes + data.incomplete.length + data.not_found.length > 0) process.exitCode = 1;
 }
 
 function wholeNumber(name: string, text: string): number {

@@ -4,7 +4,12 @@ import { foldBatch, type FoldContext } from '../../src/ledger/fold/fold-batch.ts
 import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
 import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
-import { MAX_RECORD_BYTES, type LogBatch, type LogConsumer } from '../../src/platform/event-log/port.ts';
+import {
+  MAX_RECORD_BYTES,
+  type LogBatch,
+  type LogConsumer,
+  type NewRecord,
+} from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -91,7 +96,7 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
         value: record.value,
         at_ms: clock.now_ms(),
       };
-      return { key: record.key, value: encodeLetter(letter) };
+      return encodeLetter(letter);
     });
     await eventLog.append(TOPICS.deadLetters, letters);
   }
@@ -102,16 +107,26 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
   await eventLog.append(TOPICS.playerEvents, records);
 }
 
+/** Of a record that is too large for a letter, its letter has so many characters of the key and the value. */
+const KEPT_CHARACTERS = 4_096;
+
 /**
  * Escaping makes a record up to twice as large in its letter. A letter that would exceed the size limit of the log has
- * an empty `value`, and its message states that.
+ * only the beginning of `value`, which names ingestion, tenant and project, and its size.
  */
-function encodeLetter(letter: DeadLetter): string {
+function encodeLetter(letter: DeadLetter): NewRecord {
   const text = JSON.stringify(letter);
-  if (Buffer.byteLength(text) + Buffer.byteLength(letter.key) <= MAX_RECORD_BYTES) return text;
-  return JSON.stringify({
+  if (Buffer.byteLength(text) + Buffer.byteLength(letter.key) <= MAX_RECORD_BYTES) {
+    return { key: letter.key, value: text };
+  }
+  const beginningOf = (whole: string) => whole.slice(0, KEPT_CHARACTERS).toWellFormed();
+  const key = beginningOf(letter.key);
+  const kept: DeadLetter = {
     ...letter,
-    value: '',
-    message: `${letter.message}; the record is too large to be kept here`,
-  });
+    message: `${letter.message}; the record is too large to be kept here, which has its beginning`,
+    key,
+    value: beginningOf(letter.value),
+    value_bytes: Buffer.byteLength(letter.value),
+  };
+  return { key, value: JSON.stringify(kept) };
 }

@@ -203,3 +203,21 @@ it('reports offsets that it does not find, and refuses invalid requests', async 
     expect((await internal(`dead-letters?${query}`)).status).toBe(422);
   }
 });
+
+it('of a record that is too large for a letter the beginning and the size are kept, and it is not replayed', async () => {
+  const { eventLog } = service.platform;
+  const beginning = `{"ingestion_id":"${newId()}","index":0,"tenant_id":"${service.tenant_id}","event":`;
+  // Not JSON; in a letter each quotation mark becomes two characters.
+  const value = beginning + '"'.repeat(4 * 1024 * 1024);
+  await eventLog.append('events', [{ key: 'large', value }]);
+  await folded(service.platform);
+  const letter = (await letters()).find((one) => one.key === 'large');
+  expect(letter).toMatchObject({ reason: 'MALFORMED_RECORD', value_bytes: value.length });
+  expect(letter?.message).toContain('too large to be kept');
+  expect(letter?.value).toBe(value.slice(0, 4_096));
+  const { partition = 0, offset = '' } = letter ?? {};
+  const end = await eventLog.endOffsets('events');
+  const report = await replay({ partition, offsets: [offset], force: true });
+  expect(report).toMatchObject({ replayed: 0, incomplete: [{ partition, offset }], not_found: [] });
+  expect(await eventLog.endOffsets('events')).toEqual(end);
+});

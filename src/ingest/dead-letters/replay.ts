@@ -32,6 +32,7 @@ export async function replayLetters(
     replayed_before: 0,
     unknown_outcome: [],
     unknown_outcomes: 0,
+    incomplete: [],
     not_found: [],
   };
   const wanted = 'offsets' in body ? new Set(body.offsets.map((offset) => BigInt(offset))) : undefined;
@@ -41,8 +42,11 @@ export async function replayLetters(
   for await (const letter of scanLetters(eventLog, newScan(), ends)) {
     if (letter === undefined || !isWanted(letter, body, wanted)) continue;
     wanted?.delete(BigInt(letter.offset));
-    block.push(letter);
-    bytes += letter.value.length;
+    if (isIncomplete(letter)) noteIncomplete(report, letter);
+    else {
+      block.push(letter);
+      bytes += letter.value.length;
+    }
     if (block.length >= MAX_BLOCK || bytes >= MAX_BLOCK_BYTES) {
       await replayBlock(engines, block, body.force, report, audit);
       block = [];
@@ -129,6 +133,15 @@ function tenantOf({ value }: DeadLetter): string | undefined {
     // Not JSON, or null.
     return undefined;
   }
+}
+
+/** Whether the letter has not the whole record. Letters of earlier versions then have nothing of it. */
+function isIncomplete({ value, value_bytes }: DeadLetter): boolean {
+  return value_bytes !== undefined || value === '';
+}
+
+function noteIncomplete({ incomplete }: ReplayReport, { partition, offset }: LetterPosition): void {
+  if (incomplete.length < MAX_LISTED) incomplete.push({ partition, offset });
 }
 
 function noteUnknown(report: ReplayReport, { partition, offset }: LetterPosition): void {

@@ -29,7 +29,11 @@ export const letterResource = z.object({
   reason,
   message: z.string(),
   key: z.string(),
-  value: z.string().describe('The record as it was'),
+  value: z.string().describe('The record as it was; its beginning when there is a `value_bytes`'),
+  value_bytes: z
+    .int()
+    .optional()
+    .describe('The size of a record that is too large for a letter; it is still on `events`'),
   at: z.iso.datetime(),
   replay: replayState,
 });
@@ -62,6 +66,9 @@ export const replayReport = z.object({
     .array(letterPosition)
     .describe('Left alone: nobody knows whether their replay went out; use `force`'),
   unknown_outcomes: z.int(),
+  incomplete: z
+    .array(letterPosition)
+    .describe('Left alone: these letters have only the beginning of their record'),
   not_found: z.array(letterPosition).describe('No letter of this name (and reason)'),
 });
 export type ReplayReport = z.infer<typeof replayReport>;

@@ -176,7 +176,9 @@ export interface DeadLetter {
   partition: number;
   offset: string;
   key: string;
-  /** The rejected record's value, unchanged. */
+  /** The rejected record's value, unchanged; only its beginning when the letter has `value_bytes`. */
   value: string;
+  /** The size of the whole value in bytes, of a record that is too large for a letter. */
+  value_bytes?: number;
   at_ms: number;
 }
