@@ -685,6 +685,7 @@ create table public.position_refusals (
   partition integer not null,
   end_offset bigint not null,
   refused_at timestamp with time zone not null default now(),
+  handled_offset bigint,
   constraint position_refusals_pkey PRIMARY KEY (group_name, topic, log_id, partition)
 );
 grant delete, insert, select, update on public.position_refusals to engagement_service;

@@ -86,8 +86,14 @@ async function show(log: EventLog, sql: Db): Promise<string> {
 }
 
 async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const [, state] = await look(log, sql, owner);
-  await adoptLog(sql, owner, state);
+  const [stored, state] = await look(log, sql, owner);
+  if (refusalOf(owner, stored, state) === undefined) {
+    throw new Error(
+      `${owner.group} is not refused: its positions fit the topic ${owner.topic}, which is ${state.id}, and there is ` +
+        'nothing to adopt; the command show shows them',
+    );
+  }
+  await adoptLog(sql, owner, state, stored);
   return `${owner.group} goes on in ${state.id}`;
 }
 

@@ -164,6 +164,7 @@ it('does not start the fold on a topic that was created again, and goes on once 
   expect(await differences(before)).toBe(0);
   expect(await positions('show')).toMatch(/the positions fit[^]*the positions fit/);
   await expect(positions('restart', 'player-fold')).rejects.toThrow(/belong to this log/);
+  await expect(positions('adopt', 'player-fold')).rejects.toThrow(/is not refused: its positions fit/);
   await stop();
 
   const admin = createKafka({ brokers: servers.kafka_brokers, logger: createLogger('silent') }).admin();

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { waitUntilFolded } from '../../src/analytics/caught-up.ts';
 import { Fence } from '../../src/engage/messaging/fence.ts';
-import { refusalOf } from '../../src/platform/event-log/owned-positions.ts';
+import { consumeOwned, refusalOf } from '../../src/platform/event-log/owned-positions.ts';
 import {
   adoptLog,
   OWNERS,
   readPositions,
   restartLog,
   resumeLog,
+  type PositionOwner,
 } from '../../src/platform/event-log/position-queries.ts';
+import type { TopicState } from '../../src/platform/event-log/port.ts';
 import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -39,7 +41,8 @@ const becomesRefused = (wanted: boolean) =>
 
 async function adopt(): Promise<void> {
   const { postgres, eventLog } = service.platform;
-  await adoptLog(postgres.service, OWNERS.fold, await eventLog.describe(OWNERS.fold.topic));
+  const stored = await readPositions(postgres.service, OWNERS.fold);
+  await adoptLog(postgres.service, OWNERS.fold, await eventLog.describe(OWNERS.fold.topic), stored);
   await becomesRefused(false);
 }
 
@@ -117,12 +120,12 @@ it('goes on in a log without its first records, and in one with fewer partitions
   // As it was left by a command of an earlier version.
   await sql`delete from fold_positions`;
   expect(await refusal()).toMatch(/begins at 2, after the position 0/);
-  await adoptLog(sql, owner, log);
+  await adoptLog(sql, owner, log, await readPositions(sql, owner));
   expect(await refusal()).toBeUndefined();
 
   await sql`insert into fold_positions (topic, partition, next_offset) values (${owner.topic}, 1, 5)`;
   expect(await refusal()).toMatch(/partition 1 is missing/);
-  await adoptLog(sql, owner, log);
+  await adoptLog(sql, owner, log, await readPositions(sql, owner));
   expect(await refusal()).toBeUndefined();
 
   // The log is complete again.
@@ -138,4 +141,86 @@ it('goes on in a log without its first records, and in one with fewer partitions
   await becomesRefused(false);
   await deposit('10');
   await totalBecomes(before + 1n);
+});
+
+it.each(['fold_positions', 'sink_positions'] as const)(
+  'adopting a log that lost records in one partition does not move the position of another (%s)',
+  async (table) => {
+    const { postgres, eventLog, metrics, logger } = service.platform;
+    const { service: sql } = postgres;
+    const owner: PositionOwner = {
+      group: `two-partitions-${table}`,
+      topic: `two-partitions-${table}`,
+      table,
+    };
+    const { topic } = owner;
+    const move = (partition: number, next: number) =>
+      sql`update ${sql(table)} set next_offset = ${next} where topic = ${topic} and partition = ${partition}`;
+    let log: TopicState = logOf(500n, 1_000n);
+    let is_running = false;
+    let afterLook = () => Promise.resolve();
+    const consumer = await consumeOwned({
+      eventLog: {
+        ...eventLog,
+        async describe() {
+          const state = log;
+          await afterLook();
+          return state;
+        },
+        async consume() {
+          is_running = true;
+          return {
+            async close() {
+              is_running = false;
+            },
+          };
+        },
+      },
+      sql,
+      logger,
+      refused: metrics.consumersRefused,
+      owner,
+      consumer: { max_records: 1, linger_ms: 0, handle: () => Promise.resolve() },
+    });
+    try {
+      await move(0, 500);
+      await move(1, 1_000);
+      // Partition 0 loses its tail. Partition 1 does not, and is consumed until the consumer is stopped.
+      log = logOf(400n, 1_000n);
+      afterLook = async () => {
+        await move(1, 1_100);
+        if (table === 'sink_positions')
+          await sql`update sink_positions set block_end = 1150, block_token = 'token' where topic = ${topic} and partition = 1`;
+      };
+      await until(() => !is_running);
+      log = logOf(600n, 1_200n);
+      const stored = await readPositions(sql, owner);
+      expect(refusalOf(owner, stored, log)).toContain('(partition 0 ended at 400, before the position 500)');
+      await adoptLog(sql, owner, log, stored);
+      expect((await readPositions(sql, owner)).next).toEqual(
+        new Map([
+          [0, 400n],
+          [1, 1_100n],
+        ]),
+      );
+      if (table === 'sink_positions')
+        expect(await sql`select partition from sink_positions where block_token is not null`).toEqual([
+          { partition: 1 },
+        ]);
+      // The look at the log is older than the position, as when the command is given while the consumer runs.
+      await sql`update consumed_logs set log_id = 'another' where topic = ${topic}`;
+      const before = await readPositions(sql, owner);
+      await move(1, 1_300);
+      await adoptLog(sql, owner, log, before);
+      expect((await readPositions(sql, owner)).next.get(1)).toBe(1_300n);
+    } finally {
+      await consumer.close();
+    }
+  },
+);
+
+/** A log with two partitions that end so. */
+const logOf = (...ends: bigint[]): TopicState => ({
+  id: 'a log with two partitions',
+  partitions: new Map(ends.map((end, partition) => [partition, { first: 0n, end }])),
 });

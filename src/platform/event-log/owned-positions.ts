@@ -56,11 +56,10 @@ export function refusalOf(
  * The partitions whose position was beyond the end that the log had when it was refused: it may have grown beyond the
  * position since, with other records than those that were handled.
  */
-function misfitsAtFirst({ refusals, next }: StoredPositions, log: TopicState): string[] {
-  return [...(refusals.get(log.id) ?? [])].flatMap(([partition, end]) => {
-    const position = next.get(partition) ?? 0n;
-    return position > end ? `partition ${partition} ended at ${end}, before the position ${position}` : [];
-  });
+function misfitsAtFirst({ refusals }: StoredPositions, log: TopicState): string[] {
+  return [...(refusals.get(log.id) ?? [])].flatMap(([partition, { end, handled }]) =>
+    handled > end ? `partition ${partition} ended at ${end}, before the position ${handled}` : [],
+  );
 }
 
 /** The partitions whose position is not among the offsets that the log has now. */

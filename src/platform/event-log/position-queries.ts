@@ -26,8 +26,20 @@ export interface StoredPositions {
   next: Map<number, bigint>;
   /** Partition → the offset up to which everything was emitted, at most `next`. Only the fold has others than `next`. */
   done: Map<number, bigint>;
-  /** The id of each log that they did not fit → partition → its end when that was first seen. */
-  refusals: Map<string, Map<number, bigint>>;
+  /**
+   * Partition → the offset up to which records may have been handled: `next`, and for the sink the end of the block that is
+   * open.
+   */
+  handled: Map<number, bigint>;
+  /** The id of each log that they did not fit → partition → what was found when that was first seen. */
+  refusals: Map<string, Map<number, RefusedPartition>>;
+}
+
+/** A partition of a log that was refused. It did not have all records that were handled when `handled` is beyond `end`. */
+export interface RefusedPartition {
+  end: bigint;
+  /** What {@link StoredPositions} had for the partition before the log was asked for its ends. */
+  handled: bigint;
 }
 
 /** Reads a consumer's positions and the log that they point into, as they are at one moment. */
@@ -35,23 +47,28 @@ export async function readPositions(
   sql: Tx,
   { group, topic, table }: PositionOwner,
 ): Promise<StoredPositions> {
-  const done = table === 'fold_positions' ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
+  const is_fold = table === 'fold_positions';
+  const done = is_fold ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
+  const handled = is_fold ? sql`next_offset` : sql`greatest(next_offset, block_end)`;
   // One statement: what an operator decides between two would make positions of one log pass for those of another.
   const rows = await sql<(LogRow | PositionRow | RefusalRow)[]>`
-    select 'log' as kind, log_id, since::text as since, null::integer as partition, null::bigint as at, null::bigint as done
+    select 'log' as kind, log_id, since::text as since, null::integer as partition, null::bigint as at,
+      null::bigint as done, null::bigint as handled
     from consumed_logs where group_name = ${group} and topic = ${topic}
     union all
-    select 'position', null, null, partition, next_offset, ${done} from ${sql(table)} where topic = ${topic}
+    select 'position', null, null, partition, next_offset, ${done}, ${handled} from ${sql(table)} where topic = ${topic}
     union all
-    select 'refusal', log_id, null, partition, end_offset, null
+    select 'refusal', log_id, null, partition, end_offset, null, handled_offset
     from position_refusals where group_name = ${group} and topic = ${topic}`;
   const stored: StoredPositions = {
     log_id: undefined,
     since: undefined,
     next: new Map(),
     done: new Map(),
+    handled: new Map(),
     refusals: new Map(),
   };
+  const refused: RefusalRow[] = [];
   for (const row of rows) {
     if (row.kind === 'log') {
       stored.log_id = row.log_id;
@@ -59,10 +76,14 @@ export async function readPositions(
     } else if (row.kind === 'position') {
       stored.next.set(row.partition, row.at);
       stored.done.set(row.partition, row.done);
-    } else {
-      const ends = stored.refusals.get(row.log_id) ?? new Map<number, bigint>();
-      stored.refusals.set(row.log_id, ends.set(row.partition, row.at));
-    }
+      stored.handled.set(row.partition, row.handled);
+    } else refused.push(row);
+  }
+  for (const { log_id, partition, at: end, handled: then } of refused) {
+    const partitions = stored.refusals.get(log_id) ?? new Map<number, RefusedPartition>();
+    // Recorded by an earlier version: the position of that moment is not known.
+    const handled = then ?? stored.handled.get(partition) ?? 0n;
+    stored.refusals.set(log_id, partitions.set(partition, { end, handled }));
   }
   return stored;
 }
@@ -78,6 +99,7 @@ interface PositionRow {
   partition: number;
   at: bigint;
   done: bigint;
+  handled: bigint;
 }
 
 interface RefusalRow {
@@ -85,27 +107,31 @@ interface RefusalRow {
   log_id: string;
   partition: number;
   at: bigint;
+  handled: bigint | null;
 }
 
 /**
- * Records that the positions do not fit this log, with its present ends; the first record stays. It does nothing when an
- * operator has decided since the positions were read.
+ * Records that the positions do not fit this log, with its ends and with the positions, which were read before the log was
+ * described: partitions in which nothing is missing are consumed until the consumer is stopped. The first record stays. It
+ * does nothing when an operator has decided since the positions were read.
  */
 export async function recordRefusal(
   sql: Tx,
   { group, topic }: PositionOwner,
   log: TopicState,
-  { since }: StoredPositions,
+  { since, handled }: StoredPositions,
 ): Promise<void> {
-  const [partitions, ends] = [[...log.partitions.keys()], [...log.partitions.values()].map(({ end }) => end)];
+  const partitions = [...log.partitions.keys()];
+  const ends = [...log.partitions.values()].map(({ end }) => end);
+  const reached = partitions.map((partition) => handled.get(partition) ?? 0n);
   await sql`
     with known as materialized (
       select since::text as since from consumed_logs where group_name = ${group} and topic = ${topic} for share
     )
-    insert into position_refusals (group_name, topic, log_id, partition, end_offset)
-    select ${group}, ${topic}, ${log.id}, r.partition, r.end_offset
-    from unnest(${plainArray(partitions)}::text::integer[], ${plainArray(ends)}::text::bigint[])
-      as r (partition, end_offset)
+    insert into position_refusals (group_name, topic, log_id, partition, end_offset, handled_offset)
+    select ${group}, ${topic}, ${log.id}, r.partition, r.end_offset, r.handled_offset
+    from unnest(${plainArray(partitions)}::text::integer[], ${plainArray(ends)}::text::bigint[],
+      ${plainArray(reached)}::text::bigint[]) as r (partition, end_offset, handled_offset)
     where (select since from known) is not distinct from ${since ?? null}::text
       and not exists (select from position_refusals
         where group_name = ${group} and topic = ${topic} and log_id = ${log.id})
@@ -168,10 +194,14 @@ async function moveToLog(tx: Tx, owner: PositionOwner, log_id: string): Promise<
 
 /**
  * Lets events that wait until the sink has passed their place (`src/engage/triggers`) wait no more when this log does not
- * have that place: they were read in another log, in a partition that is missing, or beyond the end before the log was
- * refused.
+ * have that place: they were read in another log, in a partition that is missing, or beyond the end of a partition that had
+ * lost records when the log was refused.
  */
-async function freeTriggerEvents(tx: Tx, { id, partitions }: TopicState): Promise<void> {
+async function freeTriggerEvents(
+  tx: Tx,
+  { id, partitions }: TopicState,
+  lost: ReadonlyMap<number, bigint>,
+): Promise<void> {
   const present = [...partitions.keys()];
   const { group, topic } = OWNERS.sink;
   await tx`
@@ -182,31 +212,41 @@ async function freeTriggerEvents(tx: Tx, { id, partitions }: TopicState): Promis
       e.log_id is distinct from ${id} or e.partition <> all(${plainArray(present)}::text::integer[])
       or exists (select from position_refusals r
         where r.group_name = ${group} and r.topic = ${topic} and r.log_id = ${id} and r.partition = e.partition
+          and r.partition = any(${plainArray([...lost.keys()])}::text::integer[])
           and r.end_offset <= e.log_offset and r.refused_at > e.recorded_at))`;
 }
 
 /**
- * Keeps the positions for the log as it is now: positions outside of a partition move to its first record or to its end,
- * and to the end that it had when it was first refused: the records after it are others than those that were handled. An
- * open block of the sink ends where its position moves.
+ * Keeps the positions for the log as it is now; `stored` are the positions as they were before it was described. Positions
+ * outside of a partition move to its first record or to its end, and to the end that it had when it was first refused: the
+ * records after it are others than those that were handled. Partitions that had every handled record keep theirs, however
+ * far they have come since. An open block of the sink ends where its position moves.
  */
-export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
+export async function adoptLog(
+  sql: Db,
+  owner: PositionOwner,
+  log: TopicState,
+  stored: StoredPositions,
+): Promise<void> {
   const { topic, table } = owner;
   await sql.begin(async (tx) => {
     await moveToLog(tx, owner, log.id);
-    await recordRefusal(tx, owner, log, await readPositions(tx, owner));
-    if (table === 'sink_positions') await freeTriggerEvents(tx, log);
+    const { since } = await readPositions(tx, owner);
+    await recordRefusal(tx, owner, log, { ...stored, since });
     const { refusals } = await readPositions(tx, owner);
-    for (const [partition, { first, end: present_end }] of log.partitions) {
-      const end = refusals.get(log.id)?.get(partition) ?? present_end;
+    const lost = endsOfLost(log, stored, refusals.get(log.id));
+    if (table === 'sink_positions') await freeTriggerEvents(tx, log, lost);
+    for (const [partition, { first }] of log.partitions) {
+      const end = lost.get(partition) ?? null;
+      const next = tx`greatest(${first}::bigint, least(next_offset, ${end}::bigint))`;
       const others =
         table === 'fold_positions'
-          ? tx`emitted_offset = least(emitted_offset, greatest(${first}::bigint, least(next_offset, ${end}::bigint)))`
+          ? tx`emitted_offset = least(emitted_offset, ${next})`
           : tx`block_end = null, block_token = null`;
       await tx`
-        update ${tx(table)} set next_offset = greatest(${first}::bigint, least(next_offset, ${end}::bigint)), ${others}
-        where topic = ${topic} and partition = ${partition} and (next_offset < ${first} or next_offset > ${end}
-          ${table === 'sink_positions' ? tx`or block_end > ${end}` : tx``})`;
+        update ${tx(table)} set next_offset = ${next}, ${others}
+        where topic = ${topic} and partition = ${partition} and (next_offset < ${first} or next_offset > ${end}::bigint
+          ${table === 'sink_positions' ? tx`or block_end > ${end}::bigint` : tx``})`;
     }
     await tx`
       delete from ${tx(table)}
@@ -214,6 +254,21 @@ export async function adoptLog(sql: Db, owner: PositionOwner, log: TopicState): 
     await insertStarts(tx, owner, log);
     await forgetRefusals(tx, owner);
   });
+}
+
+/** The partitions that did not have all records that were handled → the lowest end that they were seen with. */
+function endsOfLost(
+  { partitions }: TopicState,
+  { handled }: StoredPositions,
+  refused: ReadonlyMap<number, RefusedPartition> = new Map(),
+): Map<number, bigint> {
+  const lost = new Map<number, bigint>();
+  for (const [partition, { end }] of partitions) {
+    const then = refused.get(partition);
+    const is_lost = (then !== undefined && then.handled > then.end) || (handled.get(partition) ?? 0n) > end;
+    if (is_lost) lost.set(partition, then !== undefined && then.end < end ? then.end : end);
+  }
+  return lost;
 }
 
 /** Keeps the positions as they are for the log as it is now: it was refused, and has all of its records again. */
@@ -228,7 +283,7 @@ export async function resumeLog(sql: Db, owner: PositionOwner, log: TopicState):
 export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
     await setLog(tx, owner, log.id);
-    if (owner.table === 'sink_positions') await freeTriggerEvents(tx, log);
+    if (owner.table === 'sink_positions') await freeTriggerEvents(tx, log, new Map());
     await forgetRefusals(tx, owner);
     await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
     await insertStarts(tx, owner, log);

@@ -3,7 +3,14 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { claimTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
-import { adoptLog, OWNERS, restartLog, resumeLog } from '../../../src/platform/event-log/position-queries.ts';
+import {
+  adoptLog,
+  OWNERS,
+  readPositions,
+  restartLog,
+  resumeLog,
+} from '../../../src/platform/event-log/position-queries.ts';
+import type { TopicState } from '../../../src/platform/event-log/port.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
@@ -273,12 +280,20 @@ it('an event keeps its place when its log is adopted under another id, unless th
   const recorded = await place();
   expect(recorded?.log_id).toBe(log.id);
   const log_offset = recorded?.log_offset ?? 0n;
-  await adoptLog(sql(), OWNERS.sink, { ...log, id: 'a copy' });
+  const adopt = async (as: TopicState) =>
+    adoptLog(sql(), OWNERS.sink, as, await readPositions(sql(), OWNERS.sink));
+  await adopt({ ...log, id: 'a copy' });
   expect(await place()).toEqual({ log_id: 'a copy', log_offset });
   await resumeLog(sql(), OWNERS.sink, log);
   expect(await place()).toEqual({ log_id: log.id, log_offset });
-  await sql()`insert into position_refusals (group_name, topic, log_id, partition, end_offset)
-    values (${group_name}, ${topic}, ${log.id}, 0, ${log_offset})`;
+  const refuse = (handled: bigint) =>
+    sql()`insert into position_refusals (group_name, topic, log_id, partition, end_offset, handled_offset)
+      values (${group_name}, ${topic}, ${log.id}, 0, ${log_offset}, ${handled})`;
+  // Another partition had lost records. This one had not, and the event was read between the look at its end and the refusal.
+  await refuse(log_offset);
+  await adopt(log);
+  expect(await place()).toEqual({ log_id: log.id, log_offset });
+  await refuse(log_offset + 1n);
   is_away = false;
   // Nothing is decided with positions of a log that was refused.
   const other = await on.arm('custom_adopted_too', null);
@@ -286,7 +301,7 @@ it('an event keeps its place when its log is adopted under another id, unless th
   expect(await on.messages(other, 1)).toHaveLength(1);
   expect(await on.waiting(campaign)).toHaveLength(1);
   is_away = true;
-  await adoptLog(sql(), OWNERS.sink, log);
+  await adopt(log);
   expect(await place()).toEqual({ log_id: null, log_offset: -1n });
   is_away = false;
   expect(await on.messages(campaign, 1)).toHaveLength(1);
