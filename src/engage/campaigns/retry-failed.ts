@@ -8,7 +8,6 @@ import { CAMPAIGN } from './read.ts';
 import { chooseProvider, requireStatus } from './send.ts';
 import { notifyMessengers } from './send-queries.ts';
 import {
-  countUnavailable,
   endRetrying,
   markRetrying,
   MAX_REQUEUED,
@@ -21,7 +20,10 @@ const WAIT_MS = 24 * 3_600_000;
 /** How many campaigns are gone on with in one turn. */
 const MAX_RETRYING = 20;
 
-/** The answer to retrying: how many messages are queued again. */
+/**
+ * The answer to retrying: how many messages are queued again. Of more than a thousand it is the number of those that failed,
+ * of which some may be left out, because a merge made them messages to one person.
+ */
 export interface RetryResult {
   campaign_id: string;
   queued: number;
@@ -31,24 +33,27 @@ export interface RetryResult {
 /**
  * Queues the campaign's messages with PROVIDER_UNAVAILABLE again, within the caller's transaction; they pass the gate
  * like all others. The first thousand are queued at once, the others by {@link FailedRetries}. Without such messages
- * nothing changes. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS unless the campaign is sending or sent, or
+ * nothing changes. `unavailable`: how many there were before the transaction; counting a million of them here would hold
+ * the campaign, and a transaction id, for seconds. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS unless the campaign is sending or sent, or
  * PROVIDER_NOT_CONFIGURED when its provider is gone or paused.
  */
 export async function retryFailed(
   tx: Tx,
   ref: CampaignRef,
+  unavailable: number,
   now: Date,
   audit: AuditChange,
 ): Promise<RetryResult> {
   const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
   requireStatus(campaign, ['sending', 'sent'], 'retried');
   await chooseProvider(tx, ref.tenant_id, campaign);
-  const queued = await countUnavailable(tx, ref);
+  const until = new Date(now.getTime() + WAIT_MS);
+  const first = await requeueUnavailable(tx, ref, until);
+  const queued = first < MAX_REQUEUED ? first : Math.max(first, unavailable);
   const result = { campaign_id: ref.campaign_id, queued, enqueued_at: now.toISOString() };
   if (queued === 0) return result;
-  const until = new Date(now.getTime() + WAIT_MS);
   await markRetrying(tx, ref, until, now);
-  if ((await requeueUnavailable(tx, ref, until)) < MAX_REQUEUED) await endRetrying(tx, ref, until);
+  if (first < MAX_REQUEUED) await endRetrying(tx, ref, until);
   await notifyMessengers(tx, ref);
   await audit(tx, {
     tenant_id: ref.tenant_id,

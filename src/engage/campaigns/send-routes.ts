@@ -7,6 +7,7 @@ import { campaignResourceOf } from './campaign-json.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';
 import { campaignResource } from './schema.ts';
 import { retryFailed } from './retry-failed.ts';
+import { countUnavailable } from './retry-failed-queries.ts';
 import { cancelCampaign, sendCampaign } from './send.ts';
 
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
@@ -56,6 +57,7 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/campaigns/:id/retry-failed',
+      load: 'slow',
       audit: { resource: 'campaign', action: 'retry_failed' },
       summary:
         'Queues the messages with PROVIDER_UNAVAILABLE again; the campaign is sending until they are decided',
@@ -64,10 +66,13 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       response: retryResult,
       idempotent: true,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'PROVIDER_NOT_CONFIGURED'],
-      handle: ({ caller, params, once, audit }) => {
+      handle: async ({ caller, params, once, audit }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const now = new Date(deps.clock.now_ms());
-        return once(ref.tenant_id, async (tx) => envelope(await retryFailed(tx, ref, now, audit)));
+        const unavailable = await countUnavailable(deps.postgres, ref);
+        return once(ref.tenant_id, async (tx) =>
+          envelope(await retryFailed(tx, ref, unavailable, now, audit)),
+        );
       },
     }),
     endpoint({

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messengerOf, openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
 
 let fixture: MessengerFixture;
@@ -61,6 +62,48 @@ it.each([
     expect(waiting).toHaveLength(state === 'queued' ? 1 : queued);
   },
 );
+
+it('counting the failed messages does not hold the campaign', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  await sql()`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE' where campaign_id = ${campaign_id}`;
+  let answer: ReturnType<typeof retry> | undefined;
+  // The count waits, as if it read millions of messages.
+  const lock = sql().begin(async (tx) => {
+    await tx`lock table message_sends in access exclusive mode`;
+    answer = retry(campaign_id);
+    await until(async () => {
+      const [row] = await sql()<{ waits: boolean }[]>`
+        select exists (select from pg_locks where not granted and relation = 'message_sends'::regclass) as waits`;
+      return row?.waits === true;
+    });
+    return sql()`select 1 from campaigns where campaign_id = ${campaign_id} for update nowait`;
+  });
+  const [found] = await Promise.allSettled([lock, answer]);
+  await answer;
+  expect(found).toMatchObject({ status: 'fulfilled' });
+});
+
+it('of more than a thousand failed messages it says how many failed, and queues those that may be queued', async () => {
+  const campaign_id = await operator.sending(1, { provider_id });
+  await sql()`
+    update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE' where campaign_id = ${campaign_id}`;
+  await sql()`
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, status, error_code,
+      enqueued_at, dedup_key)
+    select tenant_id, project_id, gen_random_uuid(), campaign_id, gen_random_uuid(), channel, status, error_code,
+      enqueued_at, case when i <= 2 then 'of event ' || i || ' merged x' else '' end
+    from message_sends, generate_series(1, 1002) i where campaign_id = ${campaign_id}`;
+  expect((await retry(campaign_id)).data).toMatchObject({ queued: 1_003 });
+  const retries = new FailedRetries(fixture.service.platform);
+  while (await retries.turn());
+  const rows = await sql()`select status, count(*)::integer as n from message_sends
+    where campaign_id = ${campaign_id} group by status order by status`;
+  expect(rows).toEqual([
+    { status: 'failed', n: 2 },
+    { status: 'queued', n: 1_001 },
+  ]);
+});
 
 it('a campaign that is retried while it is finished goes on', async () => {
   const campaign_id = await operator.sending(1, { provider_id });
