@@ -13,8 +13,8 @@ const evaluationKey = ({ tenant_id, project_id }: ProjectRef) =>
   `segment evaluation ${tenant_id} ${project_id}`;
 
 /**
- * How long a request waits for each lock. It holds one of a few sessions meanwhile, which the refreshes of other tenants
- * need, too.
+ * How long a request waits for each lock. It holds one of a few sessions meanwhile, which the requests
+ * of other tenants need, too.
  */
 export const REQUEST_WAIT_MS = 20_000;
 

@@ -68,7 +68,7 @@ async function evaluateNext(
 ): Promise<Verdict & { tried: number }> {
   const { postgres, clock, logger } = deps;
   const { service } = postgres;
-  return postgres.patientSession(async (session) => {
+  return postgres.requestSession(async (session) => {
     const segments = await selectSegmentsToEvaluate(service, project, 'every');
     const ahead = new Set(segments.filter((one) => !done.has(one.segment_id)).map(readOf));
     const next = segments.filter(

@@ -43,21 +43,22 @@ export interface RefreshResult extends MembershipCounts {
  * the definition with the stored members, and only the difference is written, in transactions of 5,000 players. After a
  * crash some of them may be missing; another refresh is then due, which writes the rest. A lock lets one refresh of a
  * segment run at a time. Rejects with SEGMENT_NOT_FOUND or SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the
- * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction. Waits for
- * each lock up to `lock_wait_ms` (absent: ten minutes), then rejects with 55P03.
+ * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction. For a
+ * `request`, it uses the sessions for requests, and waits for each lock up to `lock_wait_ms`; then it rejects with 55P03.
+ * A job (absent) waits for ten minutes.
  */
 export async function refreshSegment(
   deps: RefreshDeps,
   ref: SegmentRef,
   audit: AuditChange = auditNothing,
-  lock_wait_ms?: number,
+  request?: { lock_wait_ms: number },
 ): Promise<RefreshResult> {
   const started_ms = performance.now();
   const { segmentRefreshes } = deps.metrics;
   for (const segment_id of await inOrder(deps, ref)) {
     const one = { ...ref, segment_id };
     const done = segmentRefreshes.startTimer();
-    const result = await refreshAlone(deps, one, audit, lock_wait_ms).catch((error: unknown) => {
+    const result = await refreshAlone(deps, one, audit, request).catch((error: unknown) => {
       done({ outcome: 'failed' });
       throw error;
     });
@@ -86,13 +87,14 @@ async function refreshAlone(
   deps: RefreshDeps,
   ref: SegmentRef,
   audit: AuditChange,
-  lock_wait_ms: number | undefined,
+  request: { lock_wait_ms: number } | undefined,
 ): Promise<MembershipCounts & { matched: number }> {
   const { postgres, clock } = deps;
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   try {
-    return await postgres.patientSession(async (session) => {
-      await lockMembership(session, ref, lock_wait_ms);
+    const runSession = request === undefined ? postgres.patientSession : postgres.requestSession;
+    return await runSession(async (session) => {
+      await lockMembership(session, ref, request?.lock_wait_ms);
       const segment = requireRow(SEGMENT, ref, await selectLiveSegment(postgres.service, ref));
       // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
       // and reads the members of the segments that the definition refers to there.

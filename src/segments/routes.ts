@@ -16,6 +16,7 @@ import { listSegments } from './queries.ts';
 import { REQUEST_WAIT_MS } from './lock-queries.ts';
 import { findSegment, requireSegment, SEGMENT } from './read.ts';
 import { refreshSegment } from './refresh.ts';
+import { RequestTurns } from './request-turns.ts';
 import {
   COMPUTED_FIELDS,
   createSegmentBody,
@@ -43,11 +44,12 @@ const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
 /** Segments (spec part 4), with preview and explanation beyond it. */
 export function segmentEndpoints(deps: Platform): AnyEndpoint[] {
+  const turns = new RequestTurns();
   return [
     ...definitionEndpoints(deps),
     previewEndpoint(deps),
-    ...membershipEndpoints(deps),
-    playerRefreshEndpoint(deps),
+    ...membershipEndpoints(deps, turns),
+    playerRefreshEndpoint(deps, turns),
     recomputeEndpoint(deps),
   ];
 }
@@ -111,7 +113,7 @@ function previewEndpoint(deps: Platform): AnyEndpoint {
   });
 }
 
-function membershipEndpoints(deps: Platform): AnyEndpoint[] {
+function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -124,11 +126,9 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
       response: refreshResult,
       errors: ['SEGMENT_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
       handle: async ({ caller, params, audit }) => {
-        const { matched, added, removed, duration_ms } = await refreshSegment(
-          deps,
-          refOf(SEGMENT, caller, params['id']),
-          audit,
-          REQUEST_WAIT_MS,
+        const ref = refOf(SEGMENT, caller, params['id']);
+        const { matched, added, removed, duration_ms } = await turns.run(ref.tenant_id, () =>
+          refreshSegment(deps, ref, audit, { lock_wait_ms: REQUEST_WAIT_MS }),
         );
         return envelope({ matched, added, removed, duration_ms });
       },
@@ -168,7 +168,7 @@ function membershipEndpoints(deps: Platform): AnyEndpoint[] {
   ];
 }
 
-function playerRefreshEndpoint(deps: Platform): AnyEndpoint {
+function playerRefreshEndpoint(deps: Platform, turns: RequestTurns): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/players/:id/refresh-segments',
@@ -181,7 +181,7 @@ function playerRefreshEndpoint(deps: Platform): AnyEndpoint {
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params, audit }) => {
       const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
-      return envelope(await refreshPlayerSegments(deps, ref, audit));
+      return envelope(await turns.run(ref.tenant_id, () => refreshPlayerSegments(deps, ref, audit)));
     },
   });
 }

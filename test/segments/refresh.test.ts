@@ -252,7 +252,7 @@ it('a refresh that waits too long gives its session back and is no failure of th
   const segment_id = await client.make([everybody], { refresh_strategy: 'realtime' });
   await platform.postgres.session(async (session) => {
     await lockMembership(session, ref(segment_id));
-    const late = refreshSegment(platform, ref(segment_id), auditNothing, 100);
+    const late = refreshSegment(platform, ref(segment_id), auditNothing, { lock_wait_ms: 100 });
     await expect(late).rejects.toMatchObject({ code: '55P03' });
   });
   const { data } = await client.api('GET', `/v1/segments/${segment_id}`);

@@ -56,6 +56,9 @@ export const PATIENT: SessionLimits = {
   waiting: { max_waiting: 1_000, max_wait_ms: 120_000 },
 };
 
+/** Requests that wait for a session of their own, which others may hold for seconds. */
+export const REQUESTS_WAITING: WaitingLimits = { max_waiting: 100, max_wait_ms: 10_000 };
+
 /** The user who owns the schema: migrations, which limit themselves, and the embedded event log. */
 export const OWNER: SessionLimits = {
   statement_ms: 0,

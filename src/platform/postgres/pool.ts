@@ -11,6 +11,7 @@ import {
   OWNER,
   PATIENT,
   PROCESSORS,
+  REQUESTS_WAITING,
   type SessionLimits,
 } from './limits.ts';
 import { PipelinedReader } from './pipelined-reader.ts';
@@ -29,6 +30,7 @@ const PING_POOL_SIZE = 1;
 const PATIENT_POOL_SIZE = 4;
 /** Sessions of processors: four evaluations, two that are retried, one rewriter. */
 const SESSION_POOL_SIZE = 7;
+const REQUEST_POOL_SIZE = 4;
 const LONG_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
@@ -130,12 +132,18 @@ export function openPostgres(url: string): Postgres {
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
   const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
   const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
+  const request_sessions = openPool(
+    url,
+    { ...processing, limits: { ...PATIENT, waiting: REQUESTS_WAITING } },
+    REQUEST_POOL_SIZE,
+  );
   const long_sessions = openPool(url, { ...processing, limits: PATIENT }, LONG_POOL_SIZE);
   return {
     service,
     lookups,
     session: (work) => runSession(sessions, work),
     patientSession: (work) => runSession(patient_sessions, work),
+    requestSession: (work) => runSession(request_sessions, work),
     longSession: (work) => runSession(long_sessions, work),
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
@@ -158,7 +166,15 @@ export function openPostgres(url: string): Postgres {
       return counter.read(tenant_id, statement, settings);
     },
     async close() {
-      const pools = [transactions, reader, counter, sessions, patient_sessions, long_sessions];
+      const pools = [
+        transactions,
+        reader,
+        counter,
+        sessions,
+        patient_sessions,
+        request_sessions,
+        long_sessions,
+      ];
       await Promise.all([
         ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
         ...[service, lookups, pings].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),

@@ -59,8 +59,10 @@ export interface Postgres {
   lookups: Db;
   /** Sessions of the service role, for processors. */
   session: RunSession;
-  /** Sessions of the service role that callers wait for: refreshes and the like, which must not hold up processors. */
+  /** Sessions of the service role for jobs that wait long for locks, which must not hold up processors. */
   patientSession: RunSession;
+  /** As `patientSession`, for requests, whose callers wait: they hold up no job, and no job holds them up. */
+  requestSession: RunSession;
   /** Sessions of the service role for runs that last for hours, such as a comparison of all stores. */
   longSession: RunSession;
   /** Rejects when Postgres does not answer; it has a connection of its own, so it waits for nobody. */
