@@ -19,9 +19,17 @@ const RETRY_AFTER_S = 5;
 /** Outbox rows per batch; each holds up to 1,000 players. */
 const MAX_CHANGES = 50;
 
+/** A new epoch has to begin before members can be compared. It says nothing about any segment. */
+export class EpochNotReady extends ApiError {
+  constructor() {
+    const message = 'player-mirror has to begin a new epoch of the database first: try again';
+    super('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+  }
+}
+
 /**
  * Copies a project's unpublished changes to ClickHouse, so that segment conditions see them. The outbox keeps its rows.
- * Rejects with SERVICE_UNAVAILABLE while a new epoch has to begin: ClickHouse might not take them, and the caller would
+ * Rejects with {@link EpochNotReady} while a new epoch has to begin: ClickHouse might not take them, and the caller would
  * compare with earlier members.
  */
 export async function copyPendingChanges(
@@ -29,8 +37,7 @@ export async function copyPendingChanges(
   of: ProjectRef,
 ): Promise<void> {
   if (!(await mayWriteRevisions({ postgres }))) {
-    const message = 'player-mirror has to begin a new epoch of the database first: try again';
-    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+    throw new EpochNotReady();
   }
   for (let after = 0n; ;) {
     const changes = await readChangesOf(postgres.service, of, after, MAX_CHANGES);

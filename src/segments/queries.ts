@@ -232,7 +232,7 @@ export async function markFailed(sql: Tx, ref: SegmentRef, message: string, now:
 }
 
 /**
- * After a refresh that waited too long for others: when the segment is realtime, another one is due in a minute, unless
+ * After a refresh that waited too long for others, or could not begin yet: when the segment is realtime, another one is due in a minute, unless
  * one is due anyway.
  */
 export async function wantLater(sql: Tx, ref: SegmentRef, now: Date): Promise<void> {

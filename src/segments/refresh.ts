@@ -21,7 +21,7 @@ import { requireSegment, SEGMENT } from './read.ts';
 import type { Session } from '../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
 import { TooBusy } from '../platform/waiting-line.ts';
-import { copyPendingChanges } from './publish-changes.ts';
+import { copyPendingChanges, EpochNotReady } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
 import { MAX_CHANGED } from './verdict.ts';
 
@@ -43,7 +43,7 @@ export interface RefreshResult extends MembershipCounts {
  * the definition with the stored members, and only the difference is written, in transactions of 5,000 players. After a
  * crash some of them may be missing; another refresh is then due, which writes the rest. A lock lets one refresh of a
  * segment run at a time. Rejects with SEGMENT_NOT_FOUND or SEGMENT_TOO_EXPENSIVE; the segment's `last_error` keeps the
- * reason of any failure. `audit` gets the counts of every segment that is refreshed, in its last transaction. For a
+ * reason of any failure that is its own. `audit` gets the counts of every segment that is refreshed, in its last transaction. For a
  * `request`, it uses the sessions for requests, and waits for each lock up to `lock_wait_ms`; then it rejects with 55P03.
  * A job (absent) waits for ten minutes.
  */
@@ -166,8 +166,8 @@ async function noteFailure(
   const message = error instanceof Error ? error.message.slice(0, 1_000) : 'unknown';
   logger.warn({ err: error, segment_id: ref.segment_id }, 'refreshing a segment failed');
   const now = new Date(clock.now_ms());
-  // A wait that took too long says nothing about the segment.
-  const is_late = error instanceof TooBusy || isLockTimeout(error);
+  // A wait that took too long, or a database that has just been loaded, says nothing about the segment.
+  const is_late = error instanceof TooBusy || error instanceof EpochNotReady || isLockTimeout(error);
   const marking = is_late
     ? wantLater(postgres.service, ref, now)
     : markFailed(postgres.service, ref, message, now);
