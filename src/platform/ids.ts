@@ -17,6 +17,9 @@ export function newId(): string {
   return v7({ random: pool.subarray(used - ID_BYTES, used) });
 }
 
+/** Before every id in the order of ids; no row has it. */
+export const NIL_ID = '00000000-0000-0000-0000-000000000000';
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** Whether the text is a UUID of any version, in the canonical 36 characters. */

@@ -1,3 +1,4 @@
+import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
@@ -324,30 +325,59 @@ export async function recordResults(
   await Promise.all([locked, ...(has_dead ? [suppressed] : []), written]);
 }
 
-/** The most messages that {@link giveUpLate} gives up at once. */
-export const MAX_LATE = 1_000;
+/** The most messages that {@link giveUpLate} looks at. */
+const MAX_LOOKED_AT = 1_000;
+
+/** What {@link giveUpLate} found. */
+export interface LateSends {
+  /** How many were given up. */
+  late: number;
+  /** The last message that is old enough; undefined when none is. */
+  last_old: string | undefined;
+  /** Whether there may be old messages after it. */
+  has_more: boolean;
+}
 
 /**
- * Gives up queued messages of the campaign that have waited too long for their provider, with PROVIDER_UNAVAILABLE.
- * Returns how many.
+ * Gives up queued messages of the campaign that have waited too long for their provider, with PROVIDER_UNAVAILABLE. It
+ * looks at a thousand of them, after the message `after`: ids are ordered by time, so behind the first young message there
+ * are no old ones, and a long queue is not read as a whole. An old message that was queued again may wait for longer.
  */
 export async function giveUpLate(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: SendQueue,
   now: Date,
-): Promise<number> {
-  const { count } = await sql`
-    with late as materialized (
-      select s.ctid from message_sends s
+  after: string = NIL_ID,
+): Promise<LateSends> {
+  const [row] = await sql<{ late: number; last_old: string | null; old: number }[]>`
+    with first as materialized (
+      select s.ctid, s.send_id, s.enqueued_at + interval '24 hours' <= ${now} as is_old,
+        coalesce(s.give_up_at, s.enqueued_at + interval '24 hours') <= ${now} as is_late
+      from message_sends s
       where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-        and s.status = 'queued' and coalesce(s.give_up_at, s.enqueued_at + interval '24 hours') <= ${now}
-      limit ${MAX_LATE} for update skip locked
+        and s.status = 'queued' and s.send_id > ${after}
+      order by s.send_id limit ${MAX_LOOKED_AT}
+    ),
+    late as materialized (
+      select s.ctid from first cross join lateral (
+        select o.ctid from message_sends o
+        where o.ctid = first.ctid and o.status = 'queued'
+          and coalesce(o.give_up_at, o.enqueued_at + interval '24 hours') <= ${now}
+        for update skip locked) s
+      where first.is_late
+    ),
+    given_up as (
+      update message_sends m
+      set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', retry_at = null, changed_xid = pg_current_xact_id()
+      from late
+      where m.ctid = late.ctid
+      returning 1
     )
-    update message_sends m
-    set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE', retry_at = null, changed_xid = pg_current_xact_id()
-    from late
-    where m.ctid = late.ctid`;
-  return count;
+    select (select count(*) from given_up)::integer as late, count(*) filter (where is_old)::integer as old,
+      (array_agg(send_id::text order by send_id desc) filter (where is_old))[1] as last_old
+    from first`;
+  const { late = 0, old = 0, last_old } = row ?? {};
+  return { late, last_old: last_old ?? undefined, has_more: old === MAX_LOOKED_AT };
 }
 
 /**

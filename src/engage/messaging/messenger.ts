@@ -19,7 +19,6 @@ import {
   countDue,
   failOrphans,
   giveUpLate,
-  MAX_LATE,
   MAX_QUEUES,
   recordResults,
   releaseLease,
@@ -68,6 +67,8 @@ const HEARTBEAT_MS = 5_000;
 const MAX_REMEMBERED = 1_000;
 /** How often a queue whose provider takes no messages is searched for messages that have waited too long. */
 const LATE_PAUSE_MS = 60_000;
+/** How often such a queue is searched from its first message on. */
+const SEARCH_ANEW_MS = 1_800_000;
 
 /**
  * Batches are claimed under a lease, which a heartbeat renews; a claim also renews it in its own transaction. When a
@@ -119,6 +120,15 @@ export class Messenger {
   readonly #render_ms = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
   readonly #searched = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
+  /**
+   * The message up to which a queue was searched: old messages before it were queued again, and wait for their second
+   * deadline. The search begins anew after a while; `noUpdateTTL`: however often it goes on meanwhile.
+   */
+  readonly #searched_until = new LRUCache<string, string>({
+    max: MAX_REMEMBERED,
+    ttl: SEARCH_ANEW_MS,
+    noUpdateTTL: true,
+  });
   readonly #deliveries = new Deliveries();
   /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
@@ -271,12 +281,16 @@ export class Messenger {
     const { postgres, clock, metrics, logger } = this.#platform;
     const { campaign_id, channel } = queue;
     if (this.#searched.has(campaign_id)) return false;
-    const late = await giveUpLate(postgres.service, queue, new Date(clock.now_ms()));
-    if (late < MAX_LATE) this.#searched.set(campaign_id, true);
-    if (late === 0) return false;
-    metrics.messagesSent.inc({ channel, outcome: 'failed' }, late);
-    logger.warn({ campaign_id, late }, 'messages waited too long for their provider and were given up');
-    return late === MAX_LATE;
+    const after = this.#searched_until.get(campaign_id);
+    const now = new Date(clock.now_ms());
+    const { late, last_old, has_more } = await giveUpLate(postgres.service, queue, now, after);
+    if (last_old !== undefined) this.#searched_until.set(campaign_id, last_old);
+    if (!has_more) this.#searched.set(campaign_id, true);
+    if (late > 0) {
+      metrics.messagesSent.inc({ channel, outcome: 'failed' }, late);
+      logger.warn({ campaign_id, late }, 'messages waited too long for their provider and were given up');
+    }
+    return has_more;
   }
 
   #beginDelivery(batch: Batch, stop: AbortSignal | undefined): void {

@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
+import { giveUpLate, selectQueues } from '../../../src/engage/messaging/messenger-queries.ts';
 import { messengerOf, openMessengerFixture, urlOf, type MessengerFixture } from './messenger-fixture.ts';
 
 const MINUTE_MS = 60_000;
@@ -220,6 +221,45 @@ it.each([
   );
   expect(await operator.codes(young)).toEqual(['queued null']);
   expect(asked).toBe(0);
+});
+
+it('the search for late messages reads a part of the queue, and finds those behind messages that were queued again', async () => {
+  const { service } = fixture.service.platform.postgres;
+  const campaign_id = await operator.sending(1, { provider_id });
+  await service`
+    insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, status, enqueued_at, provider_id)
+    select tenant_id, project_id, new_id(), campaign_id, gen_random_uuid(), channel, status, enqueued_at, provider_id
+    from message_sends, generate_series(1, 2500) where campaign_id = ${campaign_id}`;
+  await service`update messaging_providers set status = 'paused' where provider_id = ${provider_id}`;
+  const [queue] = await selectQueues(service).then((queues) =>
+    queues.filter((one) => one.campaign_id === campaign_id),
+  );
+  if (queue === undefined) throw new Error('the campaign has no queue');
+  await service.begin(async (tx) => {
+    await giveUpLate(tx, queue, new Date());
+    const [{ rows_read } = { rows_read: undefined }] = await tx<{ rows_read: number }[]>`
+      select (seq_tup_read + idx_tup_fetch)::integer as rows_read from pg_stat_xact_user_tables
+      where relname = 'message_sends'`;
+    expect(rows_read).toBeLessThan(1_500);
+  });
+  // All are old, and all but the last 500 were queued again.
+  await service`
+    update message_sends set enqueued_at = now() - interval '1 day' where campaign_id = ${campaign_id}`;
+  await service`
+    update message_sends set give_up_at = now() + interval '1 day' where send_id in (
+      select send_id from message_sends where campaign_id = ${campaign_id} order by send_id limit 2001)`;
+  running = await restartedMessenger();
+  await running.turnsUntil('the others are given up', async () => {
+    const given_up = await service`
+      select from message_sends where campaign_id = ${campaign_id} and error_code = 'PROVIDER_UNAVAILABLE' limit 1`;
+    return given_up.length > 0;
+  });
+  const counts = await service`select status, count(*)::integer as n from message_sends
+    where campaign_id = ${campaign_id} group by status order by status`;
+  expect(counts).toEqual([
+    { status: 'failed', n: 500 },
+    { status: 'queued', n: 2_001 },
+  ]);
 });
 
 /** A messenger that has searched no queue yet. */
