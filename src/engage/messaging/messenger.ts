@@ -190,7 +190,9 @@ export class Messenger {
           throw error;
         });
       };
-      const mayServe = ({ tenant_id }: SendQueue) => this.#deliveries.mayBegin(tenant_id);
+      // Messages of a cancelled campaign are skipped; nothing is delivered.
+      const mayServe = ({ tenant_id, is_cancelled }: SendQueue) =>
+        is_cancelled || this.#deliveries.mayBegin(tenant_id);
       const begun = this.#dispatcher.dispatch(queues, serve, mayServe);
       if (begun > 0 || this.#dispatcher.running > 0 || queues.length < MAX_QUEUES) break;
     }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
+import { Deliveries } from '../../../src/engage/messaging/deliveries.ts';
 import { giveUpLate, selectQueues } from '../../../src/engage/messaging/messenger-queries.ts';
 import { messengerOf, openMessengerFixture, urlOf, type MessengerFixture } from './messenger-fixture.ts';
 
@@ -221,6 +222,21 @@ it.each([
   );
   expect(await operator.codes(young)).toEqual(['queued null']);
   expect(asked).toBe(0);
+});
+
+it('a tenant with as many deliveries as it may have still skips the messages of a cancelled campaign', async () => {
+  const campaign_id = await operator.sending(2, { provider_id });
+  const full = vi.spyOn(Deliveries.prototype, 'mayBegin').mockReturnValue(false);
+  try {
+    expect((await operator.client.api('POST', `/v1/campaigns/${campaign_id}/cancel`)).status).toBe(200);
+    await running.turnsUntil(
+      'they are skipped',
+      async () => (await countOf(campaign_id, 'failed SKIPPED_CANCELLED')) === 2,
+      15_000,
+    );
+  } finally {
+    full.mockRestore();
+  }
 });
 
 it('the search for late messages reads a part of the queue, and finds those behind messages that were queued again', async () => {
