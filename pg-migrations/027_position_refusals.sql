@@ -13,6 +13,6 @@ create table position_refusals (
 );
 grant select, insert, update, delete on position_refusals to engagement_service;
 
--- The log that `partition` and `log_offset` point into. Null: an earlier version recorded the event, or it waits for no
--- place any more (`log_offset` is -1).
+-- The log that `partition` and `log_offset` point into. Null: an earlier version recorded the event, and its place is taken
+-- for one of the log that the sink is in. Whatever the log, a `log_offset` of -1 is no place: the event does not wait.
 alter table trigger_events add column log_id text;

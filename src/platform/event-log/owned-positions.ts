@@ -165,7 +165,7 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
     if (told !== message) logger.error({ group }, message);
     told = message;
   };
-  /** True when the consumer runs, or was stopped because it may not. */
+  /** Starts the consumer when its positions fit the log, and stops it when they do not. */
   const look = async () => {
     try {
       is_looking = true;
