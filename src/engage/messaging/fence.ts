@@ -1,3 +1,4 @@
+import { NIL_ID } from '../../platform/ids.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { identityKeyOf } from '../../ingest/events/envelope.ts';
@@ -26,7 +27,6 @@ const PAGE = 1_000;
 const MAX_PAGES = 20;
 /** Queues whose place among their due messages is remembered. */
 const MAX_PLACES = 10_000;
-const NIL = '00000000-0000-0000-0000-000000000000';
 
 /** The end of the topic `events` at a moment. */
 export interface FenceMark extends NotedEnds {
@@ -146,7 +146,7 @@ export class Fence {
     const { postgres, clock } = this.#deps;
     const now = new Date(clock.now_ms());
     const [send_ids, blocking] = [[] as string[], new Set<number>()];
-    let after = this.#places.get(queue.campaign_id) ?? NIL;
+    let after = this.#places.get(queue.campaign_id) ?? NIL_ID;
     let is_end = false;
     for (let page = 0; page < MAX_PAGES && send_ids.length === 0 && !is_end; page++) {
       const due = await selectDueMessages(postgres.service, queue, now, after, PAGE);

@@ -1,3 +1,4 @@
+import { NIL_ID } from '../../platform/ids.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../errors.ts';
@@ -53,7 +54,7 @@ export class TriggerDecider {
   readonly #turns = new ListenerTurns();
   /** Listeners that were looked at for late events within the last 10 s. */
   readonly #looked_late = new LRUCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
-  #after = NIL;
+  #after = NIL_ID;
   #tidied_ms = Number.NEGATIVE_INFINITY;
 
   constructor(deps: Deps, kinds: readonly TriggerKind[]) {
@@ -69,7 +70,7 @@ export class TriggerDecider {
     await this.#giveUpLate(listeners);
     // While all places are taken, these listeners have not had their turn.
     if (!this.#turns.isFull) {
-      this.#after = listeners.length < MAX_LISTENERS ? NIL : (listeners.at(-1)?.listener_id ?? NIL);
+      this.#after = listeners.length < MAX_LISTENERS ? NIL_ID : (listeners.at(-1)?.listener_id ?? NIL_ID);
       this.#turns.begin(listeners, (listener) => this.#serve(listener));
     }
     if (listeners.length === 0 && this.#turns.running === 0) return false;
@@ -205,9 +206,6 @@ export class TriggerDecider {
     logger.error({ listener_id, listener_kind, events }, 'events were given up undecided');
   }
 }
-
-/** Sorts before every id. */
-const NIL = '00000000-0000-0000-0000-000000000000';
 
 const keyOf = ({ event_key }: ClaimedEvent) => event_key;
 

@@ -1,4 +1,5 @@
 import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { LOG_ID_MS } from '../../platform/event-log/passed-ends.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -10,8 +11,6 @@ import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts'
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 /** Added to the time for which a decided event is kept, for processes whose clocks differ. */
 const CLOCK_MARGIN_MS = 3_600_000;
-/** For how long the id of the log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
 /** Limits of an insert: its rows, and the UTF-16 units of their values. A single row may exceed the latter. */
 const MAX_ROWS = 1_000;
 const MAX_CHARS = 8 * 1024 * 1024;

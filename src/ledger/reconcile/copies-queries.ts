@@ -1,7 +1,9 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { MIRRORED, type ColumnKind } from '../../analytics/mirrored-columns.ts';
+import { selectMembers, type MemberRow } from './member-queries.ts';
 import type { Project } from './queries.ts';
 import type { CheckedTable } from './schema.ts';
 
@@ -51,9 +53,6 @@ export interface CopySource {
   readCopies(clickhouse: ClickHouse, project: Project, part: Part): Promise<CopiedRow[]>;
 }
 
-/** Sorts before every id. */
-const NIL = '00000000-0000-0000-0000-000000000000';
-
 const PLAYER_COLUMNS: readonly Column[] = MIRRORED.map(({ name, kind }) => ({ name, kind }));
 
 const PLAYER_VALUES = `to_json(array[${MIRRORED.map(({ source, kind }) => postgresText(source, kind)).join(', ')}])`;
@@ -97,22 +96,9 @@ const members: CopySource = {
   table: 'segment_members',
   columns: [],
   fieldOf: (key) => `segment ${key.slice(0, key.indexOf(' '))}`,
-  // Segments are few. Each has its members by player in the index of the key.
   async readPage(sql, { tenant_id, after, limit }) {
-    const [segment_id = NIL, player_id = NIL] = after?.key.split(' ') ?? [];
-    const rows = await sql<MemberRow[]>`
-      select s.tenant_id, s.project_id, s.segment_id, m.player_id from (
-        select * from segments
-        where deleted_at is null and segment_id >= ${segment_id}
-          and ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`}
-        order by segment_id
-      ) s
-      cross join lateral (
-        select m.player_id from segment_members m
-        where m.segment_id = s.segment_id and m.tenant_id = s.tenant_id and m.project_id = s.project_id
-          and (m.segment_id, m.player_id) > (${segment_id}, ${player_id})
-        order by m.segment_id, m.player_id limit ${limit}) m
-      order by s.segment_id, m.player_id limit ${limit}`;
+    const [segment_id = NIL_ID, player_id = NIL_ID] = after?.key.split(' ') ?? [];
+    const rows = await selectMembers(sql, { tenant_id }, { segment_id, player_id }, limit);
     return rows.map(byMember);
   },
   async readRows(sql, { tenant_id, project_id }, keys) {
@@ -132,8 +118,6 @@ const members: CopySource = {
       columns: [],
     }),
 };
-
-type MemberRow = Project & { segment_id: string; player_id: string };
 
 function byMember({ segment_id, ...row }: MemberRow): PlacedRow {
   return { key: `${segment_id} ${row.player_id}`, ...row, values: [] };

@@ -1,7 +1,9 @@
 import type { Merge } from '../../analytics/correction-queries.ts';
+import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Claim } from '../money/ledger.ts';
+import { selectMembers, type Member } from './member-queries.ts';
 import type { Project } from './queries.ts';
 
 /** The base currency of each tenant of these projects, by project_id. */
@@ -58,15 +60,6 @@ export async function readAmounts(
         and l.reference = r.reference and l.event = r.event and l.occurrence = r.occurrence offset 0) l`;
 }
 
-/** A member of a segment. */
-export interface Member {
-  segment_id: string;
-  player_id: string;
-}
-
-/** Sorts before every id. */
-const NIL = '00000000-0000-0000-0000-000000000000';
-
 /** A page of a project's members by segment and player, without those of deleted segments. */
 export async function readMembersPage(
   sql: Tx,
@@ -74,21 +67,9 @@ export async function readMembersPage(
   after: Member | undefined,
   limit: number,
 ): Promise<Member[]> {
-  const { segment_id, player_id } = after ?? { segment_id: NIL, player_id: NIL };
-  // Per segment, by the index of the key: it begins with segment and player.
-  return sql<Member[]>`
-    select s.segment_id, m.player_id from (
-      select * from segments
-      where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
-        and segment_id >= ${segment_id}
-      order by segment_id
-    ) s
-    cross join lateral (
-      select m.player_id from segment_members m
-      where m.segment_id = s.segment_id and m.tenant_id = s.tenant_id and m.project_id = s.project_id
-        and (m.segment_id, m.player_id) > (${segment_id}, ${player_id})
-      order by m.segment_id, m.player_id limit ${limit}) m
-    order by s.segment_id, m.player_id limit ${limit}`;
+  const from = after ?? { segment_id: NIL_ID, player_id: NIL_ID };
+  const rows = await selectMembers(sql, { tenant_id, project_id }, from, limit);
+  return rows.map(({ segment_id, player_id }) => ({ segment_id, player_id }));
 }
 
 /** A project's merges that have an alias in ClickHouse, because its rows still have the old id. */

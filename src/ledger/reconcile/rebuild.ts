@@ -21,7 +21,8 @@ import {
 import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
 import type { Project } from './queries.ts';
-import { readAliasedMerges, readMembersPage, readOwnSegments, type Member } from './rebuild-queries.ts';
+import type { Member } from './member-queries.ts';
+import { readAliasedMerges, readMembersPage, readOwnSegments } from './rebuild-queries.ts';
 import type { CopiedTable } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;

@@ -3,7 +3,7 @@ import type { EventLog } from './port.ts';
 import { readPositions, type PositionOwner } from './position-queries.ts';
 
 /** For how long the id of a log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
+export const LOG_ID_MS = 10_000;
 
 interface Engines {
   eventLog: Pick<EventLog, 'endOffsets' | 'idOf'>;

@@ -1,11 +1,11 @@
 import { createPrivateKey } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '../../../platform/clock.ts';
-import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
+import type { Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { ANSWERS, isDeadToken } from './answers.ts';
-import { jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
+import { egressFaultOf, jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
@@ -126,8 +126,9 @@ async function fetchToken(
   const answer = await post({ egress, url: account.token_uri, headers, body });
   if ('not_sent' in answer) {
     const { reason } = answer;
-    const fault = reason === EGRESS_REFUSED ? { fault: { code: reason, text: null } } : {};
-    return { failed: { kind: 'retry', reason: `token: ${reason}`, retry_after_ms: null, ...fault } };
+    return {
+      failed: { kind: 'retry', reason: `token: ${reason}`, retry_after_ms: null, ...egressFaultOf(reason) },
+    };
   }
   return tokenOf(answer, now_ms);
 }

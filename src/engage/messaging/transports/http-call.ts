@@ -69,6 +69,11 @@ export async function post({
   return { status: response.status, headers: response.headers, text };
 }
 
+/** The fault of a request that the egress guard refused; none for other reasons. */
+export function egressFaultOf(reason: string): { fault?: { code: string; text: null } } {
+  return reason === EGRESS_REFUSED ? { fault: { code: reason, text: null } } : {};
+}
+
 /**
  * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
  * from it, if there is one. After a status that is uncertain by the provider's rules the outcome is unknown. Otherwise
@@ -84,8 +89,7 @@ export function outcomeOf(
   if ('not_sent' in answer) {
     const { not_sent, reason } = answer;
     if (!not_sent) return { kind: 'unknown', reason };
-    const fault = reason === EGRESS_REFUSED ? { fault: { code: reason, text: null } } : {};
-    return { kind: 'retry', reason, retry_after_ms: null, ...fault };
+    return { kind: 'retry', reason, retry_after_ms: null, ...egressFaultOf(reason) };
   }
   const { status, headers, text } = answer;
   if (status >= 200 && status < 300) {
