@@ -1,30 +1,54 @@
 import { ApiError } from '../errors.ts';
+import { TooBusy, WaitingLine } from '../platform/waiting-line.ts';
 
 /** How many requests of one tenant refresh at once: half of the sessions for requests. */
 const MAX_PER_TENANT = 2;
+/** How many more of its requests wait for these, and for how long. */
+const WAITING = { max_waiting: 50, max_wait_ms: 20_000 };
 const RETRY_AFTER_S = 5;
+
+interface Turns {
+  running: number;
+  line: WaitingLine<void>;
+}
 
 /**
  * Bounds how many requests of one tenant use the sessions for requests, or wait for them, in this process: each may hold one
  * for 20 s and longer, so a tenant that refreshes many players at once would leave none to others.
  */
 export class RequestTurns {
-  readonly #running = new Map<string, number>();
+  /** The tenants of which a request runs. */
+  readonly #tenants = new Map<string, Turns>();
 
-  /** Runs `work`. Rejects with SERVICE_UNAVAILABLE, without waiting, while {@link MAX_PER_TENANT} of the tenant run. */
+  /**
+   * Runs `work` once fewer than {@link MAX_PER_TENANT} of the tenant run. Rejects with SERVICE_UNAVAILABLE when too many
+   * wait, or after 20 s.
+   */
   async run<T>(tenant_id: string, work: () => Promise<T>): Promise<T> {
-    const running = this.#running.get(tenant_id) ?? 0;
-    if (running >= MAX_PER_TENANT) {
-      const message = `${running} requests that refresh segments of this tenant are running: try again when one has ended`;
-      throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
-    }
-    this.#running.set(tenant_id, running + 1);
+    const turns = this.#turnsOf(tenant_id);
+    if (turns.running >= MAX_PER_TENANT) await turns.line.join().catch(refuse);
+    else turns.running += 1;
     try {
       return await work();
     } finally {
-      const left = (this.#running.get(tenant_id) ?? 1) - 1;
-      if (left > 0) this.#running.set(tenant_id, left);
-      else this.#running.delete(tenant_id);
+      // A request that waits takes the place over.
+      if (!turns.line.serve()) turns.running -= 1;
+      if (turns.running === 0) this.#tenants.delete(tenant_id);
     }
   }
+
+  #turnsOf(tenant_id: string): Turns {
+    let turns = this.#tenants.get(tenant_id);
+    if (turns === undefined) {
+      turns = { running: 0, line: new WaitingLine('the refreshes of this tenant that run', WAITING) };
+      this.#tenants.set(tenant_id, turns);
+    }
+    return turns;
+  }
+}
+
+function refuse(cause: unknown): never {
+  if (!(cause instanceof TooBusy)) throw cause;
+  const message = `${MAX_PER_TENANT} requests that refresh segments of this tenant are running, and others wait: try again when they have ended`;
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S, cause });
 }
