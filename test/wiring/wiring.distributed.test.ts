@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect, inject, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -6,7 +7,9 @@ import { LogMisconfigured } from '../../src/platform/event-log/port.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
 import { newInstallation } from '../engines/installation.ts';
+import { until } from '../engines/until.ts';
 
 test('processes that start together on empty servers use one installation', async () => {
   const { postgres_template: _, ...empty } = inject('servers');
@@ -19,12 +22,18 @@ test('processes that start together on empty servers use one installation', asyn
   expect(ends?.size).toBe(servers.kafka_partitions);
   expect([...(ends ?? [])].reduce((sum, [, end]) => sum + end, 0n)).toBe(1n);
   const policy = { name: 'start', per_second: 0.001, burst: 3 };
-  const verdicts = await Promise.all(
-    platforms.flatMap(({ rateLimiter }) =>
-      [1, 2].map(async () => rateLimiter.take(policy, servers.postgres_url)),
-    ),
-  );
-  expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(3);
+  const isAlone = async ({ metrics }: Platform) =>
+    (await metrics.rateLimiterDegraded.get()).values[0]?.value === 1;
+  // While Redis answers too late on a busy machine, processes limit alone.
+  await until(async () => {
+    const key = randomUUID();
+    const verdicts = await Promise.all(
+      platforms.flatMap(({ rateLimiter }) => [1, 2].map(async () => rateLimiter.take(policy, key))),
+    );
+    if ((await Promise.all(platforms.map(isAlone))).includes(true)) return false;
+    expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(3);
+    return true;
+  });
   for (const platform of platforms) {
     await platform.clickhouse.ping();
     await platform.eventLog.ping();

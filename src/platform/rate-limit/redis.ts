@@ -44,6 +44,8 @@ export interface RedisRateLimiterOptions {
   clock: Clock;
   logger: Logger;
   metrics: Pick<Metrics, 'rateLimiterDegraded'>;
+  /** How long Redis may take to answer before this process limits alone; 250 ms by default. */
+  command_timeout_ms?: number;
 }
 
 interface Bucket {
@@ -84,7 +86,7 @@ class RedisRateLimiter implements RateLimiter {
     this.#redis = new Redis(options.redis_url, {
       scripts: { leasePermits: { lua: LEASE_SCRIPT, numberOfKeys: 1 } },
       connectTimeout: CONNECT_TIMEOUT_MS,
-      commandTimeout: COMMAND_TIMEOUT_MS,
+      commandTimeout: options.command_timeout_ms ?? COMMAND_TIMEOUT_MS,
       // No retries: the local buckets decide at once instead, so that callers do not wait.
       maxRetriesPerRequest: 0,
       retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RECONNECT_MS),
