@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createKafka, KafkaAdmin } from '../../../src/platform/event-log/kafka-client.ts';
@@ -249,19 +250,29 @@ test('concurrent requests about several topics are each answered for their own t
 
 test('all attempts of an administrative call have one deadline together', async () => {
   await open('deadline');
-  const admin = new KafkaAdmin({ brokers: kafka.brokers, logger }, 2_000);
-  const started_ms = performance.now();
   let attempts = 0;
-  const call = admin.run('elect a leader', async () => {
-    attempts++;
-    await until(() => attempts > 1 || performance.now() - started_ms > 1_500);
-    if (attempts > 1) await new Promise<never>(() => undefined);
-    throw Object.assign(new Error('no leader yet'), { name: 'KafkaJSProtocolError', retriable: true });
-  });
-  await expect(call).rejects.toThrow(LogUnavailable);
+  let is_late = false;
+  // Where the machine is so busy that no second attempt begins in time, the deadline is longer in the next round.
+  for (let timeout_ms = 2_000; attempts < 2; timeout_ms *= 2) {
+    attempts = 0;
+    const admin = new KafkaAdmin({ brokers: kafka.brokers, logger }, timeout_ms);
+    let timer: NodeJS.Timeout | undefined;
+    const call = admin.run('elect a leader', async () => {
+      attempts++;
+      if (attempts > 1) {
+        // The first attempt took longer than 200 ms of the time. Timers fire in order, however late they are.
+        timer = setTimeout(() => (is_late = true), timeout_ms - 100);
+        await new Promise<never>(() => undefined);
+      }
+      await sleep(200);
+      throw Object.assign(new Error('no leader yet'), { name: 'KafkaJSProtocolError', retriable: true });
+    });
+    await expect(call).rejects.toThrow(LogUnavailable);
+    clearTimeout(timer);
+    await admin.close();
+  }
   expect(attempts).toBe(2);
-  expect(performance.now() - started_ms).toBeLessThan(3_000);
-  await admin.close();
+  expect(is_late).toBe(false);
 });
 
 test('a connection that one call discards stays open for concurrent calls, and is closed after them', async () => {
