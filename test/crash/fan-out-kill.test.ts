@@ -14,5 +14,5 @@ it(
     // Some kills happened while messages were under way.
     expect(result.unknown).toBeGreaterThan(0);
   },
-  60_000 + KILLS * 10_000,
+  360_000 + KILLS * 15_000,
 );

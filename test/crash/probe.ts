@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Probe {
   status: number;
   code: string | undefined;
+  /** The request was refused because the process was busy (`installLoadShedding`), not because an engine is dead. */
+  is_shed: boolean;
   retry_after: string | null;
   took_ms: number;
 }
@@ -19,13 +21,28 @@ export async function sendPageViews(ingest_url: string, api_key: string, size: n
     headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ events: Array.from({ length: size }, () => event) }),
   });
-  const answer = (await response.json()) as { error?: { code: string } };
+  const answer = (await response.json()) as { error?: { code: string; message: string } };
   return {
     status: response.status,
     code: answer.error?.code,
+    is_shed: answer.error?.message.includes('overloaded') ?? false,
     retry_after: response.headers.get('retry-after'),
     took_ms: performance.now() - started_ms,
   };
+}
+
+/** Sends again while the answer is only that the process is busy, as on a busy machine; for 30 s at most. */
+export async function untilNotShed(send: () => Promise<Probe>): Promise<Probe> {
+  for (const deadline_ms = Date.now() + 30_000; ; await sleep(PAUSE_MS)) {
+    const probe = await send();
+    if (!probe.is_shed || Date.now() > deadline_ms) return probe;
+  }
+}
+
+/** The time within which half of the answers came: a pause of the machine makes some late, a wait in the code all. */
+export function medianTook(probes: readonly Probe[]): number {
+  const took_ms = probes.map((probe) => probe.took_ms).sort((a, b) => a - b);
+  return took_ms[Math.floor(took_ms.length / 2)] ?? Infinity;
 }
 
 /** Sends repeatedly over `connections` connections until `stop`; returns all answers in order of arrival. */

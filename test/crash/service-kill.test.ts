@@ -15,5 +15,5 @@ it(
     expect(result.repeated).toBeGreaterThan(result.ambiguous / 2);
     expect(result.faults).toBe(0);
   },
-  30_000 + KILLS * 10_000,
+  60_000 + KILLS * 30_000,
 );

@@ -174,7 +174,7 @@ it('without statistics no statement reads more in a large project than in an emp
   expect(await grownSince(empty), '4,000 players').toEqual([]);
   await growTo(explained.service, 40_000, segment_ids);
   expect(await grownSince(empty), '40,000 players').toEqual([]);
-}, 120_000);
+}, 360_000);
 
 it('with old or fresh statistics no statement reads more in a large project than in an empty one', async () => {
   const empty = await workADay();
@@ -183,4 +183,4 @@ it('with old or fresh statistics no statement reads more in a large project than
   expect(await grownSince(empty), 'statistics of an empty project').toEqual([]);
   await analyze();
   expect(await grownSince(empty), 'fresh statistics').toEqual([]);
-}, 120_000);
+}, 360_000);
