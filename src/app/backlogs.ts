@@ -45,11 +45,24 @@ const QUEUES: readonly Queue[] = [
   { role: 'messenger', queue: 'messages', read: readQueuedMessages },
 ];
 
-/** The longest query, and the longest wait for a lock, of a scrape. */
-const QUERY_MS = 500;
+/**
+ * What a scrape may take: the longest query, which is also the longest wait for a lock; the longest wait for one queue;
+ * and the time after which it asks for no further queue.
+ */
+export interface ScrapeLimits {
+  query_ms: number;
+  source_ms: number;
+  total_ms: number;
+}
+const LIMITS: ScrapeLimits = { query_ms: 500, source_ms: 1_000, total_ms: 4_000 };
 
 /** Adds the metrics that say what waits for the processors of these roles, and for how long. */
-export function exposeWaiting(platform: Platform, ages: RecordAges, roles: ReadonlySet<Role>): void {
+export function exposeWaiting(
+  platform: Platform,
+  ages: RecordAges,
+  roles: ReadonlySet<Role>,
+  limits = LIMITS,
+): void {
   const { clock, logger, eventLog } = platform;
   const { registry } = platform.metrics;
   const consumers = CONSUMERS.filter(({ role }) => roles.has(role));
@@ -59,20 +72,25 @@ export function exposeWaiting(platform: Platform, ages: RecordAges, roles: Reado
     registry,
     clock,
     logger,
+    limits,
     sources: [
       ...consumers.map(({ group }) => ({
         queue: group,
         read: async () => backlogOf(await lags(), group, ages, clock.now_ms()),
       })),
-      ...queues.map((queue) => sourceOf(platform, queue)),
+      ...queues.map((queue) => sourceOf(platform, queue, limits)),
     ],
   });
 }
 
-function sourceOf({ postgres, clock }: Platform, { queue, read, has_rough_times }: Queue): BacklogSource {
+function sourceOf(
+  { postgres, clock }: Platform,
+  { queue, read, has_rough_times }: Queue,
+  { query_ms }: ScrapeLimits,
+): BacklogSource {
   const readBriefly = () =>
     postgres.service.begin(async (tx) => {
-      await limitTransaction(tx, QUERY_MS);
+      await limitTransaction(tx, query_ms);
       return read(tx, MAX_COUNTED);
     });
   return { queue, read: has_rough_times === true ? sinceLastEmpty(clock, readBriefly) : readBriefly };

@@ -25,22 +25,20 @@ interface BacklogGaugeOptions {
   clock: Clock;
   logger: Logger;
   sources: readonly BacklogSource[];
+  /** How long a scrape waits for one source, and how long after its beginning it asks no further one. */
+  limits: { source_ms: number; total_ms: number };
 }
-
-/** How long a scrape waits for one source, and for all of them. */
-const SOURCE_TIMEOUT_MS = 1_000;
-const TOTAL_MS = 4_000;
 
 /**
  * Adds the gauges `backlog_items` and `backlog_age_seconds` for these queues, read at every scrape, one after the other
  * so that a scrape uses few connections. A queue that cannot be read in time is left out: an old value would look like
  * a current one.
  */
-export function exposeBacklogs({ registry, clock, logger, sources }: BacklogGaugeOptions): void {
+export function exposeBacklogs({ registry, clock, logger, sources, limits }: BacklogGaugeOptions): void {
   let asked: Promise<Map<string, Backlog>> | undefined;
   // The two gauges are collected at the same time and share one reading.
   const backlogs = () =>
-    (asked ??= readAll(sources, logger).finally(() => {
+    (asked ??= readAll(sources, limits, logger).finally(() => {
       asked = undefined;
     }));
   // A gauge registers itself.
@@ -62,13 +60,17 @@ export function exposeBacklogs({ registry, clock, logger, sources }: BacklogGaug
   );
 }
 
-async function readAll(sources: readonly BacklogSource[], logger: Logger): Promise<Map<string, Backlog>> {
+async function readAll(
+  sources: readonly BacklogSource[],
+  { source_ms, total_ms }: BacklogGaugeOptions['limits'],
+  logger: Logger,
+): Promise<Map<string, Backlog>> {
   const found = new Map<string, Backlog>();
-  const deadline_ms = performance.now() + TOTAL_MS;
+  const deadline_ms = performance.now() + total_ms;
   for (const source of sources) {
     if (performance.now() > deadline_ms) break;
     try {
-      found.set(source.queue, await withinTime(SOURCE_TIMEOUT_MS, source.read()));
+      found.set(source.queue, await withinTime(source_ms, source.read()));
     } catch (error) {
       logger.warn({ err: error, queue: source.queue }, 'backlog unknown');
     }

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { mirrorBlock } from '../../processors/player-mirror/index.ts';
 import { restateOnce } from '../../processors/fx-restater/index.ts';
-import { exposeWaiting } from '../../src/app/backlogs.ts';
+import { exposeWaiting, type ScrapeLimits } from '../../src/app/backlogs.ts';
 import { ROLES, type Role } from '../../src/config.ts';
 import { foldBatch } from '../../src/ledger/fold/fold-batch.ts';
 import { RecordAges } from '../../src/platform/event-log/record-ages.ts';
@@ -27,12 +27,20 @@ beforeEach(async () => {
 
 type Reading = Record<string, { items: number; age_s: number }>;
 
+/** So long that on a busy machine no queue is left out. */
+const PATIENT = { query_ms: 30_000, source_ms: 30_000, total_ms: 60_000 };
+
 /** A reader of the gauges of a process with these roles. */
-function watch(roles: readonly Role[] = ROLES): () => Promise<Reading> {
+function watch(roles: readonly Role[] = ROLES, limits?: ScrapeLimits): () => Promise<Reading> {
   const metrics = createMetrics();
   const platform = { ...fixture.platform, metrics };
   const { clock } = platform;
-  exposeWaiting(platform, new RecordAges({ clock, receivedAt: () => undefined }), new Set(roles));
+  exposeWaiting(
+    platform,
+    new RecordAges({ clock, receivedAt: () => undefined }),
+    new Set(roles),
+    limits ?? PATIENT,
+  );
   return async () => {
     const values = async (name: string) =>
       new Map(
@@ -145,14 +153,19 @@ it('queues of segments and messages have a length and an age', async () => {
 });
 
 it('a queue whose table is locked is left out in bounded time, and the others are reported', async () => {
-  const read = watch(['player-mirror', 'fx-restater']);
+  // A busy machine may leave out other queues in some readings, too.
+  const read = watch(['player-mirror', 'fx-restater'], { query_ms: 500, source_ms: 1_000, total_ms: 4_000 });
   await fixture.platform.postgres.service.begin(async (tx) => {
     await tx`lock table player_totals in access exclusive mode`;
-    const started_ms = performance.now();
-    expect(Object.keys(await read()).sort()).toEqual(['fx-restater', 'pending-conversions', 'send-mirror']);
-    expect(performance.now() - started_ms).toBeLessThan(10_000);
+    await until(async () => {
+      const started_ms = performance.now();
+      const queues = Object.keys(await read());
+      expect(queues).not.toContain('player-mirror');
+      const is_in_time = performance.now() - started_ms < 10_000;
+      return is_in_time && queues.sort().join() === 'fx-restater,pending-conversions,send-mirror';
+    });
   });
-  expect((await read())['player-mirror']).toBeDefined();
+  await until(async () => (await read())['player-mirror'] !== undefined);
 });
 
 /** A logger, and the lines that it wrote. */
