@@ -24,11 +24,24 @@ interface QueueBackOff {
   failed: boolean;
 }
 
+/** A clock that only goes forward, and a wait that resolves at its end or when `signal` is aborted. */
+interface Time {
+  now_ms(): number;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The process's monotonic clock (`performance.now`). */
+const PROCESS_TIME: Time = {
+  now_ms: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
+};
+
 /**
  * Decides which queues are served when: several batches at a time, in turns, so that no queue waits for others that are
- * slow, many or unavailable. Times are of the process's monotonic clock (`performance.now`).
+ * slow, many or unavailable.
  */
 export class BatchDispatcher {
+  readonly #time: Time;
   readonly #onFailure: (queue: SendQueue, error: unknown) => void;
   /** Running batches by campaign and slot; they never reject. */
   readonly #running = new Map<string, Promise<void>>();
@@ -36,7 +49,8 @@ export class BatchDispatcher {
   #last: SendQueue | undefined;
   #wakeUp = new AbortController();
 
-  constructor(onFailure: (queue: SendQueue, error: unknown) => void) {
+  constructor(onFailure: (queue: SendQueue, error: unknown) => void, time = PROCESS_TIME) {
+    this.#time = time;
     this.#onFailure = onFailure;
   }
 
@@ -76,14 +90,14 @@ export class BatchDispatcher {
 
   /** Resolves when a batch ends, a back-off ends or `wake` is called; after one second at the latest. */
   async nextWakeUp(): Promise<void> {
-    const now_ms = performance.now();
+    const now_ms = this.#time.now_ms();
     let wait_ms = LONGEST_WAIT_MS;
     for (const [campaign_id, { until_ms }] of this.#back_offs) {
       if (until_ms > now_ms) wait_ms = Math.min(wait_ms, until_ms - now_ms);
       else if (until_ms < now_ms - BACK_OFF_KEPT_MS) this.#back_offs.delete(campaign_id);
     }
     const { signal } = this.#wakeUp;
-    await sleep(wait_ms, undefined, { signal }).catch(() => undefined);
+    await this.#time.sleep(wait_ms, signal);
     this.#wakeUp = new AbortController();
   }
 
@@ -111,7 +125,7 @@ export class BatchDispatcher {
   }
 
   #isBackingOff({ campaign_id }: SendQueue): boolean {
-    return (this.#back_offs.get(campaign_id)?.until_ms ?? 0) > performance.now();
+    return (this.#back_offs.get(campaign_id)?.until_ms ?? 0) > this.#time.now_ms();
   }
 
   #run(key: string, queue: SendQueue, serve: (queue: SendQueue) => Promise<Served>): void {
@@ -130,16 +144,16 @@ export class BatchDispatcher {
 
   #backOffAfter(campaign_id: string, served: Served): void {
     const before = this.#back_offs.get(campaign_id);
-    if (before?.failed === true && before.until_ms > performance.now()) return;
+    if (before?.failed === true && before.until_ms > this.#time.now_ms()) return;
     if (served === 'worked') this.#back_offs.delete(campaign_id);
     else if (served === 'locked' || before === undefined)
       this.#backOff(campaign_id, FIRST_BACK_OFF_MS, false);
     // Slots that find no work at the same time count once: the length doubles only after the back-off has ended.
-    else if (before.until_ms <= performance.now())
+    else if (before.until_ms <= this.#time.now_ms())
       this.#backOff(campaign_id, Math.min(before.length_ms * 2, LONGEST_BACK_OFF_MS), false);
   }
 
   #backOff(campaign_id: string, length_ms: number, failed: boolean): void {
-    this.#back_offs.set(campaign_id, { until_ms: performance.now() + length_ms, length_ms, failed });
+    this.#back_offs.set(campaign_id, { until_ms: this.#time.now_ms() + length_ms, length_ms, failed });
   }
 }
