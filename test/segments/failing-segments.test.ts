@@ -246,7 +246,7 @@ it('400 windows of one project pass', async () => {
       realtime(...Array.from({ length: 50 }, (_, n) => did('bet_placed', { hours: 100 + 50 * i + n }))),
     ),
   ]);
-  await happened(one, 'login', Date.now() - HOUR_MS / 2);
+  await happened(one, 'login', start_ms - HOUR_MS / 2);
   await refresh(segment ?? '');
   expect(await members(segment ?? '')).toEqual([one]);
   ahead_ms = HOUR_MS / 2 + 5_000;
@@ -260,9 +260,9 @@ it('a window that cannot be swept stops no other, and is swept when it can be', 
   const good = await realtime(did('login', { hours: 1 }));
   const bad = await realtime(did('custom_slow', { hours: 1 }));
   const later = await realtime(did('logout', { hours: 1 }));
-  await happened(one, 'login', Date.now() - HOUR_MS / 2);
-  await happened(one, 'logout', Date.now() - HOUR_MS / 2);
-  await happened(other, 'custom_slow', Date.now() - HOUR_MS / 2);
+  await happened(one, 'login', start_ms - HOUR_MS / 2);
+  await happened(one, 'logout', start_ms - HOUR_MS / 2);
+  await happened(other, 'custom_slow', start_ms - HOUR_MS / 2);
   for (const segment_id of [good, bad, later]) await refresh(segment_id);
   expect([await members(good), await members(bad), await members(later)]).toEqual([[one], [other], [one]]);
   ahead_ms = HOUR_MS / 2 + 5_000;

@@ -36,13 +36,16 @@ async function partsFor(player_ids: readonly string[]) {
   return { provider_id, template_id, segment_id };
 }
 
-/** Creates a campaign that is due in a second; returns it as it was stored. */
+/** Creates a campaign that is due in an hour, and lets it become due now; returns its id. */
 async function scheduledCampaign(rest: Body) {
-  const schedule_at = new Date(Date.now() + 1_000).toISOString();
+  const schedule_at = new Date(Date.now() + 3_600_000).toISOString();
   const body = { name: 'scheduled', type: 'broadcast', channel: 'email', schedule_at, ...rest };
   const { status, data, error } = await client.api('POST', '/v1/campaigns', body);
   expect([status, data?.['status']], JSON.stringify(error)).toEqual([201, 'scheduled']);
-  return String(data['id']);
+  const campaign_id = String(data['id']);
+  await service.platform.postgres.service`
+    update campaigns set schedule_at = now() where campaign_id = ${campaign_id}`;
+  return campaign_id;
 }
 
 const patchPlayer = async (player_id: string, patch: Body) =>

@@ -17,12 +17,14 @@ let answer: (response: ServerResponse, body: string) => unknown;
 let test_number = 0;
 let asked = 0;
 /** The messenger's clock stands still, and the tests move it ahead. */
-const begun_ms = Date.now() + MINUTE_MS;
+let begun_ms = 0;
 let ahead_ms = 0;
 let running: ReturnType<typeof messengerOf>;
 let operator: Awaited<ReturnType<MessengerFixture['newTenant']>>;
 let provider_id: string;
 const clock = { now_ms: () => begun_ms + ahead_ms };
+/** More than a day ago by the messenger's clock, however long ago its messages were queued in fact. */
+const dayAgo = () => new Date(clock.now_ms() - 24 * 60 * MINUTE_MS - 1_000);
 
 beforeAll(async () => {
   fixture = await openMessengerFixture();
@@ -45,6 +47,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   [asked, ahead_ms, test_number] = [0, 0, test_number + 1];
+  begun_ms = Date.now() + MINUTE_MS;
   running = messengerOf(fixture.service, { clock });
   operator = await fixture.newTenant();
   const config = { base_url: `${urlOf(server)}/${test_number}`, from: 'hi@casino.example', api_key: 'key' };
@@ -195,7 +198,7 @@ it('messages are given up a day after they were queued, also those that were not
   await someTurns();
   expect(await operator.codes(waiting)).toEqual(Array(3).fill('queued null'));
   await service`
-    update message_sends set enqueued_at = enqueued_at - interval '1 day', retry_at = null
+    update message_sends set enqueued_at = ${dayAgo()}, retry_at = null
     where campaign_id in (${tried}, ${waiting})`;
   ahead_ms += 1_000;
   running = await restartedMessenger();
@@ -215,7 +218,7 @@ it.each([
   const young = await operator.sending(1, { provider_id });
   await service`update messaging_providers set ${service(changes)} where provider_id = ${provider_id}`;
   await service`
-    update message_sends set enqueued_at = enqueued_at - interval '1 day' where campaign_id = ${late}`;
+    update message_sends set enqueued_at = ${dayAgo()} where campaign_id = ${late}`;
   await running.turnsUntil(
     'it is given up',
     async () => (await countOf(late, 'failed PROVIDER_UNAVAILABLE')) === 1,
