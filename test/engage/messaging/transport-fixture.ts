@@ -29,10 +29,10 @@ export const MESSAGE: Message = {
   send_id: SEND_ID,
 };
 
-/** Closers of everything the running test has opened; called after the test. */
+/** Closers of everything the running test has opened; called after the test, clients before their servers, which wait for them. */
 export const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of cleanUps.splice(0)) await close();
+  for (const close of cleanUps.splice(0).reverse()) await close();
 });
 
 interface Seen {
