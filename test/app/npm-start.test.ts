@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from '../engines/free-port.ts';
 import { eventually } from '../engines/service.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from '../engines/free-port.ts';
 import { eventually } from '../engines/service.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 

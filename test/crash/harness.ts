@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionTenant, type InternalApi } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from '../engines/free-port.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { Load } from './load.ts';
 import { Model } from './model.ts';

@@ -10,7 +10,7 @@ import { ServiceProcess } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from '../engines/free-port.ts';
 import { eventually } from '../engines/service.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
@@ -28,7 +28,7 @@ const PLAYERS = 40;
  * half a million on average.
  */
 const EVENTS = [600, 1_600, 2_600] as const;
-const BIG_DEPOSITS = 10_000_000;
+const BIG_DEPOSITS = 8_000_000;
 const RECIPIENTS = ['player-1', 'player-2', 'player-3'];
 
 let work_dir: string;

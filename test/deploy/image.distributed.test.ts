@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from '../engines/free-port.ts';
 import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
 import { eventually } from '../engines/service.ts';
 import { newInstallation } from '../engines/installation.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from './free-port.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
 import { ServerProcess, type Engine } from './server-process.ts';
 

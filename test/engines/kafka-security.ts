@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from './free-port.ts';
 
 const run = promisify(execFile);
 

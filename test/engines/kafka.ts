@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Kafka, logLevel } from 'kafkajs';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from './free-port.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
 import type { KafkaSecurity } from './kafka-security.ts';
 import { ServerProcess, type Engine } from './server-process.ts';

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { freePort, startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
+import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from './free-port.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
 import type { Engine } from './server-process.ts';
 
@@ -17,7 +18,7 @@ export interface PostgresEngine extends Engine {
 export async function startPostgres(): Promise<PostgresEngine> {
   if (await dockerAnswers()) return startInDocker();
   const dir = await mkdtemp(join(tmpdir(), 'test-postgres-'));
-  let server = await startEmbeddedPostgres({ dir });
+  let server = await startEmbeddedPostgres({ dir, port: await freePort() });
   const { url, port } = server;
   return {
     url,

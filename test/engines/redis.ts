@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from '../../src/platform/postgres/embedded-server.ts';
+import { freePort } from './free-port.ts';
 import { dockerAnswers, startContainer } from './docker.ts';
 import { ServerProcess, type Engine } from './server-process.ts';
 

@@ -296,8 +296,7 @@ describe('SMTP', () => {
       metrics: createMetrics(),
     } as ConstructorParameters<typeof Transports>[0];
     const transports = new Transports(deps, { public_url: '' }, () => ({}), onPlace);
-    // Closed before the server, whose close waits until no client is connected.
-    cleanUps.unshift(() => transports.close());
+    cleanUps.push(() => transports.close());
     return () => transports.open(row);
   };
   const reserve = async (provider: OpenedTransport, count: number) => {

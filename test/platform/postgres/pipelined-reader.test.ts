@@ -12,6 +12,7 @@ import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../../src/platform/postgres/port.ts';
 import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
+import { freePort } from '../../engines/free-port.ts';
 import { until } from '../../engines/until.ts';
 
 /** A read under way when its connection is lost must resolve or reject within this time. */
@@ -23,7 +24,7 @@ let owner: Db;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'test-pipelined-reader-'));
   await copyPreparedPostgres(dir);
-  server = await startEmbeddedPostgres({ dir });
+  server = await startEmbeddedPostgres({ dir, port: await freePort() });
   owner = connectPool(server.url, { max: 1 });
   await migratePostgres(owner);
 });

@@ -9,6 +9,7 @@ import {
 } from '../../../src/platform/postgres/embedded-server.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { freePort } from '../../engines/free-port.ts';
 import { until } from '../../engines/until.ts';
 
 // The driver alone fails each of these tests: its rollback on a lost connection ends the process, and statements of a
@@ -19,7 +20,7 @@ let server: EmbeddedServer;
 let owner: Db;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'test-transactions-'));
-  server = await startEmbeddedPostgres({ dir });
+  server = await startEmbeddedPostgres({ dir, port: await freePort() });
   owner = connectPool(server.url, { max: 2 });
   await owner`create table notes (id integer generated always as identity, author text not null)`;
 });
@@ -175,8 +176,10 @@ test('when Postgres restarts under load every transaction is either complete or 
   for (let round = 0; round < 3; round++) {
     await withPool(5, async (sql) => {
       let committed = 0;
-      const transactions = Array.from({ length: 80 }, (_, i) =>
-        outcomeOf(
+      const transactions: Promise<string>[] = [];
+      const startOne = () => {
+        const i = transactions.length;
+        const transaction = outcomeOf(
           sql.begin(async (tx) => {
             await note(tx, `${round}/${i}`);
             await tx`select pg_sleep(${0.01 * (i % 4)})`;
@@ -186,11 +189,15 @@ test('when Postgres restarts under load every transaction is either complete or 
         ).then((outcome) => {
           if (outcome === 'done') committed++;
           return outcome;
-        }),
-      );
+        });
+        transactions.push(transaction);
+      };
+      for (let i = 0; i < 80; i++) startOne();
       await until(() => committed > 10 + round);
       const { port } = server;
-      await server.stop();
+      // However fast the first ones are, some are under way when Postgres stops.
+      const more = setInterval(startOne, 5);
+      await server.stop().finally(() => clearInterval(more));
       const outcomes = await Promise.all(transactions);
       server = await startEmbeddedPostgres({ dir, port });
       await until(async () => (await outcomeOf(sql.begin(pidOf))) === 'done');
