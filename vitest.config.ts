@@ -11,6 +11,7 @@ const shared = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   teardownTimeout: 30_000,
+  expect: { poll: { timeout: 20_000 } },
   // Also for the services that tests start as processes.
   env: NO_PROVIDERS,
 };

@@ -10,6 +10,7 @@ import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { eventually, startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 const run = promisify(execFile);
 
@@ -169,7 +170,10 @@ it('does not start the fold on a topic that was created again, and goes on once 
 
   const admin = createKafka({ brokers: servers.kafka_brokers, logger: createLogger('silent') }).admin();
   await admin.connect();
-  await admin.deleteTopics({ topics: [`${servers.kafka_topic_prefix}events`] });
+  const name = `${servers.kafka_topic_prefix}events`;
+  await admin.deleteTopics({ topics: [name] });
+  // Kafka deletes it after its answer.
+  await until(async () => !(await admin.listTopics()).includes(name));
   await admin.disconnect();
   const after = await start();
   expect(await isRefused(after, 'player-fold')).toBe(true);

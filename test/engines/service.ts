@@ -105,7 +105,7 @@ function tenantMaker(config: Config, platform: Platform, service: Service): Test
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
-  timeout_ms = 15_000,
+  timeout_ms = 60_000,
 ): Promise<T> {
   const deadline_ms = Date.now() + timeout_ms;
   for (;;) {
@@ -117,7 +117,7 @@ export async function eventually<T>(
 }
 
 /** Resolves when the fold has processed every event accepted so far. */
-export async function folded(platform: Platform, timeout_ms = 30_000): Promise<void> {
+export async function folded(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await eventually(
     'the fold reaches the end of the log',
     async () => {
@@ -129,7 +129,7 @@ export async function folded(platform: Platform, timeout_ms = 30_000): Promise<v
 }
 
 /** Resolves when ClickHouse has every event accepted so far. */
-export async function sunk(platform: Platform, timeout_ms = 30_000): Promise<void> {
+export async function sunk(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await folded(platform, timeout_ms);
   await eventually(
     'the sink reaches the end of the log',

@@ -12,9 +12,10 @@ test('identify has a rate per API key', async () => {
   const [tenant, other] = [await fixture.makeTenant(), await fixture.makeTenant()];
   const send = (key: string) =>
     fixture.as(key, '/v1/players/identify', { method: 'POST', body: { external_id: 'e' } });
-  const answers = [];
-  for (let i = 0; i < 5; i++) answers.push(await send(tenant.api_key));
-  expect(answers.slice(0, 2).map(({ status }) => status)).toEqual([200, 200]);
+  // So many at once that the machine cannot be so slow that the bucket is refilled between them.
+  const answers = await Promise.all(Array.from({ length: 30 }, () => send(tenant.api_key)));
+  const allowed = answers.filter(({ status }) => status === 200);
+  expect(allowed.length).toBeGreaterThanOrEqual(2);
   const refused = answers.find(({ status }) => status === 429);
   expect(refused?.body.error.code).toBe('RATE_LIMITED');
   expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);
@@ -25,8 +26,9 @@ test('identify has a rate per API key', async () => {
 test('admin endpoints have a rate per session', async () => {
   const tenant = await fixture.makeTenant();
   const other = await fixture.member(tenant.tenant_id, 'viewer');
-  const answers = [];
-  for (let i = 0; i < 6; i++) answers.push(await fixture.as(tenant.session, '/v1/players'));
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, () => fixture.as(tenant.session, '/v1/players')),
+  );
   const refused = answers.find(({ status }) => status === 429);
   expect(refused?.body.error.code).toBe('RATE_LIMITED');
   expect(Number(refused?.headers['retry-after'])).toBeGreaterThanOrEqual(1);

@@ -150,17 +150,20 @@ it('a refresh that dies leaves the membership unchanged or complete, and the nex
     definition: { operator: 'NOT', conditions: [{ operator: 'AND', conditions: [everybody] }] },
   });
   for (const dies_at of ['comparing', 'writing'] as const) {
+    const kills: Promise<void>[] = [];
     const clickhouse: Platform['clickhouse'] = {
       ...platform.clickhouse,
       async query(sql, params) {
         const rows = await platform.clickhouse.query(sql, params);
         if (dies_at === 'comparing') await killRefreshes();
-        else setImmediate(() => void killRefreshes());
+        else setImmediate(() => void kills.push(killRefreshes()));
         return rows as never;
       },
     };
     // When it is killed while writing, it may have committed already.
     await refreshSegment({ ...platform, clickhouse }, ref(segment_id)).catch(() => undefined);
+    // A kill that is late must not meet the next refresh.
+    await Promise.all(kills);
     expect([0, players.length]).toContain((await members(segment_id)).length);
     if (dies_at === 'comparing') expect(await members(segment_id)).toHaveLength(players.length);
   }

@@ -149,7 +149,7 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
       return data;
     },
     /** Resolves when the campaign has this status. */
-    reaches: (campaign_id: string, status: string, timeout_ms = 20_000) =>
+    reaches: (campaign_id: string, status: string, timeout_ms = 60_000) =>
       eventually(
         `campaign ${campaign_id} is ${status}`,
         async () => {

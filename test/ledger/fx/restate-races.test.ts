@@ -72,11 +72,7 @@ describe('a rate that is committed while a fold that did not see it is running',
     else await early.commit();
     const { counted, horizons } = countingHorizons(sql);
     const restating = restateOnce(restaterOn(counted));
-    await eventually(
-      'the restater waits for the fold',
-      async () => (horizons() > 2 ? true : undefined),
-      5_000,
-    );
+    await eventually('the restater waits for the fold', async () => (horizons() > 2 ? true : undefined));
     await writers.commit();
     await folding;
     expect(await restating).toBe(1);
@@ -221,11 +217,7 @@ describe('two concurrent restaters', () => {
     await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     const { counted, horizons } = countingHorizons(sql);
     const second = restateOnce(restaterOn(counted));
-    await eventually(
-      'the second waits for the first',
-      async () => (horizons() > 2 ? true : undefined),
-      5_000,
-    );
+    await eventually('the second waits for the first', async () => (horizons() > 2 ? true : undefined));
     await totals.commit();
     await Promise.all([first, second]);
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 100n, pending: 0n });
