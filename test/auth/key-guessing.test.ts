@@ -73,10 +73,15 @@ test('guesses beyond what waits for the next look-up are refused; other addresse
 test('an address that stops to guess is looked up at once again', async () => {
   await guesses(40);
   service.advance(61_000);
-  const { api_key } = await service.newTenant();
-  const started_ms = performance.now();
-  expect((await service.event(api_key)).status).toBe(202);
-  expect(performance.now() - started_ms).toBeLessThan(1_000);
+  // A look-up that waits for guesses takes a second each time; a pause of the machine delays one.
+  let least_ms = Infinity;
+  for (let i = 0; i < 5 && least_ms >= 1_000; i++) {
+    const { api_key } = await service.newTenant();
+    const started_ms = performance.now();
+    expect((await service.event(api_key)).status).toBe(202);
+    least_ms = Math.min(least_ms, performance.now() - started_ms);
+  }
+  expect(least_ms).toBeLessThan(1_000);
 });
 
 test.each([

@@ -167,7 +167,7 @@ it('reports its other metrics in bounded time when the log does not answer, and 
     topic === 'events' ? new Promise(() => undefined) : Promise.reject(new Error('away'));
   const started_ms = performance.now();
   expect(await metric('consumer_lag_events', 'player-fold')).toEqual([]);
-  expect(performance.now() - started_ms).toBeLessThan(5_000);
+  expect(performance.now() - started_ms).toBeLessThan(9_000);
   expect(await metric('consumer_lag_events', 'analytics-sink')).toEqual([]);
   expect(await metric('consumer_lag_seconds', 'player-fold')).toEqual([]);
   eventLog.lag = lag;

@@ -45,9 +45,12 @@ it.each([
   const html = part.repeat(1_000_000 / part.length);
   let least_ms = Infinity;
   for (let i = 0; i < 8 && least_ms >= 10; i++) {
+    const before = process.cpuUsage();
     const before_ms = performance.now();
     expect(plainText(html).length).toBeLessThanOrEqual(100_000);
-    least_ms = Math.min(least_ms, performance.now() - before_ms);
+    const wall_ms = performance.now() - before_ms;
+    const { user, system } = process.cpuUsage(before);
+    least_ms = Math.min(least_ms, wall_ms, (user + system) / 1_000);
   }
   expect(least_ms).toBeLessThan(40);
 });

@@ -60,7 +60,7 @@ describe('in any order of statements, with crashes at any of them,', () => {
     // Each difficult situation occurred; the rarest, a deadlock, occurs in about one of 150 runs.
     for (const [what, times] of met)
       expect(times, what).toBeGreaterThanOrEqual(parameters.numRuns / 1_000 - 1);
-  });
+  }, 360_000);
 });
 
 describe('the model detects', () => {
@@ -83,7 +83,8 @@ describe('the model detects', () => {
   it.each(faults)('%s', (_what, fault) => {
     const found = fc.check(
       fc.property(program, (drawn) => allComplaints(runProgram(drawn, fault)).length === 0),
-      { numRuns: RUNS_OF_FAULTS, endOnFailure: true },
+      // With a random seed the programs would now and then show none of a rare fault.
+      { numRuns: RUNS_OF_FAULTS, seed: 1, endOnFailure: true },
     );
     expect(found.failed).toBe(true);
   });
