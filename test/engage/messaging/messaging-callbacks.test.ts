@@ -75,13 +75,14 @@ describe('SendGrid callbacks', () => {
     const raw = JSON.stringify([event('processed', undefined)]);
     const library = new EventWebhook();
     const their_key = library.convertPublicKeyToECDSA(PUBLIC_KEY);
-    const signature = signatureOf(raw, String(NOW_S));
-    expect(library.verifySignature(their_key, raw, signature, String(NOW_S))).toBe(true);
-    const answer = await postRaw(raw, { headers: { [SIGNATURE]: signature } });
+    const timestamp = String(nowS());
+    const signature = signatureOf(raw, timestamp);
+    expect(library.verifySignature(their_key, raw, signature, timestamp)).toBe(true);
+    const answer = await postRaw(raw, { timestamp, headers: { [SIGNATURE]: signature } });
     expect([answer.status, answer.body]).toEqual([200, { data: { received: 1, applied: 0 } }]);
     // The signature covers the bytes, not the JSON value.
     const spaced = `[ ${raw.slice(1)}`;
-    expectRefused(await postRaw(spaced, { headers: { [SIGNATURE]: signature } }));
+    expectRefused(await postRaw(spaced, { timestamp, headers: { [SIGNATURE]: signature } }));
     expect((await postRaw(spaced)).status).toBe(200);
   });
 
