@@ -25,7 +25,7 @@ const ONLY = process.env['NEIGHBOURS_ONLY']?.split(',');
 /** Players of the refreshed segment: as many as are copied to ClickHouse within a minute. */
 const PLAYERS = Number(process.env['NEIGHBOURS_PLAYERS'] ?? 200_000);
 /** Batches of 100 events per second that the importing key may send; 0: the default limit of an installation. */
-const IMPORT_BATCHES = Number(process.env['NEIGHBOURS_IMPORT_BATCHES'] ?? 100);
+const IMPORT_BATCHES = Number(process.env['NEIGHBOURS_IMPORT_BATCHES'] ?? 20);
 const BACKLOG_EVERY_MS = 1_000;
 const TENANTS = ['calm', 'refreshing', 'failing', 'hostile', 'importing'] as const;
 const COUNTED =
