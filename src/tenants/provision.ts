@@ -77,8 +77,8 @@ interface MembershipDeps {
 }
 
 /**
- * Adds a member or changes a member's role. Rejects with TENANT_NOT_FOUND, and with CONFLICT when the last owner of the
- * tenant would lose the role.
+ * Adds a member or changes a member's role. The last owner may lose the role too: the caller has the internal secret
+ * and can name another owner. Rejects with TENANT_NOT_FOUND.
  */
 export async function setMembership(
   sql: Db,
@@ -87,7 +87,6 @@ export async function setMembership(
 ): Promise<MembershipBody> {
   const { tenant_id, user_id, role } = membership;
   await sql.begin(async (tx) => {
-    if (role !== 'owner') requireAnotherOwner(await lockOwners(tx, tenant_id), user_id);
     const [before, known] = await Promise.all([
       lockMembership(tx, tenant_id, user_id),
       upsertMembership(tx, membership),
@@ -115,7 +114,10 @@ export async function removeMembership(
   return sql.begin(async (tx) => {
     const [known, owners] = await Promise.all([tenantExists(tx, tenant_id), lockOwners(tx, tenant_id)]);
     if (!known) throw unknownTenant(tenant_id);
-    requireAnotherOwner(owners, user_id);
+    if (owners.length === 1 && owners[0] === user_id) {
+      const message = 'this is the last owner of the tenant: make another member an owner first';
+      throw new ApiError('CONFLICT', message);
+    }
     const [role] = await Promise.all([
       deleteMembership(tx, tenant_id, user_id),
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
@@ -125,13 +127,6 @@ export async function removeMembership(
     await audit(tx, { tenant_id, project_id: null, resource_id: user_id, before, after: null });
     return { removed: true };
   });
-}
-
-/** Throws CONFLICT when the user is the only one of these owners. */
-function requireAnotherOwner(owners: readonly string[], user_id: string): void {
-  if (owners.length !== 1 || owners[0] !== user_id) return;
-  const message = 'this is the last owner of the tenant: make another member an owner first';
-  throw new ApiError('CONFLICT', message);
 }
 
 function unknownTenant(tenant_id: string): ApiError {

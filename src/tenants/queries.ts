@@ -68,9 +68,9 @@ export async function tenantExists(sql: Tx, tenant_id: string): Promise<boolean>
   return (await sql`select from tenants where tenant_id = ${tenant_id}`).length > 0;
 }
 
-/** The tenant's owners; the rows are locked until the transaction ends, so owners are removed and demoted one by one. */
+/** The tenant's owners; the rows are locked until the transaction ends, so two removals of owners run one by one. */
 export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
-  // Always in this order, so that two transactions do not deadlock.
+  // Always in this order, so that two removals do not deadlock.
   const rows = await tx<{ user_id: string }[]>`
     select user_id
     from memberships

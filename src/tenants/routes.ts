@@ -60,10 +60,10 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
       ...shared,
       path: '/v1/internal/memberships',
       audit: { resource: 'membership', action: 'update' },
-      summary: "Adds a member to a tenant, or changes a member's role; not that of the last owner",
+      summary: "Adds a member to a tenant, or changes a member's role",
       body: membershipBody,
       response: membershipBody,
-      errors: ['TENANT_NOT_FOUND', 'CONFLICT'],
+      errors: ['TENANT_NOT_FOUND'],
       handle: async ({ body, audit }) => {
         const membership = await setMembership(postgres.service, { notifications, audit }, body);
         auth.sessions.evict(membership.user_id);
