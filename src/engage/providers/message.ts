@@ -51,12 +51,6 @@ export type Outcome =
 export interface Transport {
   /** How many messages the provider works on at once, over all campaigns: each begins as soon as it is given. */
   concurrency: number;
-  /**
-   * How many messages begin at once without waiting for a connection; absent: as many as it works on. When these are
-   * fewer than `wanted`, it opens connections in the background, and calls `onEnd` for each: with the outcome that a
-   * message would have had when it fails.
-   */
-  ready?(wanted: number, onEnd: (failure?: Outcome) => void): number;
   /** Hands over one message; never rejects. */
   send(message: Message): Promise<Outcome>;
   /** Hands over many at once, where that is cheaper; outcomes in the order of the messages; never rejects. */

@@ -11,8 +11,7 @@ import { LOOPBACK_NETWORKS } from '../../../src/platform/egress/addresses.ts';
 import { Egress, type Destination } from '../../../src/platform/egress/egress.ts';
 import type { ProviderRow } from '../../../src/engage/providers/queries.ts';
 import { openSmtp } from '../../../src/engage/messaging/transports/smtp.ts';
-import { Transports, type OpenedTransport } from '../../../src/engage/messaging/transports/transports.ts';
-import { until } from '../../engines/until.ts';
+import { Transports } from '../../../src/engage/messaging/transports/transports.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';
 import {
@@ -272,8 +271,9 @@ describe('SMTP', () => {
     expect(mails).toHaveLength(0);
   });
 
-  /** A provider with the SMTP server at this port; `onPlace` is called when a message may begin. */
-  const providerAt = (port: number, onPlace?: (campaign_id: string) => void) => {
+  /** Delivers two messages together through a provider with this SMTP server. */
+  const deliverTwo = async (options: SMTPServerOptions) => {
+    const { port } = await smtp(options);
     const row: ProviderRow = {
       tenant_id: TENANT_ID,
       provider_id: PROVIDER_ID,
@@ -295,75 +295,15 @@ describe('SMTP', () => {
       logger: createLogger('silent'),
       metrics: createMetrics(),
     } as ConstructorParameters<typeof Transports>[0];
-    const transports = new Transports(deps, { public_url: '' }, () => ({}), onPlace);
+    const transports = new Transports(deps, { public_url: '' }, () => ({}));
     cleanUps.push(() => transports.close());
-    return () => transports.open(row);
-  };
-  const reserve = async (provider: OpenedTransport, count: number) => {
-    let held = await provider.reserve(count, () => Promise.resolve(count));
-    await until(async () => {
-      if (held.count === count) return true;
-      held.keep(0);
-      held = await provider.reserve(count, () => Promise.resolve(count));
-      return held.count === count;
-    });
-    return held;
-  };
-  /** Delivers two messages together through a provider with this SMTP server. */
-  const deliverTwo = async (options: SMTPServerOptions) => {
-    const { port } = await smtp(options);
-    const open_again = providerAt(port);
-    const provider = open_again();
+    const provider = transports.open(row);
     const outcomes = await provider.deliver(
       [MESSAGE, { ...MESSAGE, recipient: 'bob@example.com' }],
-      await reserve(provider, 2),
+      await provider.reserve(2, () => Promise.resolve(2)),
     );
-    return { kinds: outcomes.map(({ kind }) => kind), is_ready: open_again().mayBegin('a campaign') };
+    return { kinds: outcomes.map(({ kind }) => kind), is_ready: transports.open(row).mayBegin('a campaign') };
   };
-
-  it('a message begins only once the server has greeted, and then on that connection', async () => {
-    const sockets: Socket[] = [];
-    const server = createTcpServer((socket) => {
-      sockets.push(socket);
-      socket.on('error', () => undefined);
-      let in_data = false;
-      socket.on('data', (chunk) => {
-        for (const line of chunk.toString().split('\r\n').slice(0, -1)) {
-          const said = usual(line, in_data);
-          if (line === 'DATA' || line === '.') in_data = line === 'DATA';
-          if (said !== undefined) socket.write(said);
-        }
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUps.push(() => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    });
-    const reported: string[] = [];
-    const { port } = server.address() as AddressInfo;
-    const provider = providerAt(port, (campaign_id) => reported.push(campaign_id))();
-    expect(provider.mayBegin('a campaign')).toBe(false);
-    await until(() => sockets.length === 1);
-    expect(provider.mayBegin('a campaign')).toBe(false);
-    expect((await provider.reserve(1, () => Promise.resolve(1))).count).toBe(0);
-    expect(reported).toEqual([]);
-    sockets[0]?.write('220 hi\r\n');
-    await until(() => reported.length === 1);
-    expect(provider.mayBegin('a campaign')).toBe(true);
-    const held = await provider.reserve(1, () => Promise.resolve(1));
-    expect(await provider.deliver([MESSAGE], held)).toMatchObject([{ kind: 'sent' }]);
-    expect(sockets).toHaveLength(1);
-  });
-
-  it('a server that ends before it greets rests, and no message was claimed for it', async () => {
-    const server = createTcpServer((socket) => socket.destroy());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    cleanUps.push(() => void server.close());
-    const provider_of = providerAt((server.address() as AddressInfo).port);
-    expect(provider_of().mayBegin('a campaign')).toBe(false);
-    await until(() => provider_of().is_failing);
-  });
   type Step = (address: { address: string }, session: unknown, done: (error?: Error) => void) => void;
   const unlessBob =
     (code: number): Step =>

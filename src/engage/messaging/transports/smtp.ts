@@ -5,7 +5,6 @@ import { smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { faultFrom } from './answers.ts';
-import { GreetedConnections } from './greeted-connections.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 
 const CONNECTIONS = 5;
@@ -36,59 +35,9 @@ interface SmtpOptions {
  * the connection is encrypted; by default a server on a loopback address need not offer encryption.
  */
 export function openSmtp(
-  { host, port, secure = port === IMPLICIT_TLS_PORT, require_tls, username, password, from }: SmtpConfig,
+  { host, port, secure = port === IMPLICIT_TLS_PORT, require_tls, username, password = '', from }: SmtpConfig,
   { egress, silence_ms = SILENCE_TIMEOUT_MS, ca }: SmtpOptions,
 ): Transport {
-  const connections = new GreetedConnections({
-    connect: () => egress.connect(smtpDestination(host, port)),
-    max: CONNECTIONS,
-    greeting_ms: STEP_TIMEOUT_MS,
-    idle_ms: IDLE_MS,
-    is_greeted: !secure,
-  });
-  const mailer = openMailer({ host, port, secure, require_tls, username, password }, connections, {
-    silence_ms,
-    ca,
-  });
-  let sending = 0;
-  const sender = parseSender(from);
-  return {
-    concurrency: CONNECTIONS,
-    ready(wanted, onEnd) {
-      connections.prepare(sending + wanted, (error) =>
-        onEnd(error === undefined ? undefined : failureOf(error, false)),
-      );
-      return Math.max(0, connections.open - sending);
-    },
-    async send(message): Promise<Outcome> {
-      if (!isAddress(message.recipient)) return NO_ADDRESS;
-      const progress = new Progress();
-      sending += 1;
-      try {
-        await mailer.sendMail(mailOf(message, sender, progress));
-        return { kind: 'sent', provider_message_id: messageIdOf(message, sender.email) ?? null };
-      } catch (error) {
-        return failureOf(error, progress.has_begun);
-      } finally {
-        sending -= 1;
-      }
-    },
-    close() {
-      mailer.close();
-      connections.close();
-      return Promise.resolve();
-    },
-  };
-}
-
-type MailerConfig = Pick<SmtpConfig, 'host' | 'port' | 'secure' | 'require_tls' | 'username' | 'password'>;
-
-/** Nodemailer's pool, which takes each connection from `connections`. */
-function openMailer(
-  { host, port, secure, require_tls, username, password = '' }: MailerConfig,
-  connections: GreetedConnections,
-  { silence_ms, ca }: { silence_ms: number; ca: string | undefined },
-) {
   const mailer = createTransport({
     pool: true,
     host,
@@ -108,7 +57,7 @@ function openMailer(
     // Opens every connection, so that nodemailer neither resolves the name nor connects by itself. It still checks that
     // certificates name the host.
     getSocket: (_options: unknown, callback: SocketCallback) => {
-      connections.take().then(
+      egress.connect(smtpDestination(host, port)).then(
         (connection) => {
           const requireTLS = require_tls ?? !isLoopback(connection.remoteAddress ?? '');
           callback(null, { connection, requireTLS });
@@ -128,7 +77,24 @@ function openMailer(
     };
     proceed();
   });
-  return mailer;
+  const sender = parseSender(from);
+  return {
+    concurrency: CONNECTIONS,
+    async send(message): Promise<Outcome> {
+      if (!isAddress(message.recipient)) return NO_ADDRESS;
+      const progress = new Progress();
+      try {
+        await mailer.sendMail(mailOf(message, sender, progress));
+        return { kind: 'sent', provider_message_id: messageIdOf(message, sender.email) ?? null };
+      } catch (error) {
+        return failureOf(error, progress.has_begun);
+      }
+    },
+    close() {
+      mailer.close();
+      return Promise.resolve();
+    },
+  };
 }
 
 /**

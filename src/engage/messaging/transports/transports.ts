@@ -11,8 +11,8 @@ const MAX_OPEN = 200;
 /** A provider's transport, and how many messages it may be given now. */
 export interface OpenedTransport {
   /**
-   * Whether a message may begin now: the provider is active, does not rest after failures, and has free places and a
-   * connection. When it has too few, the campaign is reported to `onPlace` once they are free.
+   * Whether a message may begin now: the provider is active, does not rest after failures, and has free places. When
+   * it has too few, the campaign is reported to `onPlace` once they are free.
    */
   mayBegin(campaign_id: string): boolean;
   /** Whether the provider failed last, also while it is probed. */
@@ -87,14 +87,13 @@ export class Transports {
     return {
       mayBegin: (campaign_id) => {
         if (row.status !== 'active' || this.#rests.most(row) === 0) return false;
-        if (places.is_worth_a_claim && this.#ready(row, transport, 1) > 0) return true;
+        if (places.is_worth_a_claim) return true;
         this.#wait(provider_id, campaign_id);
         return false;
       },
       is_failing: this.#rests.isFailing(row),
       reserve: async (wanted, countDue) => {
-        const most = Math.min(wanted, this.#rests.most(row), places.free);
-        const held = places.take(most === 0 ? 0 : Math.min(most, this.#ready(row, transport, most)));
+        const held = places.take(Math.min(wanted, this.#rests.most(row)));
         if (held.count > 0) this.#rests.begin(row, held);
         try {
           held.keep(await this.#permits(row, held.count, countDue));
@@ -120,19 +119,6 @@ export class Transports {
     });
     this.#places.set(provider_id, made);
     return made;
-  }
-
-  /**
-   * How many messages of `wanted` begin without waiting for a connection. When others are opened, or one fails, the
-   * campaign that waits for the provider is reported.
-   */
-  #ready(row: ProviderRow, transport: Transport, wanted: number): number {
-    if (transport.ready === undefined) return wanted;
-    const begun_ms = this.#deps.clock.now_ms();
-    return transport.ready(wanted, (failure) => {
-      if (failure !== undefined) this.#rests.note(row, failure, begun_ms);
-      this.#reportPlace(row.provider_id);
-    });
   }
 
   #wait(provider_id: string, campaign_id: string): void {
