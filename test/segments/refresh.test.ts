@@ -5,13 +5,11 @@ import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
 import { ensureEpoch, mayWriteRevisions, newEpochMemory } from '../../src/analytics/epoch.ts';
 import { auditNothing } from '../../src/http/audit.ts';
 import { ROLES } from '../../src/config.ts';
-import { readDefinition } from '../../src/segments/language/definition.ts';
 import { EVERYTHING } from '../../src/segments/dependencies.ts';
 import { lockMembership } from '../../src/segments/lock-queries.ts';
 import { refreshPlayerSegments } from '../../src/segments/player-segments.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
 import { runPurgeJob } from '../../src/segments/refresh-job.ts';
-import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import { copyPendingChanges, publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
@@ -462,42 +460,4 @@ it('the limits of a query reach the engine, and its refusal becomes SEGMENT_TOO_
     code: 'SEGMENT_TOO_EXPENSIVE',
   });
   expect(await refreshSegment(platform, ref(segment_id))).toMatchObject({ matched: PLAYERS });
-});
-
-it('a query about one player reads only that player’s granules', async () => {
-  const { clickhouse } = service.platform;
-  const { tenant_id, project_id } = project;
-  await clickhouse.command(
-    `insert into events
-    select {tenant_id:UUID}, {project_id:UUID}, 'login', reinterpret(MD5(toString(number % 2000)), 'UUID'),
-      now64(3) - toIntervalSecond(number), now64(3), generateUUIDv4(), 0, null, null, '{}', 0
-    from numbers(200000)`,
-    project,
-  );
-  const { sql, params } = compileMatrix(
-    [
-      readDefinition({
-        operator: 'AND',
-        conditions: [{ type: 'event', event: 'login', aggregate: 'count', op: 'gt', value: 3 }],
-      }),
-    ],
-    Date.now(),
-  );
-  const [one] = await clickhouse.query<{ player_id: string }>(
-    'select player_id from events where tenant_id = {tenant_id:UUID} limit 1',
-    project,
-  );
-  const plan = await clickhouse.query<{ explain: string }>(`explain indexes = 1 ${sql}`, {
-    ...params,
-    tenant_id,
-    project_id,
-    now_ms: Date.now(),
-    players: [one?.player_id],
-    former: [],
-  });
-  const text = plan.map(({ explain }) => explain).join('\n');
-  const events = text.slice(text.indexOf('events_by_player'));
-  const [, read, all] = /Granules: (\d+)\/(\d+)/.exec(events.slice(events.indexOf('PrimaryKey'))) ?? [];
-  expect(Number(all), text).toBeGreaterThan(20);
-  expect(Number(read), text).toBeLessThanOrEqual(2);
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { COPIES } from '../../../src/ledger/reconcile/copies-queries.ts';
 import { readMembersPage } from '../../../src/ledger/reconcile/rebuild-queries.ts';
 import { readTotalsPage } from '../../../src/ledger/reconcile/sums-queries.ts';
@@ -22,6 +23,8 @@ beforeAll(async () => {
   explained = await startExplainedService();
   const client = messagingClient(explained.service);
   await growTo(explained.service, PLAYERS, [await client.segment([]), await client.segment([])]);
+  // The mirrors read pages of the same tables, and now everything that was just written.
+  await waitUntilCaughtUp(explained.service.platform, 60_000);
 });
 afterAll(async () => explained?.service.close());
 
