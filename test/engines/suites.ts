@@ -69,6 +69,7 @@ export const NEVER_ON_SERVERS = {
     'test/ledger/fold/{decide.property,snapshot}.test.ts',
     'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',
     'test/ledger/money/claims.test.ts',
+    'test/ledger/reconcile/compare.test.ts',
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
     'test/platform/egress/egress.test.ts',
