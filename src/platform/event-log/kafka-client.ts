@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
-import { Kafka, logLevel, type Admin, type LogEntry, type SASLOptions } from 'kafkajs';
+import { Kafka, logLevel, type Admin, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../logger.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable } from './port.ts';
@@ -35,8 +35,13 @@ export interface KafkaCredentials {
  * A kafkajs client that logs to `logger`. Every consumer needs a client of its own: kafkajs keeps one map of committed
  * offsets per client and group, and each of two members of a group would clear the entries of the other.
  */
-export function createKafka({ brokers, tls, sasl, logger }: KafkaConnection): Kafka {
-  return new Kafka({
+export function createKafka(connection: KafkaConnection): Kafka {
+  return new Kafka(kafkaConfig(connection));
+}
+
+/** kafkajs's configuration for a connection. */
+export function kafkaConfig({ brokers, tls, sasl, logger }: KafkaConnection) {
+  return {
     brokers: [...brokers],
     ...(tls && { ssl: tls }),
     ...(sasl && { sasl: saslOptions(sasl) }),
@@ -46,7 +51,7 @@ export function createKafka({ brokers, tls, sasl, logger }: KafkaConnection): Ka
     retry: RETRY,
     logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.ERROR,
     logCreator: () => (entry) => writeLog(logger, entry),
-  });
+  } satisfies KafkaConfig;
 }
 
 /** Converts to kafkajs's form, which has mechanisms in lower case. A new object, because kafkajs modifies it. */

@@ -1,17 +1,23 @@
-import { isIP } from 'node:net';
-import type { BaseOptions } from '@platformatic/kafka';
-import { REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
+import Cluster from 'kafkajs/src/cluster/index.js';
+import loggers from 'kafkajs/src/loggers/index.js';
+import socketFactory from 'kafkajs/src/network/socketFactory.js';
+import { kafkaConfig, REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
+import { METADATA, topicMetadata, type TopicIdentity } from './kafka-metadata.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
-import { LogUnavailable } from './port.ts';
+import { LogMisconfigured, LogUnavailable } from './port.ts';
 
 /** How long one question takes at most. */
 const TIMEOUT_MS = 10_000;
-const CONNECT_TIMEOUT_MS = 3_000;
+/** What `new Kafka` sets where nothing is given. */
+const TIMES_OF_KAFKAJS = {
+  authenticationTimeout: 10_000,
+  reauthenticationThreshold: 10_000,
+  enforceRequestTimeout: true,
+} as const;
 
 /**
- * Which log a topic is: `<cluster id>/<topic id>`. kafkajs cannot say that, because it knows no version of the metadata
- * in which Kafka names the ids of topics. So another client asks this one question, on a connection of its own that is
- * closed again. It takes 7 MB of heap, so it is loaded with the first question.
+ * Which log a topic is: `<cluster id>/<topic id>`. kafkajs knows no version of the metadata in which Kafka names the ids
+ * of topics, so that question is written here; kafkajs asks it, on a connection of its own that is closed again.
  */
 export class KafkaIdentity {
   #connection: KafkaConnection;
@@ -41,41 +47,42 @@ export class KafkaIdentity {
   }
 
   async #ask(topic: string): Promise<string> {
-    const { Base } = await import('@platformatic/kafka');
-    const client = new Base(this.#options());
-    // Without a listener an error of a connection would end the process; the question reports it, too.
-    client.on('error', () => undefined);
+    const cluster = this.#open();
     try {
-      const { id, topics } = await withDeadline(
-        client.metadata({ topics: [topic], forceUpdate: true }),
-        TIMEOUT_MS,
-        'name the id of a topic',
-      );
-      const topic_id = topics.get(topic)?.id;
-      if (!topic_id) throw new Error(`Kafka names no id of the topic ${topic}`);
-      return `${id}/${topic_id}`;
+      const asked = cluster.connect().then(() => identityFrom(cluster, topic));
+      const { cluster_id, topic_id } = await withDeadline(asked, TIMEOUT_MS, 'name the id of a topic');
+      if (!cluster_id || !topic_id) throw new Error(`Kafka names no id of the topic ${topic}`);
+      return `${cluster_id}/${topic_id}`;
     } catch (cause) {
       if (cause instanceof LogUnavailable) throw cause;
       throw (
         misconfigurationOf(cause) ?? new LogUnavailable('Kafka did not name the id of a topic', { cause })
       );
     } finally {
-      await withDeadline(client.close(), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
+      await withDeadline(cluster.disconnect(), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
     }
   }
 
-  #options(): BaseOptions {
-    const { brokers, tls, sasl } = this.#connection;
-    const are_names = brokers.every((broker) => isIP(broker.replace(/:\d+$/, '')) === 0);
-    return {
-      clientId: 'engagement',
-      bootstrapBrokers: [...brokers],
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      timeout: REQUEST_TIMEOUT_MS,
-      retries: 2,
-      autocreateTopics: false,
-      ...(tls && { tls, tlsServerName: are_names }),
-      ...(sasl && { sasl }),
-    };
+  #open(): Cluster {
+    const config = kafkaConfig(this.#connection);
+    const logger = loggers.createLogger({ level: config.logLevel, logCreator: config.logCreator });
+    return new Cluster({
+      ...config,
+      ...TIMES_OF_KAFKAJS,
+      socketFactory: socketFactory(),
+      logger,
+      maxInFlightRequests: null,
+      offsets: new Map(),
+    });
   }
+}
+
+async function identityFrom({ brokerPool }: Cluster, topic: string): Promise<TopicIdentity> {
+  const { connectionPool, versions } = brokerPool.seedBroker;
+  const newest = versions[METADATA.apiKey]?.maxVersion ?? 0;
+  if (newest < METADATA.apiVersion) {
+    const message = `Kafka does not know ids of topics (version ${newest} of its metadata): run Kafka 3 or later`;
+    throw new LogMisconfigured(message);
+  }
+  return connectionPool.send(topicMetadata(topic));
 }
