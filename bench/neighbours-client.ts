@@ -43,8 +43,8 @@ export class NeighbourClient {
     return this.#send(`${this.#urls.ingest_url}/v1/events`, this.tenant.api_key, 'POST', textOf(body));
   }
 
-  batch(text: string, api_key: string): Promise<Answer> {
-    return this.#send(`${this.#urls.ingest_url}/v1/events/batch`, api_key, 'POST', text);
+  batch(text: string): Promise<Answer> {
+    return this.#send(`${this.#urls.ingest_url}/v1/events/batch`, this.tenant.api_key, 'POST', text);
   }
 
   /** Creates a record; rejects unless it is created. Returns its id. */

@@ -11,6 +11,8 @@ import { insertPlayers } from './seed-queries.ts';
 /** A tenth of the time: what an operator's migration or a careless session does. */
 const LOCK_EVERY_MS = 20_000;
 const LOCKED_MS = 2_000;
+/** An operator's scheduled refreshes; each takes seconds. */
+const REFRESH_EVERY_MS = 5_000;
 const PREPARE_MS = 60_000;
 const CAMPAIGN_MEMBERS = 1_000;
 
@@ -75,8 +77,8 @@ export function slowRefresh(client: NeighbourClient, sql: Db, players: number): 
         outcomes.add(await client.api('PATCH', `/v1/segments/${segment_id}`, { definition }));
         const answer = await client.api('POST', `/v1/segments/${segment_id}/refresh`);
         outcomes.add(answer);
-        if (answer.status !== 200) await pause(1_000, stop);
-        else {
+        await pause(Math.max(REFRESH_EVERY_MS - answer.ms, 0), stop);
+        if (answer.status === 200) {
           took_ms.push(answer.ms);
           changed += Number(answer.body.data?.['added']) + Number(answer.body.data?.['removed']);
         }
@@ -220,8 +222,8 @@ async function sendAgainAndAgain(
   return `${begun} campaigns begun, ${sent} messages sent`;
 }
 
-/** A tenant that imports a year of history in batches, as fast as the service takes them. */
-export function importingTenant(client: NeighbourClient, batches_per_second: number | undefined): Trouble {
+/** A tenant that imports a year of history: so many batches of 100 events a second, in step. */
+export function importingTenant(client: NeighbourClient, batches_per_second: number): Trouble {
   const MARK = '~round~';
   const batches = Array.from({ length: 50 }, (_, i) => {
     const events = mixedEvents(100, 20_000, `${MARK}-${i}`);
@@ -229,34 +231,19 @@ export function importingTenant(client: NeighbourClient, batches_per_second: num
       events: events.map((event, n) => ({ ...event, anonymous_id: `import-${(i * 100 + n) % 20_000}` })),
     });
   });
-  let api_key = client.tenant.api_key;
   return {
     name: 'importing tenant',
-    async prepare() {
-      if (batches_per_second === undefined) return;
-      const ingest_rate = { per_minute: batches_per_second * 60, burst: batches_per_second };
-      const path = `/v1/projects/${client.tenant.project_id}/api-keys`;
-      api_key = String((await client.must('POST', path, 201, { name: 'import', ingest_rate }))['key']);
-    },
+    prepare: () => Promise.resolve(),
     async run(stop) {
       const outcomes = new Outcomes();
       let accepted = 0;
-      let next = 0;
       const started_ms = performance.now();
-      const send = async () => {
-        while (!stop.aborted) {
-          const i = next++;
-          const text = batches[i % batches.length] ?? '';
-          const answer = await client.batch(
-            text.replaceAll(MARK, `r${Math.floor(i / batches.length)}`),
-            api_key,
-          );
-          outcomes.add(answer);
-          if (answer.status === 202) accepted += Number(answer.body.data?.['accepted']);
-          else await pause(answer.retry_after_s * 1_000, stop);
-        }
-      };
-      await Promise.all([send(), send(), send(), send()]);
+      await regularly(batches_per_second, stop, async (i) => {
+        const text = batches[i % batches.length] ?? '';
+        const answer = await client.batch(text.replaceAll(MARK, `r${Math.floor(i / batches.length)}`));
+        outcomes.add(answer);
+        if (answer.status === 202) accepted += Number(answer.body.data?.['accepted']);
+      });
       const rate = ((accepted / (performance.now() - started_ms)) * 1_000).toFixed(0);
       return `${accepted} events, ${rate} a second; batches ${outcomes.toString()}`;
     },

@@ -24,8 +24,8 @@ const SECONDS = Number(process.env['NEIGHBOURS_SECONDS'] ?? 600);
 const ONLY = process.env['NEIGHBOURS_ONLY']?.split(',');
 /** Players of the refreshed segment: as many as are copied to ClickHouse within a minute. */
 const PLAYERS = Number(process.env['NEIGHBOURS_PLAYERS'] ?? 200_000);
-/** Batches of 100 events per second that the importing key may send; 0: the default limit of an installation. */
-const IMPORT_BATCHES = Number(process.env['NEIGHBOURS_IMPORT_BATCHES'] ?? 20);
+/** Batches of 100 events per second that the importing tenant sends. */
+const IMPORT_BATCHES = Number(process.env['NEIGHBOURS_IMPORT_BATCHES'] ?? 10);
 const BACKLOG_EVERY_MS = 1_000;
 const TENANTS = ['calm', 'refreshing', 'failing', 'hostile', 'importing'] as const;
 const COUNTED =
@@ -51,7 +51,7 @@ export async function benchNeighbours(): Promise<Result[]> {
     lockedTable(sql, windows),
     failingSegment(clients.failing),
     hostileTemplate(clients.hostile, sql),
-    importingTenant(clients.importing, IMPORT_BATCHES === 0 ? undefined : IMPORT_BATCHES),
+    importingTenant(clients.importing, IMPORT_BATCHES),
   ].filter(({ name }) => ONLY === undefined || ONLY.includes(name));
   try {
     const calm = new CalmTenant(clients.calm, sql, windows);

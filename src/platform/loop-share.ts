@@ -1,11 +1,11 @@
 import { WaitingLine, type WaitingLimits } from './waiting-line.ts';
 
 /** After each piece of work the event loop is free for so many times as long as the piece took. */
-const REST = 2;
+const REST = 4;
 
 /**
  * Runs pieces of work that hold the event loop for milliseconds: one at a time, with rests, so that whatever else the
- * process does has two thirds of the loop. Keys take turns, so one that always has work holds up no other.
+ * process does has four fifths of the loop. Keys take turns, so one that always has work holds up no other.
  */
 export class LoopShare {
   readonly #lines = new Map<string, WaitingLine<void>>();

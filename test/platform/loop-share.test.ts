@@ -10,7 +10,7 @@ function work(): { from_ms: number; to_ms: number } {
   return { from_ms, to_ms: performance.now() };
 }
 
-it('keys take turns, and between pieces of work the loop is free twice as long as the piece took', async () => {
+it('keys take turns, and between pieces of work the loop is free four times as long as the piece took', async () => {
   const share = new LoopShare();
   const order: string[] = [];
   const run = (key: string) =>
@@ -23,7 +23,7 @@ it('keys take turns, and between pieces of work the loop is free twice as long a
   pieces.sort((one, other) => one.from_ms - other.from_ms);
   // A timer may fire a millisecond early.
   const rests_ms = pieces.slice(1).map(({ from_ms }, i) => from_ms - (pieces[i]?.to_ms ?? 0));
-  for (const rest_ms of rests_ms) expect(rest_ms).toBeGreaterThan(PIECE_MS * 2 - 2);
+  for (const rest_ms of rests_ms) expect(rest_ms).toBeGreaterThan(PIECE_MS * 4 - 2);
 });
 
 it('work that throws gives the turn on, and too many callers of a key are refused', async () => {

@@ -11,7 +11,7 @@ import { unsubscribeHeaders } from './unsubscribe-link.ts';
 /** How long messages are rendered before the event loop gets a turn: a request needs several turns. */
 const RENDERING_MS = 5;
 /** A message that took so long is followed by others of its template in turns with other long work, and with rests. */
-const LONG_MS = 5;
+const LONG_MS = 1;
 const MAX_TEMPLATES = 1_000;
 
 /** The key and the address of unsubscribe links. */

@@ -10,7 +10,7 @@ const MESSAGES = { max_waiting: 100, max_wait_ms: 10_000 };
 const loop = new LoopShare();
 
 /**
- * Renders for a request of the tenant. A template may hold the event loop for 50 ms, so all of them together get a third
+ * Renders for a request of the tenant. A template may hold the event loop for 50 ms, so all of them together get a fifth
  * of it, and tenants take turns. Rejects with TooBusy after 3 s.
  */
 export function renderForRequest<T>(tenant_id: string, render: () => T): Promise<T> {
