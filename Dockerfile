@@ -35,4 +35,5 @@ HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["node
 const { PORT, OPS_PORT, OPS_HOST } = process.env; \
 const host = OPS_PORT && OPS_HOST && !['0.0.0.0', '::'].includes(OPS_HOST) ? OPS_HOST : '127.0.0.1'; \
 fetch(`http://${host.includes(':') ? `[${host}]` : host}:${OPS_PORT || PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1));"]
-CMD ["node", "dist/src/main.js"]
+# With a limit of the heap, V8 collects garbage earlier: without one it takes 4 GB on a large machine for the measure.
+CMD ["node", "--max-old-space-size=1024", "dist/src/main.js"]

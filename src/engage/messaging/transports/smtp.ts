@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer';
 import { isLoopback } from '../../../platform/egress/addresses.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { smtpDestination } from '../../providers/destinations.ts';
@@ -34,10 +33,36 @@ interface SmtpOptions {
  * Email over SMTP, on a pool of up to 5 connections. Unless `require_tls` is false, nothing of a message is sent before
  * the connection is encrypted; by default a server on a loopback address need not offer encryption.
  */
-export function openSmtp(
-  { host, port, secure = port === IMPLICIT_TLS_PORT, require_tls, username, password = '', from }: SmtpConfig,
+export function openSmtp(config: SmtpConfig, options: SmtpOptions): Transport {
+  const opening = openMailer(config, options);
+  // Whoever sends is told.
+  opening.catch(() => undefined);
+  const sender = parseSender(config.from);
+  return {
+    concurrency: CONNECTIONS,
+    async send(message): Promise<Outcome> {
+      if (!isAddress(message.recipient)) return NO_ADDRESS;
+      const progress = new Progress();
+      try {
+        const mailer = await opening;
+        await mailer.sendMail(mailOf(message, sender, progress));
+        return { kind: 'sent', provider_message_id: messageIdOf(message, sender.email) ?? null };
+      } catch (error) {
+        return failureOf(error, progress.has_begun);
+      }
+    },
+    async close() {
+      (await opening).close();
+    },
+  };
+}
+
+/** The library is loaded with the first provider that needs it: it takes 10 MB of memory. */
+async function openMailer(
+  { host, port, secure = port === IMPLICIT_TLS_PORT, require_tls, username, password = '' }: SmtpConfig,
   { egress, silence_ms = SILENCE_TIMEOUT_MS, ca }: SmtpOptions,
-): Transport {
+) {
+  const { createTransport } = await import('nodemailer');
   const mailer = createTransport({
     pool: true,
     host,
@@ -77,24 +102,7 @@ export function openSmtp(
     };
     proceed();
   });
-  const sender = parseSender(from);
-  return {
-    concurrency: CONNECTIONS,
-    async send(message): Promise<Outcome> {
-      if (!isAddress(message.recipient)) return NO_ADDRESS;
-      const progress = new Progress();
-      try {
-        await mailer.sendMail(mailOf(message, sender, progress));
-        return { kind: 'sent', provider_message_id: messageIdOf(message, sender.email) ?? null };
-      } catch (error) {
-        return failureOf(error, progress.has_begun);
-      }
-    },
-    close() {
-      mailer.close();
-      return Promise.resolve();
-    },
-  };
+  return mailer;
 }
 
 /**
