@@ -7,11 +7,8 @@ import { messagingClient, type MessagingClient } from '../../engage/messaging/me
 import { growTo } from './growth-queries.ts';
 import { startExplainedService, type Execution, type ExplainedService } from './statement-plans.ts';
 
-/**
- * Blocks that a statement may read more in a large project than in an empty one: deeper indexes, other pages, and for a
- * page of twenty players the memberships that only those of the large project have.
- */
-const SLACK = { factor: 3, blocks: 250 };
+/** Blocks that a statement may read more in a large project than in an empty one: deeper indexes, other pages. */
+const SLACK = { factor: 3, blocks: 150 };
 /** The only statement whose work may grow: it sorts all players of a rare status by a column of another table. */
 const LISTS_A_RARE_STATUS = "p.status <> 'active'";
 /** The library's own statement, in which it calls a function; it runs when a minute begins, so not in every day. */
@@ -154,6 +151,15 @@ function mostOf(executions: readonly Execution[]): Map<string, Execution> {
   return most;
 }
 
+/**
+ * What the second day in an empty project reads: like every later one, it passes over what earlier days have changed,
+ * because nothing vacuums the tables here.
+ */
+async function workInAnEmptyProject(): Promise<Map<string, Execution>> {
+  await workADay();
+  return workADay();
+}
+
 /** The statements that read more in a day than in `before`, with what they scanned. */
 async function grownSince(before: Map<string, Execution>): Promise<string[]> {
   const grown: string[] = [];
@@ -171,7 +177,7 @@ const analyze = () =>
 
 // Most plans are made while the tables are empty, and stay as long as nothing analyses the tables.
 it('without statistics no statement reads more in a large project than in an empty one', async () => {
-  const empty = await workADay();
+  const empty = await workInAnEmptyProject();
   expect(empty.size).toBeGreaterThan(80);
   await growTo(explained.service, 4_000, segment_ids);
   expect(await grownSince(empty), '4,000 players').toEqual([]);
@@ -180,7 +186,7 @@ it('without statistics no statement reads more in a large project than in an emp
 }, 360_000);
 
 it('with old or fresh statistics no statement reads more in a large project than in an empty one', async () => {
-  const empty = await workADay();
+  const empty = await workInAnEmptyProject();
   await analyze();
   await growTo(explained.service, 40_000, segment_ids);
   expect(await grownSince(empty), 'statistics of an empty project').toEqual([]);
