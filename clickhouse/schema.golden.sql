@@ -80,6 +80,69 @@ CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by
 AS SELECT *
 FROM default.events;
 
+CREATE TABLE default.journey_runs
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `journey_id` UUID,
+    `run_id` UUID,
+    `version` UInt32,
+    `player_id` UUID,
+    `is_held_out` UInt8,
+    `started_at` DateTime64(3, 'UTC'),
+    `is_archived` UInt8,
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, journey_id, run_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE default.journey_sends
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `journey_id` UUID,
+    `send_id` UUID,
+    `run_id` UUID,
+    `node_id` LowCardinality(String),
+    `player_id` UUID,
+    `status` LowCardinality(String),
+    `error_code` LowCardinality(Nullable(String)),
+    `sent_at` Nullable(DateTime64(3, 'UTC')),
+    `delivered_at` Nullable(DateTime64(3, 'UTC')),
+    `opened_at` Nullable(DateTime64(3, 'UTC')),
+    `clicked_at` Nullable(DateTime64(3, 'UTC')),
+    `bounced_at` Nullable(DateTime64(3, 'UTC')),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, journey_id, send_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE default.journey_steps
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `journey_id` UUID,
+    `run_id` UUID,
+    `seq` UInt32,
+    `version` UInt32,
+    `player_id` UUID,
+    `node_id` LowCardinality(String),
+    `node_type` LowCardinality(String),
+    `status` LowCardinality(String),
+    `outcome` String,
+    `next_node_id` LowCardinality(Nullable(String)),
+    `ref` Nullable(UUID),
+    `error_code` LowCardinality(Nullable(String)),
+    `entered_at` DateTime64(3, 'UTC'),
+    `completed_at` DateTime64(3, 'UTC'),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, journey_id, run_id, seq)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
 CREATE TABLE default.message_sends
 (
     `tenant_id` UUID,

@@ -1,7 +1,7 @@
 import type { Backlog } from '../platform/backlog-gauge.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
-import { SENDS_MIRROR } from './send-mirror-queries.ts';
+import { readMirrorPosition } from './mirror-queries.ts';
+import { JOURNEYS_MIRROR, PLAYERS_MIRROR, SENDS_MIRROR } from './mirrors.ts';
 
 /**
  * Changed and merged players that player-mirror has not copied. The time is that of the last change of their totals,
@@ -31,6 +31,22 @@ export async function readSendsToMirror(tx: Tx, most: number): Promise<Backlog> 
       from message_sends
       where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
       order by changed_xid, send_id limit ${most}) as waiting`;
+  return row ?? NONE;
+}
+
+/**
+ * Runs and steps of journeys that journey-mirror has not copied. The time is that at which the step ended or the run
+ * began, which may be before the change that waits.
+ */
+export async function readJourneysToMirror(tx: Tx, most: number): Promise<Backlog> {
+  const position = await readMirrorPosition(tx, JOURNEYS_MIRROR);
+  const beyond = tx`(changed_xid, run_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
+    order by changed_xid, run_id limit ${most}`;
+  const [row] = await tx<Backlog[]>`
+    select least(count(*), ${most})::integer as items, epoch_ms(min(at))::float8 as oldest_ms from (
+      (select completed_at as at from journey_steps where ${beyond})
+      union all
+      (select started_at as at from journey_runs where ${beyond})) as waiting`;
   return row ?? NONE;
 }
 

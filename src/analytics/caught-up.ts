@@ -4,8 +4,8 @@ import { OWNERS, type PositionOwner } from '../platform/event-log/position-queri
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
-import { isMirrorBehind, newestChange, PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
-import { isSendMirrorBehind, newestSendChange, SENDS_MIRROR } from './send-mirror-queries.ts';
+import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';
+import { MIRRORS } from './mirrors.ts';
 
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
@@ -20,8 +20,8 @@ type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
 /**
  * Resolves when every event that was on the log at the call is folded, restated by the rates known then, and in
- * ClickHouse, when the changed players and messages are mirrored, and when the feedback events of those messages are in
- * ClickHouse. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
+ * ClickHouse, when the changed players, messages and runs of journeys are mirrored, and when the feedback events of those
+ * messages are in ClickHouse. Rejects with {@link NotCaughtUp} when that takes longer than `wait_ms`.
  */
 export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
@@ -38,20 +38,15 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
   await poll(engines, { deadline_ms }, async () =>
     (await isEpochCurrent(engines)) ? undefined : 'player-mirror has to begin a new epoch of the database',
   );
-  const until_xid = await newestChange(service);
-  await poll(engines, { deadline_ms }, async () => {
-    const position = await readMirrorPosition(service, PLAYERS_MIRROR);
-    return (await isMirrorBehind(service, position, until_xid))
-      ? 'player-mirror has changed players to copy'
-      : undefined;
-  });
-  const until_send_xid = await newestSendChange(service);
-  await poll(engines, { deadline_ms }, async () => {
-    const position = await readMirrorPosition(service, SENDS_MIRROR);
-    return (await isSendMirrorBehind(service, position, until_send_xid))
-      ? 'send-mirror has changed messages to copy'
-      : undefined;
-  });
+  for (const mirror of MIRRORS) {
+    const until_xid = await newestChange(service, mirror);
+    await poll(engines, { deadline_ms }, async () => {
+      const position = await readMirrorPosition(service, mirror.name);
+      return (await isMirrorBehind(service, mirror, position, until_xid))
+        ? `${mirror.processor} has ${mirror.rows} to copy`
+        : undefined;
+    });
+  }
   await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms });
 }
 

@@ -1,6 +1,7 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
+import { mirroredTables, MIRRORS, type MirrorCopy, type MirroredTable } from './mirrors.ts';
 import { REVISIONS_OF_EPOCH } from './revision.ts';
 
 /** The present life of the database, and what is known of it. */
@@ -47,13 +48,17 @@ export async function readEpochState(sql: Tx): Promise<EpochState> {
   };
 }
 
+/** Every table whose rows are mirrored by `changed_xid`. */
+const STAMPED: readonly MirroredTable[] = MIRRORS.flatMap(mirroredTables);
+
+const FROM_FUTURE = 'changed_xid >= pg_snapshot_xmax(pg_current_snapshot())';
+
 /** Whether Postgres has transaction ids from the future: it was loaded from a dump of another cluster. */
 export async function hasFutureIds(sql: Tx): Promise<boolean> {
-  const [row] = await sql<{ found: boolean }[]>`
-    select exists (select from player_totals where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-      or exists (select from player_merges where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-      or exists (select from message_sends where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-      or exists (select from mirror_positions where changed_xid >= pg_snapshot_xmax(pg_current_snapshot())) as found`;
+  const found = [...STAMPED.map(({ table }) => table), 'mirror_positions'].map(
+    (table) => `exists (select from ${table} where ${FROM_FUTURE})`,
+  );
+  const [row] = await sql<{ found: boolean }[]>`select ${sql.unsafe(found.join(' or '))} as found`;
   return row?.found ?? false;
 }
 
@@ -89,33 +94,35 @@ export async function markEpochReady(sql: Tx, epoch: number): Promise<void> {
 /** The most rows of one transaction that gives them a present id: a fraction of a second. */
 const RESTAMPED_ROWS = 2_000;
 
-/** The tables whose rows are mirrored by `changed_xid`, with the last column of their key. */
-const STAMPED = { player_totals: 'player_id', player_merges: 'player_id', message_sends: 'send_id' } as const;
-
 /**
  * Gives rows with a transaction id from the future a present one, the oldest first; returns how many, at most 2,000. Rows
  * that others are writing are skipped: they get a present id by that. `up_to`: only rows up to this position.
  */
 export async function restampRows(
   sql: Tx,
-  table: keyof typeof STAMPED,
+  { table, row_id }: MirroredTable,
   up_to?: { changed_xid: string; row_id: string },
 ): Promise<number> {
-  const id = STAMPED[table];
   const limit =
     up_to === undefined
       ? sql``
-      : sql`and (changed_xid, ${sql(id)}) <= (${up_to.changed_xid}::text::xid8, ${up_to.row_id}::uuid)`;
+      : sql`and (changed_xid, ${sql(row_id)}) <= (${up_to.changed_xid}::text::xid8, ${up_to.row_id}::uuid)`;
   const done = await sql`
-    with page as (
-      select tenant_id, project_id, ${sql(id)} from ${sql(table)}
-      where changed_xid >= pg_snapshot_xmax(pg_current_snapshot()) ${limit}
-      order by changed_xid, ${sql(id)} limit ${RESTAMPED_ROWS}
+    with page as materialized (
+      select ctid from ${sql(table)}
+      where ${sql.unsafe(FROM_FUTURE)} ${limit}
+      order by changed_xid, ${sql(row_id)} limit ${RESTAMPED_ROWS}
       for no key update skip locked
     )
-    update ${sql(table)} t set changed_xid = pg_current_xact_id() from page
-    where t.tenant_id = page.tenant_id and t.project_id = page.project_id and t.${sql(id)} = page.${sql(id)}`;
+    update ${sql(table)} t set changed_xid = pg_current_xact_id() from page where t.ctid = page.ctid`;
   return done.count;
+}
+
+/** Gives a page of every mirrored table present ids, but for those rows that others are writing. */
+export async function restampPages(sql: Tx): Promise<number> {
+  let count = 0;
+  for (const table of STAMPED) count += await restampRows(sql, table);
+  return count;
 }
 
 /**
@@ -148,13 +155,12 @@ export async function restampPosition(sql: Tx, name: string): Promise<void> {
 
 /** The highest epoch among the revisions in ClickHouse; 0 when it is empty. */
 export async function epochInClickHouse(clickhouse: ClickHouse): Promise<number> {
+  const copies = MIRRORS.flatMap((mirror) => mirror.copies.map(({ copy }) => copy));
+  const newest = [...copies, 'segment_members', 'player_aliases'].map(
+    (table) => `select max(revision) as revision from ${table}`,
+  );
   const [row] = await clickhouse.query<{ revision: string }>(
-    `select max(revision) as revision from (
-      select max(revision) as revision from players
-      union all select max(revision) from message_sends
-      union all select max(revision) from segment_members
-      union all select max(revision) from player_aliases
-    )`,
+    `select max(revision) as revision from (${newest.join(' union all ')})`,
   );
   return Number(BigInt(row?.revision ?? 0) / REVISIONS_OF_EPOCH);
 }
@@ -172,24 +178,24 @@ const COMPARED_ROWS = 1_000;
 /** The rows of a mirrored table with the highest revisions above this one, at most 1,000. */
 export async function readNewestCopies(
   clickhouse: ClickHouse,
-  table: 'players' | 'message_sends',
+  { copy, row_id }: MirrorCopy,
   above: bigint,
 ): Promise<CopiedRow[]> {
-  const id = table === 'players' ? 'player_id' : 'send_id';
   return clickhouse.query<CopiedRow>(
-    `select tenant_id, project_id, ${id} as row_id, revision from ${table}
+    `select tenant_id, project_id, ${row_id} as row_id, revision from ${copy}
     where revision > {above:UInt64} order by revision desc limit ${COMPARED_ROWS}`,
     { above: String(above) },
   );
 }
 
 /**
- * Whether Postgres has an earlier state than ClickHouse of one of these rows. A player that ClickHouse has and Postgres
- * not counts as such, because players are never removed; a message only by {@link EpochState.next_xid}.
+ * Whether Postgres has an earlier state than ClickHouse of one of these rows. One that ClickHouse has and Postgres not
+ * counts as such where rows are never removed, as players and runs; a message or a step only by
+ * {@link EpochState.next_xid}.
  */
 export async function isBehindCopies(
   sql: Tx,
-  table: 'players' | 'message_sends',
+  { tables, is_kept }: MirrorCopy,
   copies: readonly CopiedRow[],
 ): Promise<boolean> {
   if (copies.length === 0) return false;
@@ -199,22 +205,17 @@ export async function isBehindCopies(
       ${plainArray(copies.map((c) => c.row_id))}::text::uuid[],
       ${plainArray(copies.map((c) => BigInt(c.revision) % REVISIONS_OF_EPOCH))}::text::numeric[])
       as r (tenant_id, project_id, row_id, xid)`;
-  const newest =
-    table === 'players'
-      ? sql`
-        select changed_xid from player_totals t
-        where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.row_id
-        union all
-        select changed_xid from player_merges m
-        where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.row_id`
-      : sql`
-        select changed_xid from message_sends s
-        where s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.send_id = r.row_id`;
-  const missing = table === 'players' ? sql`s.xid is null or` : sql``;
+  const newest = tables
+    .map(
+      ({ table, row_id }) => `select changed_xid from ${table} t
+        where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.${row_id} = r.row_id`,
+    )
+    .join(' union all ');
+  const missing = is_kept ? sql`s.xid is null or` : sql``;
   const [row] = await sql<{ behind: boolean }[]>`
     select exists (
       select from ${rows}
-      cross join lateral (select max(n.changed_xid)::text::numeric as xid from (${newest}) n) s
+      cross join lateral (select max(n.changed_xid)::text::numeric as xid from (${sql.unsafe(newest)}) n) s
       where ${missing} s.xid < r.xid) as behind`;
   return row?.behind ?? false;
 }

@@ -8,14 +8,15 @@ import {
   markEpochReady,
   readEpochState,
   readNewestCopies,
+  restampPages,
   restampPosition,
   restampRows,
   restampTriggerEvents,
   type EpochState,
 } from './epoch-queries.ts';
-import { PLAYERS_MIRROR, readMirrorPosition } from './mirror-queries.ts';
+import { readMirrorPosition } from './mirror-queries.ts';
+import { mirroredTables, MIRRORS, SENDS, SENDS_FEEDBACK } from './mirrors.ts';
 import { REVISIONS_OF_EPOCH } from './revision.ts';
-import { SENDS_FEEDBACK, SENDS_MIRROR } from './send-mirror-queries.ts';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'logger'>;
 
@@ -96,16 +97,15 @@ async function reasonForNewEpoch(
 
 async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: EpochState): Promise<boolean> {
   const epoch = BigInt(state.epoch ?? 0);
-  for (const [table, name] of [
-    ['players', PLAYERS_MIRROR],
-    ['message_sends', SENDS_MIRROR],
-  ] as const) {
+  for (const { name, copies } of MIRRORS) {
     const position = await readMirrorPosition(postgres.service, name);
     const above = epoch * REVISIONS_OF_EPOCH + BigInt(position.changed_xid);
-    const copies = await readNewestCopies(clickhouse, table, above);
-    const newest = BigInt(copies[0]?.revision ?? 0);
-    if (newest >= epoch * REVISIONS_OF_EPOCH + state.next_xid) return true;
-    if (await isBehindCopies(postgres.service, table, copies)) return true;
+    for (const copy of copies) {
+      const rows = await readNewestCopies(clickhouse, copy, above);
+      const newest = BigInt(rows[0]?.revision ?? 0);
+      if (newest >= epoch * REVISIONS_OF_EPOCH + state.next_xid) return true;
+      if (await isBehindCopies(postgres.service, copy, rows)) return true;
+    }
   }
   return false;
 }
@@ -130,14 +130,12 @@ async function startEpoch(
       },
     ));
   const epoch = is_fresh ? 0 : Math.max(latest ?? 0, copied) + 1;
-  const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, [
-    PLAYERS_MIRROR,
-    SENDS_MIRROR,
-  ]);
+  const names = MIRRORS.map(({ name }) => name);
+  const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, names);
   if (!begun || epoch === 0) return;
   logger.warn(
     { epoch, identity, reason },
-    'a new epoch of the database begins: players and messages are copied to ClickHouse again; run reconcile',
+    'a new epoch of the database begins: players, messages and runs of journeys are copied to ClickHouse again; run reconcile',
   );
 }
 
@@ -148,16 +146,12 @@ async function startEpoch(
 async function restampAll({ postgres }: Engines): Promise<void> {
   const { service } = postgres;
   const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
-  await restamp(() => restampRows(service, 'message_sends', reported));
+  for (const table of mirroredTables(SENDS)) await restamp(() => restampRows(service, table, reported));
   await restampPosition(service, SENDS_FEEDBACK);
-  for (const table of ['message_sends', 'player_merges', 'player_totals'] as const) {
-    await restamp(() => restampRows(service, table));
-  }
+  await restamp(() => restampPages(service));
   while (await hasFutureIds(service)) {
     await sleep(LOCKED_PAUSE_MS);
-    for (const table of ['message_sends', 'player_merges', 'player_totals'] as const) {
-      await restampRows(service, table);
-    }
+    await restampPages(service);
   }
   await restamp(() => restampTriggerEvents(service));
 }

@@ -1,17 +1,15 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { MIRRORED } from './mirrored-columns.ts';
+import { mirroredTables, type Mirror } from './mirrors.ts';
 import { revisionSql } from './revision.ts';
-
-/** The name of player-mirror's position. */
-export const PLAYERS_MIRROR = 'players';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
 export interface MirrorPosition {
   /** The life of the database that `changed_xid` belongs to. */
   epoch: number;
   changed_xid: string;
-  /** The id of a player (player-mirror) or of a send (send-mirror). */
+  /** The id of a player (player-mirror), of a send (send-mirror) or of a run (journey-mirror). */
   row_id: string;
 }
 
@@ -105,22 +103,29 @@ export async function readChangedPlayers(
     limit ${limit}`;
 }
 
-/** The newest change (or merge) of any player; `0` when there are none. */
-export async function newestChange(tx: Tx): Promise<string> {
+/** The newest change that the mirror follows; `0` when there are none. */
+export async function newestChange(tx: Tx, mirror: Mirror): Promise<string> {
+  const newest = mirroredTables(mirror).map(({ table }) => `(select max(changed_xid) from ${table})`);
   const [row] = await tx<{ xid: string }[]>`
-    select greatest((select max(changed_xid) from player_totals), (select max(changed_xid) from player_merges),
-      '0'::xid8)::text as xid`;
+    select greatest(${tx.unsafe(newest.join(', '))}, '0'::xid8)::text as xid`;
   return row?.xid ?? '0';
 }
 
-/** Whether the mirror has not yet copied all changes of players up to `until_xid`. */
-export async function isMirrorBehind(tx: Tx, position: MirrorPosition, until_xid: string): Promise<boolean> {
-  const behind = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
-      and changed_xid <= ${until_xid}::text::xid8`;
-  const [row] = await tx<{ behind: boolean }[]>`
-    select exists (select from player_totals where ${behind})
-      or exists (select from player_merges where ${behind}) as behind`;
-  return row?.behind ?? false;
+/** Whether the mirror has not yet copied all changes up to `until_xid`. */
+export async function isMirrorBehind(
+  tx: Tx,
+  mirror: Mirror,
+  position: MirrorPosition,
+  until_xid: string,
+): Promise<boolean> {
+  for (const { table, row_id } of mirroredTables(mirror)) {
+    const [row] = await tx<{ behind: boolean }[]>`
+      select exists (select from ${tx(table)}
+        where (changed_xid, ${tx(row_id)}) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
+          and changed_xid <= ${until_xid}::text::xid8) as behind`;
+    if (row?.behind === true) return true;
+  }
+  return false;
 }
 
 /** Records that these players were marked dirty for every segment; from now on only their changes mark them. */

@@ -3,15 +3,6 @@ import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 import { revisionSql } from './revision.ts';
 
-/** The name of send-mirror's position: all changes up to it are in ClickHouse. */
-export const SENDS_MIRROR = 'message_sends';
-
-/**
- * The name of send-mirror's second position: all changes up to it are reported by events. A rebuild of ClickHouse sets
- * back only the first position, so that no event is on the log again.
- */
-export const SENDS_FEEDBACK = 'message_feedback';
-
 /** The fields of a send row that feedback events report, with the times of its stages in milliseconds. */
 export interface SendFeedback {
   tenant_id: string;
@@ -19,6 +10,8 @@ export interface SendFeedback {
   player_id: string;
   send_id: string;
   campaign_id: string | null;
+  journey_id: string | null;
+  journey_run_id: string | null;
   variant_id: string | null;
   template_id: string | null;
   channel: Channel;
@@ -28,7 +21,10 @@ export interface SendFeedback {
   bounced_ms: bigint | null;
 }
 
-/** A send row as a JSONEachRow line of ClickHouse's `message_sends`; `changed_xid` and `send_id` are its position. */
+/**
+ * A send row as a JSONEachRow line of ClickHouse's `message_sends`, and of `journey_sends` where it has a `journey_id`;
+ * `changed_xid` and `send_id` are its position.
+ */
 export interface ChangedSend extends SendFeedback {
   changed_xid: string;
   line: string;
@@ -49,13 +45,16 @@ export async function readChangedSends(
   now_ms: number,
 ): Promise<ChangedSend[]> {
   return sql<ChangedSend[]>`
-    select changed_xid::text, tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel,
+    select changed_xid::text, tenant_id, project_id, player_id, send_id, campaign_id, journey_id, journey_run_id,
+      variant_id, template_id, channel,
       status in ('queued', 'sending') as is_pending,
       epoch_ms(sent_at) as sent_ms, epoch_ms(opened_at) as opened_ms, epoch_ms(clicked_at) as clicked_ms,
       epoch_ms(bounced_at) as bounced_ms,
       json_build_object(
         'tenant_id', tenant_id, 'project_id', project_id, 'player_id', player_id, 'send_id', send_id,
-        'campaign_id', campaign_id, 'variant_id', variant_id, 'channel', channel, 'status', status,
+        'campaign_id', campaign_id, 'journey_id', journey_id, 'run_id', journey_run_id,
+        'node_id', case when journey_id is not null then dedup_key end,
+        'variant_id', variant_id, 'channel', channel, 'status', status,
         'error_code', error_code, 'enqueued_at', epoch_ms(enqueued_at), 'sent_at', epoch_ms(sent_at),
         'delivered_at', epoch_ms(delivered_at), 'opened_at', epoch_ms(opened_at), 'clicked_at', epoch_ms(clicked_at),
         'bounced_at', epoch_ms(bounced_at),
@@ -65,24 +64,4 @@ export async function readChangedSends(
       and changed_xid < pg_snapshot_xmin(pg_current_snapshot())
     order by changed_xid, send_id
     limit ${limit}`;
-}
-
-/** The newest change of any send; `0` when there are none. */
-export async function newestSendChange(tx: Tx): Promise<string> {
-  const [row] = await tx<{ xid: string }[]>`
-    select coalesce(max(changed_xid), '0'::xid8)::text as xid from message_sends`;
-  return row?.xid ?? '0';
-}
-
-/** Whether the mirror has not yet copied all changes of sends up to `until_xid`. */
-export async function isSendMirrorBehind(
-  tx: Tx,
-  position: MirrorPosition,
-  until_xid: string,
-): Promise<boolean> {
-  const [row] = await tx<{ behind: boolean }[]>`
-    select exists (select from message_sends
-      where (changed_xid, send_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
-        and changed_xid <= ${until_xid}::text::xid8) as behind`;
-  return row?.behind ?? false;
 }

@@ -1,0 +1,109 @@
+import { TIMERS_CHANNEL } from '../../src/engage/journeys/runs/claim-queries.ts';
+import { AudienceEntry } from '../../src/engage/journeys/runs/audience-entry.ts';
+import { AUDIENCES_CHANNEL } from '../../src/engage/journeys/runs/audience-queries.ts';
+import { CHECKS_CHANNEL } from '../../src/engage/journeys/runs/entry-queries.ts';
+import { Matcher } from '../../src/engage/journeys/runs/matcher.ts';
+import { SegmentEntry } from '../../src/engage/journeys/runs/segment-entry.ts';
+import { Sweeper } from '../../src/engage/journeys/runs/sweeper.ts';
+import { JourneyRunner, type RunnerDeps } from '../../src/engage/journeys/runs/runner.ts';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+
+/** Records of the log per batch. */
+const MAX_RECORDS = 5_000;
+/** The sweeper's pause after a page of running runs, so that millions that wait cost little, and after all of them. */
+const PAGE_PAUSE_MS = 2_000;
+const WALK_PAUSE_MS = 60_000;
+
+/** The loops of a running journey-runner. */
+export interface RunningJourneyRunner {
+  close(): Promise<void>;
+}
+
+/**
+ * journey-runner: timers that are due → steps, messages, changed players, new timers; events → runs that waited for them
+ * or end by them; changed memberships → runs. Several may run: each batch
+ * belongs to one of them, and after a crash everything that was not committed is due again.
+ */
+export async function startJourneyRunner(
+  platform: RunnerDeps,
+  notifications: Notifications,
+): Promise<RunningJourneyRunner> {
+  const { logger } = platform;
+  const runner = new JourneyRunner(platform);
+  const loop = startPolling(
+    { name: 'journey-runner', logger, idle_pause_ms: 250, longest_pause_ms: 5_000 },
+    (stop) => runner.turn(stop),
+  );
+  const beside = startPolling(
+    { name: 'journey-runner beside', logger, idle_pause_ms: 1_000, longest_pause_ms: 5_000 },
+    () => runner.turnBeside(),
+  );
+  runner.onCrowd = () => beside.wake();
+  const matcher = new Matcher(platform);
+  const checks = startPolling(
+    { name: 'journey waits', logger, idle_pause_ms: 5_000, longest_pause_ms: 10_000 },
+    () => matcher.check(),
+  );
+  runner.onWaiting = () => checks.wake();
+  const wake = () => runner.wake();
+  await notifications.on(TIMERS_CHANNEL, wake, wake);
+  const check = () => checks.wake();
+  await notifications.on(CHECKS_CHANNEL, check, check);
+  const audiences = new AudienceEntry(platform);
+  const entries = startPolling(
+    { name: 'journey audiences', logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 },
+    () => audiences.turn(),
+  );
+  const plan = () => {
+    audiences.planSoon();
+    entries.wake();
+  };
+  await notifications.on(AUDIENCES_CHANNEL, plan, plan);
+  const sweeping = startSweeping(platform);
+  const segments = new SegmentEntry(platform);
+  const from_log = { max_records: MAX_RECORDS, linger_ms: 0 };
+  const consumers = [
+    await platform.eventLog.consume({
+      ...from_log,
+      topic: TOPICS.playerEvents,
+      group: GROUPS.journeyMatcher,
+      handle: (batch) => matcher.handle(batch),
+    }),
+    await platform.eventLog.consume({
+      ...from_log,
+      topic: TOPICS.segmentChanges,
+      group: GROUPS.journeySegments,
+      handle: (batch) => segments.handle(batch),
+    }),
+  ];
+  return {
+    async close() {
+      await Promise.all(consumers.map((consumer) => consumer.close()));
+      const closed = [loop, beside, checks, entries, sweeping].map((polling) => polling.close());
+      runner.wake();
+      await Promise.all(closed);
+      await runner.close();
+    },
+  };
+}
+
+/** Walks over the running runs, page by page, again and again. */
+function startSweeping(platform: RunnerDeps): PollLoop {
+  const sweeper = new Sweeper(platform);
+  let walks_again_ms = 0;
+  return startPolling(
+    {
+      name: 'journey sweeper',
+      logger: platform.logger,
+      idle_pause_ms: PAGE_PAUSE_MS,
+      longest_pause_ms: WALK_PAUSE_MS,
+    },
+    async () => {
+      if (performance.now() < walks_again_ms) return false;
+      if (!(await sweeper.turn())) walks_again_ms = performance.now() + WALK_PAUSE_MS;
+      return false;
+    },
+  );
+}

@@ -1,0 +1,31 @@
+/** The form that `jsonDate` of the segment compiler accepts: a date, or a time with an offset; no year 0000. */
+const ISO_8601 =
+  /^(?!0000)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
+
+const MINUTE_MS = 60_000;
+
+/**
+ * The moment that a JSON value names, in milliseconds since the epoch: a text with a date (its midnight in UTC), or with
+ * a time and its offset. Undefined for anything else, also for a day that its month does not have.
+ *
+ * It reads what ClickHouse's parser reads, so that an event matches a journey as it matches a segment. That parser takes
+ * 00 as the first month or day, and counts on where a time is out of range: 24:00 is midnight of the next day.
+ */
+export function jsonMomentMs(value: unknown): number | undefined {
+  const match = typeof value === 'string' ? ISO_8601.exec(value) : null;
+  if (match === null) return undefined;
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', offset = 'Z'] = match;
+  const [month_index, day_of_month] = [Math.max(Number(month), 1) - 1, Math.max(Number(day), 1)];
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), month_index, day_of_month);
+  if (date.getUTCMonth() !== month_index || date.getUTCDate() !== day_of_month) return undefined;
+  const minutes = Number(hour) * 60 + Number(minute) - offsetMinutes(offset);
+  const second_ms = Number(second) * 1_000 + Number(fraction.padEnd(3, '0').slice(0, 3));
+  return date.getTime() + minutes * MINUTE_MS + second_ms;
+}
+
+function offsetMinutes(offset: string): number {
+  if (offset === 'Z') return 0;
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6));
+  return offset.startsWith('-') ? -minutes : minutes;
+}

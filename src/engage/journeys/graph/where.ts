@@ -1,0 +1,88 @@
+import type { Comparison, PositiveComparison, Scalar } from '../../../segments/language/operators.ts';
+import { jsonMomentMs } from './json-moment.ts';
+import type { Where } from './shapes.ts';
+
+// The comparisons of the segment language on one JSON value, with the meaning that their SQL has (json-sql.ts): a value
+// is compared by its JSON type, a missing one is as null, and a negated comparison also holds for these.
+
+/**
+ * Whether every clause holds for an event's properties. The property of a clause is a key, not a path. `amount` and
+ * `payout` are compared as they stand in `properties`: a caller for whom they are money in the base currency passes them
+ * so. Anything but an object has no properties.
+ */
+export function matches(where: Where, properties: unknown, now_ms: number): boolean {
+  return where.every(({ property, comparison }) => holds(comparison, ownValue(properties, property), now_ms));
+}
+
+/** As {@link matches}, with the value of each property given by `valueOf`. */
+export function matchesValues(where: Where, valueOf: (property: string) => unknown, now_ms: number): boolean {
+  return where.every(({ property, comparison }) => holds(comparison, valueOf(property), now_ms));
+}
+
+/** Whether every clause holds for a run's context; the property of a clause is a path such as `trigger_payload.amount`. */
+export function matchesContext(where: Where, context: unknown, now_ms: number): boolean {
+  return where.every(({ property, comparison }) =>
+    holds(comparison, contextValue(context, property.split('.')), now_ms),
+  );
+}
+
+/**
+ * The value at a path of keys; undefined where an object on the way lacks the key. Only keys of the objects themselves
+ * count (not `__proto__`, unless the JSON has it), and lists have none.
+ */
+export function contextValue(context: unknown, path: readonly string[]): unknown {
+  return path.reduce(ownValue, context);
+}
+
+/** The value of an object's own key. */
+export function ownValue(object: unknown, key: string): unknown {
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) return undefined;
+  return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
+}
+
+function holds({ negated, positive }: Comparison, value: unknown, now_ms: number): boolean {
+  return holdsPositively(positive, value ?? null, now_ms) !== negated;
+}
+
+function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: number): boolean {
+  switch (positive.op) {
+    case 'exists':
+      return value !== null;
+    case 'eq':
+      return value === positive.value;
+    case 'in':
+      return positive.values.includes(value as Scalar);
+    case 'contains':
+      if (Array.isArray(value)) return value.includes(positive.value);
+      return (
+        typeof value === 'string' && typeof positive.value === 'string' && value.includes(positive.value)
+      );
+    case 'starts_with':
+      return typeof value === 'string' && value.startsWith(positive.value);
+    case 'gt':
+      return typeof value === 'number' && value > positive.value;
+    case 'gte':
+      return typeof value === 'number' && value >= positive.value;
+    case 'lt':
+      return typeof value === 'number' && value < positive.value;
+    case 'lte':
+      return typeof value === 'number' && value <= positive.value;
+    case 'between': {
+      const compared = positive.kind === 'date' ? jsonMomentMs(value) : value;
+      return typeof compared === 'number' && compared >= positive.low && compared <= positive.high;
+    }
+    case 'before':
+    case 'after':
+    case 'within_last': {
+      const at_ms = jsonMomentMs(value);
+      return at_ms !== undefined && isAt(positive, at_ms, now_ms);
+    }
+  }
+}
+
+type DateComparison = Extract<PositiveComparison, { op: 'before' | 'after' | 'within_last' }>;
+
+function isAt(positive: DateComparison, at_ms: number, now_ms: number): boolean {
+  if (positive.op === 'within_last') return at_ms > now_ms - positive.span_ms && at_ms <= now_ms;
+  return positive.op === 'before' ? at_ms < positive.at_ms : at_ms > positive.at_ms;
+}

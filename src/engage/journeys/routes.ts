@@ -1,0 +1,234 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { PAGE_QUERY, readPage } from '../../http/keyset-page.ts';
+import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refOf } from '../../http/record.ts';
+import { resourceEndpoints } from '../../http/resource-endpoints.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { findWithWarnings } from './check.ts';
+import {
+  activateJourney,
+  changeJourney,
+  createJourney,
+  deleteJourney,
+  pauseJourney,
+  publishVersion,
+  versionNotFound,
+  versionOf,
+} from './change.ts';
+import { journeyResourceOf, versionResourceOf, type ShownJourney } from './graph/journey-json.ts';
+import { listJourneys } from './graph/queries.ts';
+import { findJourney, JOURNEY } from './graph/read.ts';
+import type { ReferenceLookUps } from './graph/reference-queries.ts';
+import {
+  activateBody,
+  COMPUTED_FIELDS,
+  createJourneyBody,
+  JOURNEY_FILTERS,
+  journeyResource,
+  journeyVersion,
+  listedVersion,
+  migrateBody,
+  migrateResult,
+  patchJourneyBody,
+  patchJourneyQuery,
+  pauseBody,
+} from './graph/schema.ts';
+import { listVersions, selectVersion, type ListedVersion } from './graph/version-queries.ts';
+import { migrateRuns } from './migrate.ts';
+
+interface Deps extends Platform {
+  look_ups: ReferenceLookUps;
+}
+
+const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+const VERSION = [(text: string) => /^\d{1,10}$/.test(text)] as const;
+
+/** Journeys, their versions and what changes their status (spec part 4). */
+export function journeyEndpoints(deps: Deps): AnyEndpoint[] {
+  return [
+    ...ownEndpoints(deps),
+    changeEndpoint(deps),
+    ...statusEndpoints(deps),
+    ...versionEndpoints(deps),
+    ...publishEndpoints(deps),
+  ];
+}
+
+function ownEndpoints(deps: Deps): AnyEndpoint[] {
+  return resourceEndpoints(deps, {
+    collection: 'journeys',
+    kind: JOURNEY,
+    audited: 'journey',
+    writer: 'editor',
+    response: journeyResource,
+    toJson: (row: ShownJourney, owner) => journeyResourceOf(row, owner),
+    filters: JOURNEY_FILTERS,
+    list: listJourneys,
+    find: findWithWarnings,
+    create: {
+      summary:
+        'Makes a draft of a journey; every fault of its trigger, graph and settings is reported at once',
+      body: createJourneyBody,
+      read_only: COMPUTED_FIELDS,
+      errors: ['JOURNEY_GRAPH_INVALID'],
+      run: createJourney,
+    },
+    remove: {
+      summary: 'Soft delete: nothing starts runs any more, and those that run are cancelled soon after',
+      errors: [],
+      run: deleteJourney,
+    },
+  });
+}
+
+function changeEndpoint(deps: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'PATCH',
+    path: '/v1/journeys/:id',
+    summary:
+      'Changes a journey; an active one is published as its next version for new runs, unless `draft` is true: parts that the body leaves out are those of the live version, and a draft saved before is overwritten',
+    audit: { resource: 'journey', action: 'update' },
+    access: write,
+    query: patchJourneyQuery,
+    body: patchJourneyBody,
+    refuse: refuseUnwritable(COMPUTED_FIELDS),
+    status: 200,
+    response: journeyResource,
+    errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_GRAPH_INVALID', 'FIELD_NOT_WRITABLE'],
+    handle: async ({ caller, params, query, body, audit }) => {
+      const ref = refOf(JOURNEY, caller, params['id']);
+      const how = { is_draft: query.draft === 'true', user_id: caller.user_id };
+      return envelope(journeyResourceOf(await changeJourney({ ...deps, audit }, ref, body, how), ref));
+    },
+  });
+}
+
+function statusEndpoints(deps: Deps): AnyEndpoint[] {
+  const one = { method: 'POST', access: write, status: 200, response: journeyResource } as const;
+  return [
+    endpoint({
+      ...one,
+      path: '/v1/journeys/:id/activate',
+      summary:
+        'Activates a draft or paused journey: what was saved last is published, and runs that were held go on',
+      audit: { resource: 'journey', action: 'activate' },
+      body: activateBody,
+      errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_INVALID_STATUS', 'JOURNEY_GRAPH_INVALID'],
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        const how = { resume: body?.resume ?? 'run', user_id: caller.user_id };
+        return envelope(journeyResourceOf(await activateJourney({ ...deps, audit }, ref, how), ref));
+      },
+    }),
+    endpoint({
+      ...one,
+      path: '/v1/journeys/:id/pause',
+      summary: 'Pauses an active journey: nothing starts runs; those that run go on, unless `hold` is true',
+      audit: { resource: 'journey', action: 'pause' },
+      body: pauseBody,
+      errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_INVALID_STATUS'],
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        const how = { hold: body?.hold ?? false };
+        return envelope(journeyResourceOf(await pauseJourney({ ...deps, audit }, ref, how), ref));
+      },
+    }),
+  ];
+}
+
+function versionEndpoints(deps: Deps): AnyEndpoint[] {
+  const { postgres } = deps;
+  const path = '/v1/journeys/:id/versions';
+  return [
+    endpoint({
+      method: 'GET',
+      path,
+      summary: 'The versions of a journey, the newest first',
+      access: read,
+      query: z.strictObject(PAGE_QUERY),
+      status: 200,
+      response: z.array(listedVersion),
+      shape: 'list',
+      errors: ['JOURNEY_NOT_FOUND'],
+      handle: async ({ caller, params, query }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        await findJourney(postgres, ref);
+        const scope = {
+          kind: 'journey-versions',
+          project_id: ref.project_id,
+          filters: { id: ref.journey_id },
+        };
+        const { rows, next_cursor } = await readPage<ListedVersion, readonly [string]>(
+          {
+            scope,
+            shape: VERSION,
+            positionOf: ({ version }) => [String(version)],
+            select: (after, count) =>
+              postgres.readAsTenant(ref.tenant_id, (tx) =>
+                listVersions(tx, ref, after && Number(after[0]), count),
+              ),
+          },
+          query,
+        );
+        return envelope(rows, { next_cursor });
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: `${path}/:version`,
+      summary: 'One version of a journey, as it was published',
+      access: read,
+      status: 200,
+      response: journeyVersion,
+      errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        await findJourney(postgres, ref);
+        const version = versionOf(params['version'] ?? '');
+        const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectVersion(tx, ref, version));
+        if (row === undefined) throw versionNotFound(version);
+        return envelope(versionResourceOf(row));
+      },
+    }),
+  ];
+}
+
+function publishEndpoints(deps: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/journeys/:id/versions/:version/publish',
+      summary: 'Publishes a version again, or what was saved last under its next number, as the next version',
+      audit: { resource: 'journey', action: 'publish' },
+      access: write,
+      status: 200,
+      response: journeyResource,
+      errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND', 'JOURNEY_GRAPH_INVALID'],
+      handle: async ({ caller, params, audit }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        const shown = await publishVersion({ ...deps, audit }, ref, params['version'] ?? '', caller);
+        return envelope(journeyResourceOf(shown, ref));
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/journeys/:id/migrate-runs',
+      load: 'slow',
+      summary:
+        'Moves the running runs of one version to another, or with `dry_run` counts what would become of them',
+      audit: { resource: 'journey', action: 'migrate' },
+      access: write,
+      body: migrateBody,
+      status: 200,
+      response: migrateResult,
+      errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = refOf(JOURNEY, caller, params['id']);
+        return envelope(await migrateRuns({ ...deps, audit }, ref, body));
+      },
+    }),
+  ];
+}

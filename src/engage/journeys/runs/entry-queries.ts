@@ -1,0 +1,151 @@
+import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import { TIMERS_CHANNEL } from './claim-queries.ts';
+import { EVENTS_THAT_END } from './match-queries.ts';
+import type { RunTrigger, VersionRef } from './run-row.ts';
+import type { RunContext } from './shapes.ts';
+import type { WaitStart } from './wait-starts.ts';
+
+/** A run that is to begin. */
+export interface NewRun {
+  run_id: string;
+  player_id: string;
+  /** One run begins per journey, player and key. */
+  trigger_key: string;
+  trigger: RunTrigger;
+  context: RunContext;
+  /** From where on the log the player's events are later than what starts the run; undefined: by time. */
+  start: WaitStart | undefined;
+  /** It ends at once, without any step. */
+  is_held_out: boolean;
+}
+
+/** The terms on which runs of a version begin. */
+export interface EntryTerms {
+  version: VersionRef;
+  start_node_id: string;
+  re_entry: 'once' | 'after_exit' | 'always';
+  /** A player who began a run so recently begins no other; absent: no such rule. */
+  min_interval_ms: number | undefined;
+  /** Events may end these runs: those that were read before the runs are visible are looked at again. */
+  ends_by_event: boolean;
+  /** Segments whose leaving ends these runs: members are looked at again, too. */
+  to_leave: readonly string[];
+  /** All players of the runs were members of this segment when they were selected. */
+  members_of: string | undefined;
+  now: Date;
+}
+
+/**
+ * Begins runs, each with a timer that is due now; a player who is deleted or may not enter again begins none. Returns
+ * those that have begun. Whether a player may enter again is decided by unique indexes, so two processes cannot both
+ * say yes.
+ */
+export async function insertRuns(
+  tx: Tx,
+  { version: of, start_node_id, re_entry, min_interval_ms, now, ends_by_event, ...terms }: EntryTerms,
+  runs: readonly NewRun[],
+): Promise<{ run_id: string; is_held_out: boolean }[]> {
+  if (runs.length === 0) return [];
+  const { tenant_id, project_id, journey_id, version } = of;
+  const isRecent =
+    min_interval_ms === undefined
+      ? tx`false`
+      : tx`exists (
+          select from journey_runs o
+          where o.journey_id = ${journey_id} and o.player_id = r.player_id and o.tenant_id = ${tenant_id}
+            and o.project_id = ${project_id} and o.started_at > ${new Date(now.getTime() - min_interval_ms)})`;
+  return tx<{ run_id: string; is_held_out: boolean }[]>`
+    with begun as (
+      insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,
+        due_at, trigger_key, re_entry, trigger, context, partition, log_id, from_offset, outcome, started_at, completed_at)
+      select ${tenant_id}, ${project_id}, r.run_id, ${journey_id}, ${version}, r.player_id,
+        case when r.is_held_out then 'completed' else 'running' end, ${start_node_id}, 1,
+        case when not r.is_held_out then ${now}::timestamptz end, r.trigger_key, ${re_entry}, r.trigger::jsonb,
+        r.context::jsonb, r.partition, r.log_id, r.from_offset, case when r.is_held_out then 'held_out' end, ${now},
+        case when r.is_held_out then ${now}::timestamptz end
+      from unnest(
+        ${plainArray(runs.map((r) => r.run_id))}::text::uuid[], ${plainArray(runs.map((r) => r.player_id))}::text::uuid[],
+        ${textArray(runs.map((r) => r.trigger_key))}::text::text[],
+        ${textArray(runs.map((r) => JSON.stringify(r.trigger)))}::text::text[],
+        ${textArray(runs.map((r) => JSON.stringify(r.context)))}::text::text[],
+        ${plainArray(runs.map((r) => r.start?.partition ?? null))}::text::smallint[],
+        ${textArray(runs.map((r) => r.start?.log_id ?? null))}::text::text[],
+        ${plainArray(runs.map((r) => r.start?.from_offset ?? null))}::text::bigint[],
+        ${plainArray(runs.map((r) => r.is_held_out))}::text::boolean[]
+      ) as r (run_id, player_id, trigger_key, trigger, context, partition, log_id, from_offset, is_held_out)
+      cross join lateral (
+        select from players p
+        where p.player_id = r.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
+          and p.deleted_at is null offset 0) p
+      where not ${isRecent}
+      on conflict do nothing
+      returning run_id, status, player_id, partition, log_id, from_offset
+    ), unchecked as (
+      insert into journey_waits (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset, since)
+      select ${tenant_id}, ${project_id}, ${EVENTS_THAT_END}, player_id, run_id, 0, partition, log_id, from_offset, ${now}
+      from begun where status = 'running' and log_id is not null and ${ends_by_event}
+    )${terms.to_leave.length === 0 ? tx`` : leavingOf(tx, of, terms, now)}, timers as (
+      insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+      select ${tenant_id}, ${project_id}, ${now}, run_id, 1 from begun where status = 'running'
+    )
+    select run_id, status <> 'running' as is_held_out from begun`;
+}
+
+/** What is to be looked at again because players may have left segments before their runs were visible. */
+function leavingOf(
+  tx: Tx,
+  { tenant_id, project_id }: VersionRef,
+  { to_leave, members_of }: Pick<EntryTerms, 'to_leave' | 'members_of'>,
+  now: Date,
+) {
+  return tx`, leaving as (
+      insert into journey_waits (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset, since)
+      select ${tenant_id}, ${project_id}, s.segment_id::text, b.player_id, b.run_id, 0, 0, '', 0, ${now}
+      from begun b
+      cross join unnest(${plainArray(to_leave)}::text::uuid[]) as s (segment_id)
+      left join lateral (
+        select true as is_member from segment_members m
+        where m.segment_id = s.segment_id and m.player_id = b.player_id and m.tenant_id = ${tenant_id}
+          and m.project_id = ${project_id} offset 0) m on true
+      where b.status = 'running' and (m.is_member or s.segment_id = ${members_of ?? null}::uuid)
+      on conflict do nothing
+    )`;
+}
+
+/** Wakes the runners when the transaction commits: runs are due now. */
+export async function notifyRunners(tx: Tx): Promise<void> {
+  await tx`select pg_notify(${TIMERS_CHANNEL}, '')`;
+}
+
+/** Postgres notifies on this channel when runs have begun for which events are to be looked at again. */
+export const CHECKS_CHANNEL = 'journey_checks';
+
+/** Has events looked at again when the transaction commits. */
+export async function notifyChecks(tx: Tx): Promise<void> {
+  await tx`select pg_notify(${CHECKS_CHANNEL}, '')`;
+}
+
+/**
+ * Lets no other transaction begin runs of the journey until this one ends: for rules that look at the runs that there
+ * are.
+ */
+export async function lockEntry(tx: Tx, { journey_id }: Pick<VersionRef, 'journey_id'>): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`journey entry ${journey_id}`}, 0))`;
+}
+
+/** How many runs of the journey have begun since then, counted up to `most`. */
+export async function countRunsSince(
+  tx: Tx,
+  { tenant_id, project_id, journey_id }: Omit<VersionRef, 'version'>,
+  since: Date,
+  most: number,
+): Promise<number> {
+  const [row] = await tx<{ runs: number }[]>`
+    select count(*)::integer as runs from (
+      select from journey_runs
+      where journey_id = ${journey_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
+        and started_at > ${since}
+      limit ${most}) r`;
+  return row?.runs ?? 0;
+}

@@ -1,0 +1,129 @@
+import { bucketOf } from '../../../platform/bucket.ts';
+import { newId } from '../../../platform/ids.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import { holdPlayers } from '../../triggers/trigger-queries.ts';
+import type { Definition } from '../graph/shapes.ts';
+import {
+  countRunsSince,
+  insertRuns,
+  lockEntry,
+  notifyChecks,
+  notifyRunners,
+  type NewRun,
+} from './entry-queries.ts';
+import type { RunTrigger, VersionRef } from './run-row.ts';
+import type { RunContext } from './shapes.ts';
+import { endsByEvent, type WaitStart, type WaitStarts } from './wait-starts.ts';
+
+/** A player who enters a journey. */
+export interface Entrant {
+  player_id: string;
+  /** What the player enters by: nothing starts two runs of a player. */
+  trigger_key: string;
+  trigger: RunTrigger;
+  context: RunContext;
+  /** From where on the log the player's events are later than what starts the run; absent: those of the entry. */
+  start?: WaitStart | undefined;
+}
+
+/** How the entrants come. */
+export interface Entry {
+  version: VersionRef;
+  definition: Definition;
+  now: Date;
+  /** A caller forces the run: rules about entering again and the cap of entries are not asked. */
+  is_forced?: boolean;
+  /** Where the log ended before the transaction; absent: what entrants have no start for counts by time. */
+  starts?: WaitStarts | undefined;
+  /** The segment of which the entrants were members when they were selected. */
+  members_of?: string;
+}
+
+/** What became of the entrants. */
+export interface Entered {
+  /** Runs that have begun, in no order. */
+  run_ids: string[];
+  /** Runs that have ended at once, because their players are held out. */
+  held_out: string[];
+  /** Those who may not enter again. */
+  refused: number;
+  /** Those who were above `max_entries_per_hour`: the last ones. */
+  limited: number;
+}
+
+const HOUR_MS = 3_600_000;
+/** Shares of the holdout are in hundredths of a percent. */
+const HOLDOUT_PARTS = 10_000;
+
+/** Begins runs of a version, within the transaction that decides that they begin. Entering again starts nothing twice. */
+export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]): Promise<Entered> {
+  const { version, definition, now, starts, members_of, is_forced = false } = entry;
+  const { re_entry, holdout_percent, max_entries_per_hour } = definition.settings;
+  const min_interval_ms = is_forced ? undefined : re_entry.min_interval_ms;
+  const most = is_forced ? undefined : max_entries_per_hour;
+  // A merge that has begun ends first, and one that begins later finds these runs.
+  await holdPlayers(tx, version, [...new Set(entrants.map(({ player_id }) => player_id))]);
+  if (min_interval_ms !== undefined || most !== undefined) await lockEntry(tx, version);
+  const room = await roomFor(tx, entry, most);
+  const wanted = min_interval_ms === undefined ? entrants : firstOfEach(entrants);
+  const admitted = wanted.slice(0, room);
+  const isHeldOut = (player_id: string) =>
+    holdout_percent > 0 && isInHoldout(version.journey_id, player_id, holdout_percent);
+  const runs = admitted.map(({ player_id, trigger_key, trigger, context, start }): NewRun => {
+    const key = !is_forced && re_entry.mode === 'once' ? 'once' : trigger_key;
+    return {
+      run_id: newId(),
+      player_id,
+      trigger_key: key,
+      trigger,
+      context,
+      start: start ?? starts?.of({ ...version, player_id }),
+      is_held_out: isHeldOut(player_id),
+    };
+  });
+  const mode = is_forced ? 'always' : re_entry.mode;
+  const { start_node_id } = definition.graph;
+  const [ends_by_event, to_leave] = [endsByEvent(definition), segmentsToLeave(definition)];
+  const rules = { re_entry: mode, min_interval_ms, ends_by_event, to_leave, members_of };
+  const terms = { version, start_node_id, now, ...rules };
+  const begun = await insertRuns(tx, terms, runs);
+  const run_ids = begun.filter(({ is_held_out }) => !is_held_out).map(({ run_id }) => run_id);
+  if (run_ids.length > 0) {
+    await notifyRunners(tx);
+    if (ends_by_event || to_leave.length > 0) await notifyChecks(tx);
+  }
+  return {
+    run_ids,
+    held_out: begun.filter(({ is_held_out }) => is_held_out).map(({ run_id }) => run_id),
+    refused: entrants.length - wanted.length + admitted.length - begun.length,
+    limited: wanted.length - admitted.length,
+  };
+}
+
+/** The segments whose leaving ends runs of the definition. */
+function segmentsToLeave({ settings: { exit_on } }: Definition): string[] {
+  return exit_on.flatMap((rule) => ('segment_exited' in rule ? [rule.segment_exited] : []));
+}
+
+/** How many runs may begin now. */
+async function roomFor(
+  tx: Tx,
+  { version, now }: Pick<Entry, 'version' | 'now'>,
+  most: number | undefined,
+): Promise<number> {
+  if (most === undefined) return Number.POSITIVE_INFINITY;
+  const begun = await countRunsSince(tx, version, new Date(now.getTime() - HOUR_MS), most);
+  return Math.max(most - begun, 0);
+}
+
+function firstOfEach(entrants: readonly Entrant[]): Entrant[] {
+  const of_players = new Map<string, Entrant>();
+  for (const one of entrants) if (!of_players.has(one.player_id)) of_players.set(one.player_id, one);
+  return [...of_players.values()];
+}
+
+/** Whether the player is one of the share that gets nothing: always the same players of a journey. */
+export function isInHoldout(journey_id: string, player_id: string, percent: number): boolean {
+  const text = `${journey_id}:holdout:${player_id}`.toLowerCase();
+  return bucketOf(text, HOLDOUT_PARTS) < Math.round((percent * HOLDOUT_PARTS) / 100);
+}

@@ -1,0 +1,125 @@
+import { plainArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import type { PlayerRef } from '../../../players/player-ref.ts';
+import type { VersionRef } from './run-row.ts';
+
+/** A journey as the runs of it need it. */
+export interface JourneyState {
+  journey_id: string;
+  is_held: boolean;
+  /** Runs that came due before stand still, too. */
+  resuming_since: Date | null;
+  is_deleted: boolean;
+}
+
+/** The journeys of these runs; a held one was not held when its runs were resumed after this statement. */
+export async function selectJourneyStates(
+  tx: Tx,
+  runs: readonly (ProjectRef & { journey_id: string })[],
+): Promise<JourneyState[]> {
+  // Thousands of runs are of few journeys.
+  const refs = [...new Map(runs.map((run) => [run.journey_id, run])).values()];
+  return tx<JourneyState[]>`
+    select j.journey_id, j.is_held, j.resuming_since, j.is_deleted
+    from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.journey_id))}::text::uuid[]) as r (tenant_id, project_id, journey_id)
+    cross join lateral (
+      select j.journey_id, j.is_held, j.resuming_since, j.deleted_at is not null as is_deleted from journeys j
+      where j.tenant_id = r.tenant_id and j.project_id = r.project_id and j.journey_id = r.journey_id offset 0) j`;
+}
+
+/** A version as it is stored. */
+export interface StoredVersion extends Omit<VersionRef, 'tenant_id' | 'project_id'> {
+  trigger: unknown;
+  graph: unknown;
+  settings: unknown;
+}
+
+/** These versions of journeys. */
+export async function selectVersions(tx: Tx, refs: readonly VersionRef[]): Promise<StoredVersion[]> {
+  return tx<StoredVersion[]>`
+    select v.journey_id, v.version, v.trigger, v.graph, v.settings
+    from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.journey_id))}::text::uuid[], ${plainArray(refs.map((r) => r.version))}::text::integer[]
+    ) as r (tenant_id, project_id, journey_id, version)
+    cross join lateral (
+      select * from journey_versions v
+      where v.tenant_id = r.tenant_id and v.project_id = r.project_id and v.journey_id = r.journey_id
+        and v.version = r.version offset 0) v`;
+}
+
+/** What runs may know of a player. */
+export interface RunPlayer {
+  player_id: string;
+  external_id: string | null;
+  email: string | null;
+  phone: string | null;
+  telegram_id: string | null;
+  status: string;
+  self_excluded: boolean;
+  is_deleted: boolean;
+  timezone: string | null;
+  default_currency_code: string;
+  current_tier_code: string | null;
+  custom_attributes: Record<string, unknown>;
+}
+
+/** These players; deleted ones too. */
+export async function selectRunPlayers(tx: Tx, refs: readonly PlayerRef[]): Promise<RunPlayer[]> {
+  if (refs.length === 0) return [];
+  return tx<RunPlayer[]>`
+    select p.* from (select distinct * from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)) r
+    cross join lateral (
+      select p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.self_excluded,
+        p.deleted_at is not null as is_deleted, p.timezone, p.default_currency_code, p.current_tier_code,
+        p.custom_attributes
+      from players p
+      where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p`;
+}
+
+/** Of these templates those that are not deleted. */
+export async function selectTemplatesOf(
+  tx: Tx,
+  refs: readonly (ProjectRef & { id: string })[],
+): Promise<{ project_id: string; template_id: string; is_active: boolean }[]> {
+  if (refs.length === 0) return [];
+  return tx<{ project_id: string; template_id: string; is_active: boolean }[]>`
+    select r.project_id, t.template_id, t.is_active from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, template_id)
+    cross join lateral (
+      select t.template_id, t.status = 'active' as is_active from templates t
+      where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.template_id = r.template_id
+        and t.deleted_at is null offset 0) t`;
+}
+
+/** Of these messaging providers those that are not deleted. */
+export async function selectProvidersOf(
+  tx: Tx,
+  refs: readonly { tenant_id: string; id: string }[],
+): Promise<{ tenant_id: string; provider_id: string }[]> {
+  if (refs.length === 0) return [];
+  return tx<{ tenant_id: string; provider_id: string }[]>`
+    select r.tenant_id, p.provider_id from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.id))}::text::uuid[]) as r (tenant_id, provider_id)
+    cross join lateral (
+      select p.provider_id from messaging_providers p
+      where p.tenant_id = r.tenant_id and p.provider_id = r.provider_id and p.deleted_at is null offset 0) p`;
+}
+
+/** The time zones of players without one of their own, by tenant; a tenant that has configured none is left out. */
+export async function selectDefaultZones(
+  tx: Tx,
+  tenant_ids: readonly string[],
+): Promise<{ tenant_id: string; timezone: string }[]> {
+  return tx<{ tenant_id: string; timezone: string }[]>`
+    select tenant_id, config #>> '{messaging,quiet_hours,default_timezone}' as timezone from tenant_configs
+    where tenant_id = any(${plainArray(tenant_ids)}::text::uuid[])
+      and config #>> '{messaging,quiet_hours,default_timezone}' is not null`;
+}

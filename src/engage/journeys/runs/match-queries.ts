@@ -1,0 +1,419 @@
+import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { lastStepsSql } from './last-step-queries.ts';
+import { mergedPartition } from './merge-queries.ts';
+import type { RunRef, VersionRef } from './run-row.ts';
+import type { EventPlace } from './shapes.ts';
+
+// Events and waits meet in one of two ways. The matcher publishes up to where it is about to look events up, and looks
+// then. A run that begins to wait becomes visible, and what was published is looked at then. One of them sees the other.
+
+// Rows of `journey_waits` whose `seq` is 0 are no waits: they are there to be looked at once, and then they go.
+
+/** Stands in `journey_waits` for the events that end a run by `exit_on` or its goal; a segment's id for leaving it. */
+export const EVENTS_THAT_END = '';
+
+/** An event name of a project. */
+export interface EventName extends ProjectRef {
+  event: string;
+}
+
+/** Of these event names those that runs of some version may wait for, or that end them. */
+export async function selectWatched(sql: Tx, names: readonly EventName[]): Promise<EventName[]> {
+  return sql<EventName[]>`
+    select distinct w.tenant_id, w.project_id, w.event from unnest(
+      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
+      ${textArray(names.map((n) => n.event))}::text::text[]) as n (tenant_id, project_id, event)
+    cross join lateral (
+      select w.tenant_id, w.project_id, w.event from journey_watched w
+      where w.tenant_id = n.tenant_id and w.project_id = n.project_id and w.event = n.event
+        and w.kind <> 'segment_exited' offset 0) w`;
+}
+
+/** A version whose runs may wait for an event, or end by it: its journey and number. */
+export type Watcher = [journey_id: string, version: number];
+
+/** Of each of these names at most `limit` versions that watch it, as the elements of a JSON list of {@link Watcher}. */
+export async function selectWatchers(sql: Tx, names: readonly EventName[], limit: number): Promise<string[]> {
+  const rows = await sql<{ watchers: string }[]>`
+    select w.watchers from unnest(
+      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
+      ${textArray(names.map((n) => n.event))}::text::text[]) with ordinality as n (tenant_id, project_id, event, place)
+    cross join lateral (
+      select coalesce(string_agg('["' || o.journey_id || '",' || o.version || ']', ','), '') as watchers from (
+        select w.journey_id, w.version from journey_watched w
+        where w.tenant_id = n.tenant_id and w.project_id = n.project_id and w.event = n.event
+          and w.kind <> 'segment_exited'
+        limit ${limit}) o) w
+    order by n.place`;
+  return rows.map(({ watchers }) => watchers);
+}
+
+/** The events that may end these runs. */
+export async function selectEventsThatEnd(sql: Tx, runs: readonly RunRef[]): Promise<EventName[]> {
+  return sql<EventName[]>`
+    select distinct w.tenant_id, w.project_id, w.event from unnest(
+      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as g (tenant_id, project_id, run_id)
+    cross join lateral (
+      select r.journey_id, r.version from journey_runs r
+      where r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id offset 0) r
+    cross join lateral (
+      select w.tenant_id, w.project_id, w.event from journey_watched w
+      where w.tenant_id = g.tenant_id and w.project_id = g.project_id and w.journey_id = r.journey_id
+        and w.version = r.version and w.kind in ('exit', 'goal') offset 0) w`;
+}
+
+/** Publishes up to where the matcher is about to look events up. */
+export async function publishReading(
+  sql: Tx,
+  { log_id, partition, reading_to }: { log_id: string; partition: number; reading_to: bigint },
+): Promise<void> {
+  await sql`
+    insert into journey_readers (log_id, partition, reading_to) values (${log_id}, ${partition}, ${reading_to})
+    on conflict (log_id, partition) do update
+    set reading_to = greatest(journey_readers.reading_to, excluded.reading_to)`;
+}
+
+/** Up to where events are being looked up or were, by partition. */
+export async function selectReading(
+  sql: Tx,
+  log_id: string,
+): Promise<{ partition: number; reading_to: bigint }[]> {
+  return sql<{ partition: number; reading_to: bigint }[]>`
+    select partition, reading_to from journey_readers where log_id = ${log_id}`;
+}
+
+/** An event to look up: `index` is its place in the batch. `name` is one object for all events of the name. */
+export interface LookedUp {
+  index: number;
+  name: EventName;
+  player_id: string;
+  log_offset: bigint;
+  received_ms: number;
+}
+
+/** A run that waits for an event, and the event. */
+export interface Hit extends RunRef, VersionRef {
+  index: number;
+  node_id: string;
+  seq: number;
+}
+
+/** A run that waits for such an event. */
+export interface WaitHit extends Hit {
+  /** The wait's player was merged: events on several partitions count. */
+  is_merged: boolean;
+}
+
+/** Hits of one page. */
+export const MAX_HITS = 5_000;
+
+/** The last hit of a page: the next one begins behind it. */
+export type HitPosition = Pick<Hit, 'index' | 'run_id'>;
+
+/** At most 5,000 runs that wait for these events of one partition, in the order of the events. Events of merged players are those of the survivors. */
+export async function selectHits(
+  sql: Tx,
+  { log_id, partition }: { log_id: string; partition: number },
+  events: readonly LookedUp[],
+  after: HitPosition | undefined,
+): Promise<WaitHit[]> {
+  return sql<WaitHit[]>`
+    select e.index, w.tenant_id, w.project_id, w.run_id, w.seq, r.journey_id, r.version, r.node_id,
+      w.partition < 0 as is_merged
+    from ${given(sql, events)}
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
+    cross join lateral (
+      select * from journey_waits w
+      where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event
+        and w.player_id = coalesce(m.into_player_id, e.player_id) offset 0) w
+    cross join lateral (
+      select r.journey_id, r.version, r.node_id from journey_runs r
+      where r.run_id = w.run_id and r.tenant_id = w.tenant_id and r.project_id = w.project_id and r.seq = w.seq
+        and r.status = 'running' offset 0) r
+    where case
+      when w.log_id = ${log_id} and w.partition in (${partition}, ${mergedPartition(partition)})
+        then w.from_offset <= e.log_offset
+      else (w.partition < 0 or w.log_id <> ${log_id}) and w.since <= e.received_at end
+      ${behind(sql, 'w', after)}
+    order by e.index, w.run_id limit ${MAX_HITS}`;
+}
+
+/**
+ * At most 5,000 running runs of these players that such an event of one partition may end, in the order of the events:
+ * those that began before it.
+ */
+export async function selectEnding(
+  sql: Tx,
+  { log_id, partition }: { log_id: string; partition: number },
+  events: readonly LookedUp[],
+  after: HitPosition | undefined,
+): Promise<Hit[]> {
+  return sql<Hit[]>`
+    select e.index, r.tenant_id, r.project_id, r.run_id, r.seq, r.journey_id, r.version, r.node_id
+    from ${given(sql, events)}
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
+    cross join lateral (
+      select distinct w.journey_id, w.version from journey_watched w
+      where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event and w.kind in ('exit', 'goal')
+      offset 0) w
+    cross join lateral (
+      select * from journey_runs r
+      where r.journey_id = w.journey_id and r.player_id = coalesce(m.into_player_id, e.player_id)
+        and r.tenant_id = e.tenant_id and r.project_id = e.project_id and r.status = 'running'
+      offset 0) r
+    -- The version is compared here, so that the running runs of a player are looked up and not those of the version.
+    where r.version = w.version and case
+      when r.log_id = ${log_id} and r.partition in (${partition}, ${mergedPartition(partition)})
+        then r.from_offset <= e.log_offset
+      else (r.partition is null or r.partition < 0 or r.log_id <> ${log_id}) and r.started_at <= e.received_at end
+      ${behind(sql, 'r', after)}
+    order by e.index, r.run_id limit ${MAX_HITS}`;
+}
+
+function behind(sql: Tx, of: 'r' | 'w', after: HitPosition | undefined) {
+  return after === undefined
+    ? sql``
+    : sql`and (e.index, ${sql(of)}.run_id) > (${after.index}::integer, ${after.run_id}::uuid)`;
+}
+
+/** One row of arrays per name: thousands of events are of few names. */
+function given(sql: Tx, events: readonly LookedUp[]) {
+  const by_name = new Map<EventName, LookedUp[]>();
+  for (const event of events) {
+    const same = by_name.get(event.name);
+    if (same === undefined) by_name.set(event.name, [event]);
+    else same.push(event);
+  }
+  const [names, groups] = [[...by_name.keys()], [...by_name.values()]];
+  const columnOf = (valueOf: (event: LookedUp) => string | number | bigint) =>
+    textArray(groups.map((group) => plainArray(group.map(valueOf))));
+  return sql`(
+    select n.tenant_id, n.project_id, n.event, g.index, g.player_id, g.log_offset,
+      'epoch'::timestamptz + g.received_ms * interval '1 millisecond' as received_at
+    from unnest(
+      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
+      ${textArray(names.map((n) => n.event))}::text::text[], ${columnOf((e) => e.index)}::text::text[],
+      ${columnOf((e) => e.player_id)}::text::text[], ${columnOf((e) => e.log_offset)}::text::text[],
+      ${columnOf((e) => e.received_ms)}::text::text[]
+    ) as n (tenant_id, project_id, event, indexes, player_ids, log_offsets, times)
+    cross join lateral unnest(n.indexes::integer[], n.player_ids::uuid[], n.log_offsets::bigint[], n.times::bigint[])
+      as g (index, player_id, log_offset, received_ms)) e`;
+}
+
+/** A run whose wait has ended, with the properties of the event as JSON. */
+export interface Wake extends RunRef {
+  seq: number;
+  node_id: string;
+  properties: string;
+  /** Behind the event: what the run waits for next counts from there. */
+  behind: EventPlace;
+}
+
+/**
+ * Ends the waits of runs that still rest where they waited: the event's properties become part of the context, and a
+ * timer is due now. The timer of the time-out falls away when it is claimed. Returns how many.
+ */
+export async function wakeRuns(
+  tx: Tx,
+  wakes: readonly Wake[],
+  now: Date,
+  max_bytes: number,
+): Promise<number> {
+  const given = tx`(
+    select * from unnest(
+      ${plainArray(wakes.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(wakes.map((w) => w.project_id))}::text::uuid[],
+      ${plainArray(wakes.map((w) => w.run_id))}::text::uuid[], ${plainArray(wakes.map((w) => w.seq))}::text::integer[],
+      ${textArray(wakes.map((w) => w.node_id))}::text::text[], ${textArray(wakes.map((w) => w.properties))}::text::text[],
+      ${textArray(wakes.map(({ behind }) => JSON.stringify({ kind: 'event', behind })))}::text::text[]
+    ) as g (tenant_id, project_id, run_id, seq, node_id, properties, woken_by) order by run_id) g`;
+  const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
+    and r.seq = g.seq and r.status = 'running' and r.woken_by is null`;
+  // A statement of its own locks first, so that the next one sees what other transactions have changed.
+  const [, rows] = await Promise.all([
+    tx`select from ${given} cross join lateral (select from journey_runs r where ${isGiven} for update) r`,
+    tx<{ run_id: string }[]>`
+      with locked as materialized (
+        select r.ctid, r.tenant_id, r.project_id, r.run_id, r.seq, g.woken_by::jsonb as woken_by, jsonb_set(
+          r.context || jsonb_build_object('events', coalesce(r.context -> 'events', '{}')),
+          array['events', g.node_id], g.properties::jsonb) as context
+        from ${given}
+        cross join lateral (select r.ctid, r.* from journey_runs r where ${isGiven} offset 0) r
+      ), woken as (
+        update journey_runs r set woken_by = l.woken_by, due_at = ${now},
+          context = case when octet_length(l.context::text) <= ${max_bytes} then l.context else r.context end
+        from locked l where r.ctid = l.ctid
+      ), unawaited as (
+        delete from journey_waits w using locked l
+        where w.run_id = l.run_id and w.tenant_id = l.tenant_id and w.project_id = l.project_id
+          and w.seq > 0
+      ), timers as (
+        insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+        select tenant_id, project_id, ${now}, run_id, seq from locked
+        on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq
+      )
+      select run_id from locked`,
+  ]);
+  return rows.length;
+}
+
+/** A run that an event ends. */
+export interface Exit extends RunRef {
+  outcome: 'exited' | 'goal';
+}
+
+/** Ends running runs where they stand. Returns those that it has ended. */
+export async function exitRuns(tx: Tx, exits: readonly Exit[], now: Date): Promise<RunRef[]> {
+  const given = tx`(
+    select * from unnest(
+      ${plainArray(exits.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(exits.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(exits.map((e) => e.run_id))}::text::uuid[], ${plainArray(exits.map((e) => e.outcome))}::text::text[]
+    ) as g (tenant_id, project_id, run_id, outcome) order by run_id) g`;
+  const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
+    and r.status = 'running'`;
+  // As in `wakeRuns`.
+  const [, rows] = await Promise.all([
+    tx`select from ${given} cross join lateral (select from journey_runs r where ${isGiven} for update) r`,
+    tx<RunRef[]>`
+      with locked as materialized (
+        select r.*, g.outcome as ended_by from ${given}
+        cross join lateral (
+          select r.ctid as place, r.tenant_id, r.project_id, r.run_id, r.seq, r.node_id, r.journey_id, r.version,
+            r.entered_at
+          from journey_runs r where ${isGiven} offset 0) r
+      ), ended as (
+        update journey_runs r set status = 'completed', outcome = l.ended_by, completed_at = ${now}, due_at = null,
+          woken_by = null
+        from locked l where r.ctid = l.place
+      ), ${lastStepsSql(tx, 'locked', { status: 'skipped', outcome: 'exited', now })}
+      select tenant_id, project_id, run_id from locked`,
+  ]);
+  return rows;
+}
+
+/** A player who left a segment. */
+export interface Leaving extends ProjectRef {
+  segment_id: string;
+  player_id: string;
+  changed_at_ms: number;
+}
+
+/**
+ * The running runs that end because their player left a segment: those that had begun before, and those that began by
+ * entering it, if the player is not in it again.
+ */
+export async function selectLeaving(sql: Tx, leaving: readonly Leaving[]): Promise<RunRef[]> {
+  return sql<RunRef[]>`
+    select distinct r.tenant_id, r.project_id, r.run_id from (
+      select g.*, 'epoch'::timestamptz + g.changed_ms * interval '1 millisecond' as changed_at from unnest(
+        ${plainArray(leaving.map((l) => l.tenant_id))}::text::uuid[], ${plainArray(leaving.map((l) => l.project_id))}::text::uuid[],
+        ${plainArray(leaving.map((l) => l.segment_id))}::text::uuid[], ${plainArray(leaving.map((l) => l.player_id))}::text::uuid[],
+        ${plainArray(leaving.map((l) => l.changed_at_ms))}::text::bigint[]
+      ) as g (tenant_id, project_id, segment_id, player_id, changed_ms)) g
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = g.tenant_id and m.project_id = g.project_id and m.player_id = g.player_id offset 0) m on true
+    cross join lateral (
+      select w.journey_id, w.version from journey_watched w
+      where w.tenant_id = g.tenant_id and w.project_id = g.project_id and w.event = g.segment_id::text
+        and w.kind = 'segment_exited' offset 0) w
+    cross join lateral (
+      select r.tenant_id, r.project_id, r.run_id, r.version from journey_runs r
+      where r.journey_id = w.journey_id and r.player_id = coalesce(m.into_player_id, g.player_id)
+        and r.tenant_id = g.tenant_id and r.project_id = g.project_id
+        and r.status = 'running'
+        and (r.started_at <= g.changed_at or r.trigger ->> 'kind' = 'segment_entered')
+        and not exists (
+          select from segment_members s
+          where s.tenant_id = g.tenant_id and s.project_id = g.project_id and s.segment_id = g.segment_id
+            and s.player_id = r.player_id)
+      offset 0) r
+    where r.version = w.version`;
+}
+
+/** A run that waits, and whose events since it began to wait were not looked at yet. */
+export interface UncheckedWait extends EventName {
+  run_id: string;
+  player_id: string;
+  seq: number;
+  partition: number;
+  log_id: string;
+  from_offset: bigint;
+}
+
+/** The longest waiting unchecked waits. */
+export async function selectUnchecked(sql: Tx, limit: number): Promise<UncheckedWait[]> {
+  return sql<UncheckedWait[]>`
+    select tenant_id, project_id, event, run_id, player_id, seq, partition, log_id, from_offset from journey_waits
+    where not is_checked order by since limit ${limit}`;
+}
+
+/** Of runs whose players were members of a segment when they began, those whose player no longer is. */
+export async function selectLeft(sql: Tx, waits: readonly UncheckedWait[]): Promise<RunRef[]> {
+  return sql<RunRef[]>`
+    select distinct g.tenant_id, g.project_id, g.run_id from unnest(
+      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
+      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
+      ${plainArray(waits.map((w) => w.event))}::text::uuid[]
+    ) as g (tenant_id, project_id, run_id, player_id, segment_id)
+    left join lateral (
+      select true as is_member from segment_members m
+      where m.segment_id = g.segment_id and m.player_id = g.player_id and m.tenant_id = g.tenant_id
+        and m.project_id = g.project_id offset 0) m on true
+    where m.is_member is null`;
+}
+
+/** Removes rows that are no waits: they were looked at. One that was moved to another player meanwhile stays. */
+export async function deleteChecked(sql: Tx, waits: readonly UncheckedWait[]): Promise<void> {
+  await sql`
+    delete from journey_waits w
+    using unnest(
+      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
+      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
+      ${textArray(waits.map((w) => w.event))}::text::text[]) as g (tenant_id, project_id, run_id, player_id, event)
+    cross join lateral (
+      select o.ctid from journey_waits o
+      where o.run_id = g.run_id and o.tenant_id = g.tenant_id and o.project_id = g.project_id
+        and o.event = g.event and o.player_id = g.player_id and o.seq = 0 offset 0) found
+    where w.ctid = found.ctid`;
+}
+
+/** Keeps that events before `looked_to` were looked at for these unchecked waits; one that was moved meanwhile stays. */
+export async function keepProgress(
+  sql: Tx,
+  waits: readonly UncheckedWait[],
+  looked_to: bigint,
+): Promise<void> {
+  await sql`
+    update journey_waits w set from_offset = greatest(w.from_offset, ${String(looked_to)}::bigint)
+    from unnest(
+      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
+      ${textArray(waits.map((w) => w.event))}::text::text[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
+      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[]) as g (tenant_id, project_id, event, player_id, run_id)
+    cross join lateral (
+      select o.ctid from journey_waits o
+      where o.tenant_id = g.tenant_id and o.project_id = g.project_id and o.event = g.event
+        and o.player_id = g.player_id and o.run_id = g.run_id offset 0) found
+    where w.ctid = found.ctid and not w.is_checked`;
+}
+
+/** Marks waits as checked; one that was moved to another player meanwhile stays. */
+export async function markChecked(sql: Tx, waits: readonly UncheckedWait[]): Promise<void> {
+  await sql`
+    update journey_waits w set is_checked = true
+    from unnest(
+      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
+      ${textArray(waits.map((w) => w.event))}::text::text[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
+      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[]) as g (tenant_id, project_id, event, player_id, run_id)
+    cross join lateral (
+      select o.ctid from journey_waits o
+      where o.tenant_id = g.tenant_id and o.project_id = g.project_id and o.event = g.event
+        and o.player_id = g.player_id and o.run_id = g.run_id offset 0) found
+    where w.ctid = found.ctid`;
+}

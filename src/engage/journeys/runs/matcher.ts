@@ -1,0 +1,359 @@
+import { groupByEvent, shortOf, type EventGroup, type PlayerEvent } from '../../../ingest/events/envelope.ts';
+import type { LogBatch, LogRecord } from '../../../platform/event-log/port.ts';
+import { TOPICS } from '../../../platform/event-log/topics.ts';
+import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
+import type { Platform } from '../../../wiring/platform.ts';
+import type { Definition, Where } from '../graph/shapes.ts';
+import { failClaimed } from './advance-batch.ts';
+import { Definitions } from './definitions.ts';
+import { notifyRunners } from './entry-queries.ts';
+import { EventFilters, mayMatter } from './event-filters.ts';
+import { satisfiesWhere } from './event-where.ts';
+import { endByExit } from './exit-runs.ts';
+import {
+  deleteChecked,
+  EVENTS_THAT_END,
+  keepProgress,
+  markChecked,
+  MAX_HITS,
+  publishReading,
+  selectEnding,
+  selectEventsThatEnd,
+  selectHits,
+  selectLeft,
+  selectReading,
+  selectUnchecked,
+  selectWatched,
+  wakeRuns,
+  type Exit,
+  type EventName,
+  type Hit,
+  type HitPosition,
+  type LookedUp,
+  type UncheckedWait,
+  type WaitHit,
+  type Wake,
+} from './match-queries.ts';
+import { mergedPartition } from './merge-queries.ts';
+import { versionKey } from './run-row.ts';
+import type { EventPlace } from './shapes.ts';
+import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
+
+export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
+
+/** For how long the id of the log is believed: to ask Kafka takes a connection. */
+const LOG_ID_MS = 10_000;
+/** An event that happened longer ago ends no wait and no run, as it starts none. */
+const LONGEST_DELAY_MS = 24 * 3_600_000;
+/** Runs that one transaction wakes or ends. */
+const MAX_WOKEN = 1_000;
+/** Waits that are checked at once. */
+const MAX_CHECKED = 1_000;
+
+/** Records of one partition that one check reads, and partitions that are read at the same time. */
+const MAX_READ = 20_000;
+const MAX_READ_AT_ONCE = 4;
+
+/** An event of the log that some run may wait for. Most are of no further interest, so only its beginning is read. */
+class WatchedEvent {
+  readonly record: LogRecord;
+  readonly name: EventName;
+  readonly player_id: string;
+  readonly received_at: number;
+  #event: PlayerEvent | undefined;
+
+  constructor(record: LogRecord, name: EventName, short: Pick<PlayerEvent, 'player_id' | 'received_at'>) {
+    this.record = record;
+    this.name = name;
+    this.player_id = short.player_id;
+    this.received_at = short.received_at;
+  }
+
+  get event(): PlayerEvent {
+    this.#event ??= JSON.parse(this.record.value) as PlayerEvent;
+    return this.#event;
+  }
+}
+
+/** Wakes the runs that wait for an event, and ends those that an event ends. */
+export class Matcher {
+  readonly #deps: MatcherDeps;
+  readonly #definitions = new Definitions();
+  readonly #filters = new EventFilters(this.#definitions);
+
+  constructor(deps: MatcherDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Looks up the events of a batch. Handling it again changes nothing: a run that was woken waits no more. In a project
+   * whose journeys wait for none of the events it costs one query.
+   */
+  async handle({ partition, records }: Pick<LogBatch, 'partition' | 'records'>): Promise<void> {
+    const watched = await this.#watched(records);
+    const last = watched.at(-1);
+    if (last === undefined) return;
+    const { postgres, eventLog } = this.#deps;
+    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    await publishReading(postgres.service, { log_id, partition, reading_to: last.record.offset + 1n });
+    await this.#match({ log_id, partition }, watched);
+  }
+
+  /**
+   * Looks at the events that were looked up while a run that waits for them was not visible yet; returns whether there
+   * may be more to check.
+   */
+  async check(): Promise<boolean> {
+    const { postgres, eventLog } = this.#deps;
+    const waits = await selectUnchecked(postgres.service, MAX_CHECKED);
+    if (waits.length === 0) return false;
+    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    // After the waits were read: they are visible, so a later look-up sees them itself.
+    const reading = await selectReading(postgres.service, log_id);
+    const unfinished = new Set<UncheckedWait>();
+    const look = async ({ partition, reading_to }: { partition: number; reading_to: bigint }) => {
+      const missed = waits.filter(
+        (wait) =>
+          wait.log_id === log_id &&
+          [partition, mergedPartition(partition)].includes(wait.partition) &&
+          wait.from_offset < reading_to,
+      );
+      if (missed.length === 0) return;
+      const looked_to = await this.#matchAgain({ log_id, partition, reading_to }, missed);
+      if (looked_to === reading_to) return;
+      for (const wait of missed) unfinished.add(wait);
+      await retryConflicts(() => keepProgress(postgres.service, missed, looked_to));
+    };
+    for (let from = 0; from < reading.length; from += MAX_READ_AT_ONCE) {
+      await Promise.all(reading.slice(from, from + MAX_READ_AT_ONCE).map(look));
+    }
+    const done = waits.filter((wait) => !unfinished.has(wait));
+    await this.#endLeft(done.filter(isForLeaving));
+    const [once, waiting] = [done.filter(({ seq }) => seq === 0), done.filter(({ seq }) => seq > 0)];
+    // Merges lock waits in another order.
+    if (waiting.length > 0) await retryConflicts(() => markChecked(postgres.service, waiting));
+    if (once.length > 0) await retryConflicts(() => deleteChecked(postgres.service, once));
+    return waits.length === MAX_CHECKED || unfinished.size > 0;
+  }
+
+  /** Ends the runs whose players left a segment before the run was visible. The survivor of a merge may have entered it. */
+  async #endLeft(waits: readonly UncheckedWait[]): Promise<void> {
+    const of_same = waits.filter(({ partition }) => partition >= 0);
+    if (of_same.length === 0) return;
+    const left = await selectLeft(this.#deps.postgres.service, of_same);
+    await this.#write(
+      [],
+      left.map((run) => ({ ...run, outcome: 'exited' as const })),
+    );
+  }
+
+  /** Looks at the events of one partition again, at some 20,000 of them; returns up to where it has looked. */
+  async #matchAgain(
+    { log_id, partition, reading_to }: { log_id: string; partition: number; reading_to: bigint },
+    waits: readonly UncheckedWait[],
+  ): Promise<bigint> {
+    const from = waits.reduce((low, { from_offset }) => (from_offset < low ? from_offset : low), reading_to);
+    const ending = waits.filter(isForEnding);
+    const that_end =
+      ending.length === 0 ? [] : await selectEventsThatEnd(this.#deps.postgres.service, ending);
+    let read = 0;
+    const keys = new Set([...waits, ...that_end].map(keyOf));
+    for await (const batch of this.#deps.eventLog.read(TOPICS.playerEvents, partition, from, reading_to)) {
+      const groups = groupByEvent(batch.records).filter(({ name }) => keys.has(keyOf(name)));
+      await this.#match({ log_id, partition }, this.#fresh(batch.records, groups));
+      read += batch.records.length;
+      const last = batch.records.at(-1);
+      if (last !== undefined && read >= MAX_READ) return last.offset + 1n;
+    }
+    return reading_to;
+  }
+
+  /** The events of the batch that some journey of their project waits for. */
+  async #watched(records: readonly LogRecord[]): Promise<WatchedEvent[]> {
+    const groups = groupByEvent(records);
+    if (groups.length === 0) return [];
+    const names = groups.map(({ name }) => name);
+    const keys = new Set((await selectWatched(this.#deps.postgres.service, names)).map(keyOf));
+    if (keys.size === 0) return [];
+    return this.#fresh(
+      records,
+      groups.filter(({ name }) => keys.has(keyOf(name))),
+    );
+  }
+
+  /** The events of these groups that did not happen too long ago, in the order of the log. */
+  #fresh(records: readonly LogRecord[], groups: readonly EventGroup[]): WatchedEvent[] {
+    const earliest_ms = this.#deps.clock.now_ms() - LONGEST_DELAY_MS;
+    const found: WatchedEvent[] = [];
+    for (const { name, places } of groups) {
+      for (const place of places) {
+        const record = records[place];
+        const short = record && shortOf(record.value);
+        if (record === undefined || short === undefined || short.occurred_at < earliest_ms) continue;
+        found.push(new WatchedEvent(record, name, short));
+      }
+    }
+    return groups.length > 1 ? found.toSorted((a, b) => (a.record.offset < b.record.offset ? -1 : 1)) : found;
+  }
+
+  async #match(place: { log_id: string; partition: number }, events: readonly WatchedEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const { service } = this.#deps.postgres;
+    const { ending, waking } = await this.#wanted(events);
+    // Runs that end first: they are woken no more.
+    let after: HitPosition | undefined;
+    if (ending.length > 0) {
+      do {
+        const hits = await selectEnding(service, place, ending, after);
+        await this.#end(hits, events);
+        after = hits.length === MAX_HITS ? hits.at(-1) : undefined;
+      } while (after !== undefined);
+    }
+    if (waking.length === 0) return;
+    do {
+      const hits = await selectHits(service, place, waking, after);
+      await this.#wakeHit(place, hits, events);
+      after = hits.length === MAX_HITS ? hits.at(-1) : undefined;
+    } while (after !== undefined);
+  }
+
+  /**
+   * Those of the events that may end runs and those that may wake some. It is called after the matcher has published what
+   * it reads: a run that is visible only after this call looks at the events itself.
+   */
+  async #wanted(events: readonly WatchedEvent[]): Promise<{ ending: LookedUp[]; waking: LookedUp[] }> {
+    const names = [...new Set(events.map(({ name }) => name))];
+    const filters = await this.#filters.of(this.#deps.postgres.service, names);
+    const [ending, waking]: [LookedUp[], LookedUp[]] = [[], []];
+    for (const [index, event] of events.entries()) {
+      const { name, player_id, record, received_at } = event;
+      const filter = filters.get(name);
+      const read = () => event.event;
+      const ends = filter === undefined || mayMatter(filter.ends, read);
+      const wakes = filter === undefined || mayMatter(filter.wakes, read);
+      if (!ends && !wakes) continue;
+      const looked_up = { index, name, player_id, log_offset: record.offset, received_ms: received_at };
+      if (ends) ending.push(looked_up);
+      if (wakes) waking.push(looked_up);
+    }
+    return { ending, waking };
+  }
+
+  /** Ends runs; several events may hit a run, of which the first in the order of the log wins. */
+  async #end(hits: readonly Hit[], events: readonly WatchedEvent[]): Promise<void> {
+    const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
+    const exits = new Map<string, Exit>();
+    for (const hit of hits) {
+      const event = events[hit.index]?.event;
+      const outcome = event && exitOf(versions.get(versionKey(hit))?.definition, event);
+      if (outcome === undefined || exits.has(hit.run_id)) continue;
+      const { tenant_id, project_id, run_id } = hit;
+      exits.set(run_id, { tenant_id, project_id, run_id, outcome });
+    }
+    await this.#write([], [...exits.values()]);
+  }
+
+  /** Wakes runs; several events may hit a run, of which the first in the order of the log wins. */
+  async #wakeHit(
+    place: { log_id: string; partition: number },
+    hits: readonly WaitHit[],
+    events: readonly WatchedEvent[],
+  ): Promise<void> {
+    const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
+    const wakes = new Map<string, Wake>();
+    for (const hit of hits) {
+      const { record, event } = events[hit.index] ?? {};
+      if (record === undefined || event === undefined || wakes.has(hit.run_id)) continue;
+      if (!awaits(versions.get(versionKey(hit))?.definition, hit, event)) continue;
+      const { tenant_id, project_id, run_id, seq, node_id } = hit;
+      const properties = JSON.stringify(event.properties);
+      const behind = placeBehind(place, record, hit.is_merged);
+      wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id, properties, behind });
+    }
+    await this.#write([...wakes.values()], []);
+  }
+
+  async #write(wakes: readonly Wake[], exits: readonly Exit[]): Promise<void> {
+    for (let from = 0; from < wakes.length; from += MAX_WOKEN) {
+      await this.#wake(wakes.slice(from, from + MAX_WOKEN));
+    }
+    const { postgres, clock, metrics } = this.#deps;
+    for (let from = 0; from < exits.length; from += MAX_WOKEN) {
+      const part = exits.slice(from, from + MAX_WOKEN);
+      const ended = await retryConflicts(() =>
+        postgres.service.begin((tx) => endByExit(tx, part, new Date(clock.now_ms()))),
+      );
+      metrics.journeyMatches.inc({ outcome: 'ended' }, ended);
+    }
+  }
+
+  /** Wakes runs in one transaction. If Postgres refuses the data of one, halving finds it, and it fails. */
+  async #wake(wakes: readonly Wake[]): Promise<void> {
+    const { postgres, clock, metrics, logger } = this.#deps;
+    const [first] = wakes;
+    if (first === undefined) return;
+    const now = new Date(clock.now_ms());
+    try {
+      const woken = await retryConflicts(() =>
+        postgres.service.begin(async (tx) => {
+          const count = await wakeRuns(tx, wakes, now, MAX_CONTEXT_BYTES);
+          if (count > 0) await notifyRunners(tx);
+          return count;
+        }),
+      );
+      metrics.journeyMatches.inc({ outcome: 'woken' }, woken);
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      if (wakes.length > 1) {
+        const middle = Math.ceil(wakes.length / 2);
+        await this.#wake(wakes.slice(0, middle));
+        return this.#wake(wakes.slice(middle));
+      }
+      const context = { definitions: this.#definitions, clock };
+      await retryConflicts(() => postgres.service.begin((tx) => failClaimed(tx, wakes, context)));
+      logger.error(
+        { run_id: first.run_id, reason: error.code },
+        'an awaited event cannot be stored; its run failed',
+      );
+    }
+  }
+}
+
+const isForEnding = ({ event }: UncheckedWait) => event === EVENTS_THAT_END;
+const isForLeaving = ({ seq, event }: UncheckedWait) => seq === 0 && event !== EVENTS_THAT_END;
+const keyOf = ({ tenant_id, project_id, event }: EventName) => `${tenant_id} ${project_id} ${event}`;
+
+/** Where the events after this one begin. */
+function placeBehind(
+  { log_id, partition }: { log_id: string; partition: number },
+  { offset }: LogRecord,
+  is_merged: boolean,
+): EventPlace {
+  const place = is_merged ? mergedPartition(partition) : partition;
+  return { partition: place, log_id, from_offset: String(offset + 1n) };
+}
+
+/** What filters read of an event. */
+type JudgedEvent = Parameters<typeof satisfiesWhere>[1];
+
+/** Whether the run's node waits for such an event. */
+export function awaits(
+  definition: Definition | undefined,
+  { node_id }: Pick<Hit, 'node_id'>,
+  event: JudgedEvent,
+): boolean {
+  const node = definition?.graph.nodes.get(node_id);
+  return node?.type === 'wait_for_event' && isOne(node, event);
+}
+
+/** How the event ends runs of this definition; undefined: it does not. */
+export function exitOf(definition: Definition | undefined, event: JudgedEvent): Exit['outcome'] | undefined {
+  const { exit_on = [], goal } = definition?.settings ?? {};
+  if (goal?.exit === true && isOne(goal, event)) return 'goal';
+  const exits = exit_on.some((rule) => 'event' in rule && isOne(rule, event));
+  return exits ? 'exited' : undefined;
+}
+
+function isOne(rule: { event: string; where: Where }, event: JudgedEvent): boolean {
+  return rule.event === event.event && satisfiesWhere(rule.where, event);
+}

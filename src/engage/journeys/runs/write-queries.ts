@@ -1,0 +1,152 @@
+import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { RunOutcome, RunRef, RunStatus } from './run-row.ts';
+import type { Timer } from './claim-queries.ts';
+
+/** A node of a run that is done. `ref`: the message, the webhook's event or the grant of the step. */
+export interface StepRow extends RunRef {
+  seq: number;
+  node_id: string;
+  node_type: string;
+  status: 'completed' | 'skipped' | 'failed';
+  outcome: string;
+  next_node_id: string | null;
+  entered_at_ms: number;
+  completed_at_ms: number;
+  ref: string | null;
+  error_code: string | null;
+}
+
+/** Writes steps; a step is written once. One that exists is refused, or with `keeps` stays as it is. */
+export async function insertSteps(tx: Tx, rows: readonly StepRow[], keeps = false): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    insert into journey_steps (tenant_id, project_id, run_id, seq, node_id, node_type, status, outcome, next_node_id,
+      entered_at, completed_at, ref, error_code)
+    select s.tenant_id, s.project_id, s.run_id, s.seq, s.node_id, s.node_type, s.status, s.outcome, s.next_node_id,
+      'epoch'::timestamptz + s.entered_ms * interval '1 millisecond',
+      'epoch'::timestamptz + s.completed_ms * interval '1 millisecond', s.ref, s.error_code
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
+      ${textArray(rows.map((r) => r.node_id))}::text::text[], ${textArray(rows.map((r) => r.node_type))}::text::text[],
+      ${plainArray(rows.map((r) => r.status))}::text::text[], ${textArray(rows.map((r) => r.outcome))}::text::text[],
+      ${textArray(rows.map((r) => r.next_node_id))}::text::text[],
+      ${plainArray(rows.map((r) => r.entered_at_ms))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.completed_at_ms))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.ref))}::text::uuid[], ${textArray(rows.map((r) => r.error_code))}::text::text[]
+    ) as s (tenant_id, project_id, run_id, seq, node_id, node_type, status, outcome, next_node_id, entered_ms,
+      completed_ms, ref, error_code)
+    ${keeps ? tx`on conflict (run_id, seq, tenant_id, project_id) do nothing` : tx``}`;
+}
+
+/** Where a run is after it was advanced. */
+export interface MovedRun extends RunRef {
+  status: RunStatus;
+  node_id: string;
+  seq: number;
+  entered_at_ms: number | null;
+  /** Null: the run has ended. */
+  due_at_ms: number | null;
+  outcome: RunOutcome | null;
+  error_code: string | null;
+  cancelled_by: string | null;
+}
+
+/** Moves runs that the transaction has locked; a run without `due_at_ms` has ended at `now`. */
+export async function updateRuns(tx: Tx, rows: readonly MovedRun[], now: Date): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    update journey_runs r set
+      status = m.status, node_id = m.node_id, seq = m.seq, woken_by = null, outcome = m.outcome,
+      entered_at = 'epoch'::timestamptz + m.entered_ms * interval '1 millisecond',
+      due_at = 'epoch'::timestamptz + m.due_ms * interval '1 millisecond',
+      error_code = m.error_code, cancelled_by = m.cancelled_by,
+      completed_at = case when m.status <> 'running' then ${now}::timestamptz end
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.status))}::text::text[],
+      ${textArray(rows.map((r) => r.node_id))}::text::text[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
+      ${plainArray(rows.map((r) => r.entered_at_ms))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.due_at_ms))}::text::bigint[], ${plainArray(rows.map((r) => r.outcome))}::text::text[],
+      ${textArray(rows.map((r) => r.error_code))}::text::text[], ${textArray(rows.map((r) => r.cancelled_by))}::text::text[]
+    ) as m (tenant_id, project_id, run_id, status, node_id, seq, entered_ms, due_ms, outcome, error_code, cancelled_by)
+    cross join lateral (${runOf(tx)}) found
+    where r.ctid = found.ctid`;
+}
+
+/** The row of the run that `m` names, looked up by its key whatever the statistics are. */
+function runOf(tx: Tx) {
+  return tx`
+    select o.ctid from journey_runs o
+    where o.run_id = m.run_id and o.tenant_id = m.tenant_id and o.project_id = m.project_id offset 0`;
+}
+
+/** Lets runs that the transaction has locked rest where they are until another time; what has woken them stays. */
+export async function postponeRuns(tx: Tx, rows: readonly Timer[]): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    update journey_runs r set due_at = 'epoch'::timestamptz + m.due_ms * interval '1 millisecond'
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.due_at.getTime()))}::text::bigint[]
+    ) as m (tenant_id, project_id, run_id, due_ms)
+    cross join lateral (${runOf(tx)}) found
+    where r.ctid = found.ctid`;
+  await insertTimers(tx, rows);
+}
+
+/** Sets timers; one that is set already stays. */
+export async function insertTimers(tx: Tx, rows: readonly Timer[]): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+    select t.tenant_id, t.project_id, 'epoch'::timestamptz + t.due_ms * interval '1 millisecond', t.run_id, t.seq
+    from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.due_at.getTime()))}::text::bigint[],
+      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[]
+    ) as t (tenant_id, project_id, due_ms, run_id, seq)
+    on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq`;
+}
+
+/** A run that waits for an event: one counts that the stream accepted at `from_offset` of its partition or after it. */
+export interface NewWait extends RunRef {
+  event: string;
+  player_id: string;
+  seq: number;
+  partition: number;
+  log_id: string;
+  from_offset: bigint;
+}
+
+/** Makes runs wait for events. */
+export async function insertWaits(tx: Tx, rows: readonly NewWait[], now: Date): Promise<void> {
+  if (rows.length === 0) return;
+  await tx`
+    insert into journey_waits (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset, since)
+    select w.*, ${now} from unnest(
+      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
+      ${textArray(rows.map((r) => r.event))}::text::text[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
+      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
+      ${plainArray(rows.map((r) => r.partition))}::text::smallint[], ${textArray(rows.map((r) => r.log_id))}::text::text[],
+      ${plainArray(rows.map((r) => r.from_offset))}::text::bigint[]
+    ) as w (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset)
+    on conflict (tenant_id, project_id, event, player_id, run_id) do nothing`;
+}
+
+/** These runs wait for no event any more; what may end them is still looked at. */
+export async function deleteWaits(tx: Tx, runs: readonly RunRef[]): Promise<void> {
+  if (runs.length === 0) return;
+  await tx`
+    delete from journey_waits w
+    using unnest(
+      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as r (tenant_id, project_id, run_id)
+    cross join lateral (
+      select o.ctid from journey_waits o
+      where o.run_id = r.run_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id
+        and o.seq > 0 offset 0) found
+    where w.ctid = found.ctid`;
+}

@@ -1,0 +1,46 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { TenantThresholds, Threshold } from './thresholds.ts';
+
+/** NOTIFY channel: players were added to `tier_requests`. A trigger of the table `players` uses it, too. */
+export const TIER_REQUESTS_CHANNEL = 'tier_requests';
+
+/** A player whose tier is to be computed again. */
+export interface TierRequest {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+}
+
+/** The thresholds of these tenants; a tenant without active tiers is left out. */
+export async function readThresholds(
+  sql: Tx,
+  tenant_ids: readonly string[],
+): Promise<Map<string, TenantThresholds>> {
+  const rows = await sql<(Threshold & { tenant_id: string; min_days_active: number })[]>`
+    select tenant_id, lifetime_deposit_subunit as deposit_subunit, lifetime_wagered_subunit as wagered_subunit,
+      min_days_active
+    from vip_tiers where tenant_id = any(${plainArray(tenant_ids)}::text::uuid[]) and is_active`;
+  const found = new Map<string, TenantThresholds>();
+  for (const { tenant_id, deposit_subunit, wagered_subunit, min_days_active } of rows) {
+    const { thresholds = [], counts_days = false } = found.get(tenant_id) ?? {};
+    found.set(tenant_id, {
+      thresholds: [...thresholds, { deposit_subunit, wagered_subunit }],
+      counts_days: counts_days || min_days_active > 0,
+    });
+  }
+  return found;
+}
+
+/** Queues players, in the transaction that changed their totals; it is empty for most batches, and costs nothing then. */
+export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Promise<void> {
+  if (requests.length === 0) return;
+  await Promise.all([
+    tx`
+      insert into tier_requests (tenant_id, project_id, player_id)
+      select * from unnest(${plainArray(requests.map((r) => r.tenant_id))}::text::uuid[],
+        ${plainArray(requests.map((r) => r.project_id))}::text::uuid[],
+        ${plainArray(requests.map((r) => r.player_id))}::text::uuid[])`,
+    tx`select pg_notify(${TIER_REQUESTS_CHANNEL}, '')`,
+  ]);
+}

@@ -1,0 +1,133 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { readJourney } from '../../../../src/engage/journeys/graph/read-journey.ts';
+import { matches } from '../../../../src/engage/journeys/graph/where.ts';
+import { filterOf, mayMatter } from '../../../../src/engage/journeys/runs/event-filters.ts';
+import { satisfiesWhere } from '../../../../src/engage/journeys/runs/event-where.ts';
+import { awaits, exitOf } from '../../../../src/engage/journeys/runs/matcher.ts';
+import type { PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
+import { propertyParameters } from '../../../oracle/settings.ts';
+
+const END = { id: 'end', type: 'end' };
+
+const value = fc.integer({ min: 0, max: 4 });
+const where = fc.option(
+  fc.oneof(
+    fc.record({ amount: fc.record({ gte: value }) }),
+    fc.record({ score: value }),
+    fc.record({ score: fc.record({ neq: value }), payout: fc.record({ lt: value }) }),
+    fc.record({ at: fc.record({ after: fc.constantFrom('2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z') }) }),
+  ),
+  { nil: undefined },
+);
+const name = fc.constantFrom('custom_a', 'custom_b');
+const rule = fc
+  .record({ event: name, where })
+  .map(({ event, where: of }) => ({ event, ...(of && { where: of }) }));
+const definition = fc
+  .record({
+    waits: fc.array(rule, { maxLength: 2 }),
+    exit_on: fc.array(rule, { maxLength: 2 }),
+    goal: fc.option(rule),
+    exit: fc.boolean(),
+  })
+  .map(({ waits, exit_on, goal, exit }) => {
+    const nodes = waits.map((awaited, i) => {
+      const next = i + 1 < waits.length ? `w${i + 1}` : 'end';
+      return {
+        id: `w${i}`,
+        type: 'wait_for_event',
+        ...awaited,
+        timeout_ms: 60_000,
+        next,
+        timeout_next: 'end',
+      };
+    });
+    const graph = { start_node_id: waits.length > 0 ? 'w0' : 'end', nodes: [...nodes, END] };
+    const settings = { exit_on, ...(goal && { goal: { ...goal, window_days: 7, exit } }) };
+    return readJourney({ trigger: { kind: 'api' }, graph, settings });
+  });
+const amount = fc.option(fc.bigInt(0n, 4n));
+const event: fc.Arbitrary<PlayerEvent> = fc
+  .record({
+    event: name,
+    base_amount: amount,
+    base_payout: amount,
+    properties: fc.record(
+      { amount: value, payout: value, score: value, at: fc.constantFrom('2026-06-01T00:00:00Z', 'never') },
+      { requiredKeys: [] },
+    ),
+  })
+  .map((of) => ({
+    tenant_id: '',
+    project_id: '',
+    player_id: '',
+    ingestion_id: '',
+    event_index: 0,
+    occurred_at: 0,
+    received_at: 0,
+    ...of,
+  }));
+
+it('an event matters exactly when it may wake or end a run of some definition', () => {
+  fc.assert(
+    fc.property(fc.array(definition, { maxLength: 4 }), event, (definitions, one) => {
+      const filter = filterOf(definitions, one.event);
+      const wakes = definitions.some((each) =>
+        [...each.graph.nodes.keys()].some((node_id) => awaits(each, { node_id }, one)),
+      );
+      expect(mayMatter(filter.wakes, () => one)).toBe(wakes);
+      const ends = definitions.some((each) => exitOf(each, one) !== undefined);
+      expect(mayMatter(filter.ends, () => one)).toBe(ends);
+    }),
+    propertyParameters('EVENT_FILTERS_RUNS', 300),
+  );
+});
+
+it('with more filters than are worth judging every event of the name matters', () => {
+  const definitions = Array.from({ length: 60 }, (_, i) => {
+    const nodes = [
+      {
+        id: 'w',
+        type: 'wait_for_event',
+        event: 'custom_a',
+        where: { score: i },
+        timeout_ms: 60_000,
+        next: 'end',
+        timeout_next: 'end',
+      },
+      END,
+    ];
+    return readJourney({ trigger: { kind: 'api' }, graph: { start_node_id: 'w', nodes }, settings: {} });
+  });
+  const read = () => {
+    throw new Error('not read');
+  };
+  expect(mayMatter(filterOf(definitions, 'custom_a').wakes, read)).toBe(true);
+  // Of the same filters one is judged.
+  expect(
+    filterOf(
+      definitions.slice(0, 3).flatMap((one) => [one, one]),
+      'custom_a',
+    ).wakes,
+  ).toHaveLength(3);
+  expect(filterOf(definitions, 'custom_b')).toEqual({ wakes: [], ends: [] });
+});
+
+it('amounts are those in the base currency, where there are any', () => {
+  fc.assert(
+    fc.property(definition, event, (one, of) => {
+      const { base_amount, base_payout, properties } = of;
+      const money = {
+        ...properties,
+        ...(base_amount !== null && { amount: Number(base_amount) }),
+        ...(base_payout !== null && { payout: Number(base_payout) }),
+      };
+      for (const node of one.graph.nodes.values()) {
+        if (node.type !== 'wait_for_event') continue;
+        expect(satisfiesWhere(node.where, of)).toBe(matches(node.where, money, of.received_at));
+      }
+    }),
+    propertyParameters('EVENT_FILTERS_RUNS', 300),
+  );
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listVersions } from '../../../../src/engage/journeys/graph/version-queries.ts';
+import { endRuns } from '../../../../src/engage/journeys/runs/cancel.ts';
+import { claimByProject } from '../../../../src/engage/journeys/runs/claim-queries.ts';
+import { removeOldVersions } from '../../../../src/engage/journeys/runs/archive-queries.ts';
+import {
+  selectEnding,
+  selectHits,
+  selectWatchers,
+} from '../../../../src/engage/journeys/runs/match-queries.ts';
+import { startExplainedService, type ExplainedService } from '../../../platform/postgres/statement-plans.ts';
+import { end, runFixture, wait, type RunFixture } from './run-fixture.ts';
+
+const DAY_MS = 86_400_000;
+/** Of the 20,000 runs of a journey a statement that reads all of them reads far more blocks. */
+const MOST_BLOCKS = 100;
+
+let explained: ExplainedService;
+let on: RunFixture;
+let journey_id: string;
+beforeAll(async () => {
+  // No processor: its statements would be seen beside those that are looked at.
+  explained = await startExplainedService({ roles: new Set(['api', 'intake']) });
+  const { service } = explained;
+  on = runFixture(service);
+  journey_id = await on.journey([wait('w', DAY_MS, 'end'), end()]);
+  await on.sql`
+    insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,
+      due_at, trigger_key, re_entry, trigger, context, started_at)
+    select ${service.tenant_id}, ${service.project_id}, gen_random_uuid(), ${journey_id}, 1, gen_random_uuid(),
+      'running', 'w', 1, now() + interval '1 day', gen_random_uuid()::text, 'always', '{}', '{}',
+      now() - i * interval '1 second'
+    from generate_series(1, 20000) i`;
+  // The statistics are of a time when nothing was due: only timers of another project, which come due later.
+  const other = await service.newTenant();
+  await on.sql`
+    insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+    select ${other.tenant_id}, ${other.project_id}, now() + interval '30 days', gen_random_uuid(), 1
+    from generate_series(1, 10000) i`;
+  await on.sql.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx`analyze journey_timers`;
+  });
+  await on.sql`
+    insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+    select tenant_id, project_id, now() + interval '1 hour', run_id, 1 from journey_runs
+    where journey_id = ${journey_id}`;
+  await on.sql`
+    insert into journey_waits (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset, since,
+      is_checked)
+    select tenant_id, project_id, 'custom_awaited', player_id, run_id, 1, 0, 'log', 0, now(), true
+    from journey_runs where journey_id = ${journey_id}`;
+  await on.sql`
+    insert into journey_watched
+    select ${service.tenant_id}, ${service.project_id}, 'custom_left', ${journey_id}, i, 'exit' from generate_series(1, 5000) i`;
+  await on.sql`
+    insert into journey_versions
+    select tenant_id, project_id, journey_id, 2, trigger, graph, settings, now() - interval '1 day'
+    from journey_versions where journey_id = ${journey_id}`;
+  await on.sql`update journeys set version = 3 where journey_id = ${journey_id}`;
+  await on.sql`
+    insert into journey_versions
+    select tenant_id, project_id, journey_id, 3, trigger, graph, settings, now() - interval '1 day'
+    from journey_versions where journey_id = ${journey_id} and version = 2`;
+});
+afterAll(async () => explained?.service.close());
+
+/** Does the work in a transaction that is rolled back; returns the statements that read many blocks. */
+async function heavy(work: (tx: Parameters<typeof endRuns>[0]) => Promise<unknown>): Promise<unknown[]> {
+  await explained.executions();
+  const undo = new Error('undo');
+  await on.sql
+    .begin(async (tx) => {
+      await work(tx);
+      throw undo;
+    })
+    .catch((error: unknown) => {
+      if (error !== undo) throw error;
+    });
+  const found = await explained.executions();
+  expect(found.length).toBeGreaterThan(0);
+  // The mirrors read what has changed, beside it.
+  return found.filter(
+    ({ blocks, statement }) => blocks > MOST_BLOCKS && !statement.includes('changed_xid::text'),
+  );
+}
+
+it.each(['without statistics', 'with statistics'])(
+  '%s statements read few of the many runs of a journey',
+  async (when) => {
+    if (when === 'with statistics') await on.sql`analyze journey_runs, journey_waits, journey_watched`;
+    const { tenant_id, project_id } = explained.service;
+    const ref = { tenant_id, project_id, journey_id };
+    const ending = { cancelled_by: 'somebody', now: new Date(), limit: 1 };
+    expect(await heavy((tx) => endRuns(tx, ref, ending))).toEqual([]);
+    expect(await heavy((tx) => listVersions(tx, ref, 3, 1))).toEqual([]);
+    const in_two_hours = new Date(Date.now() + 2 * 3_600_000);
+    const share = { limit: 10, quota: 5 };
+    expect(await heavy((tx) => claimByProject(tx, in_two_hours, undefined, share))).toEqual([]);
+    expect(await heavy(async (tx) => expect(await removeOldVersions(tx, new Date(), 20)).toBe(1))).toEqual(
+      [],
+    );
+    const [run] = await on.sql<{ player_id: string; run_id: string }[]>`
+      select player_id, run_id from journey_runs where journey_id = ${journey_id} limit 1`;
+    const player_id = run?.player_id ?? '';
+    const place = { log_id: 'log', partition: 0 };
+    const eventOf = (event: string) => [
+      {
+        index: 0,
+        name: { tenant_id, project_id, event },
+        player_id,
+        log_offset: 1n,
+        received_ms: Date.now(),
+      },
+    ];
+    const awaited = eventOf('custom_awaited');
+    const woken = async (tx: Parameters<typeof selectHits>[0]) =>
+      expect(await selectHits(tx, place, awaited, undefined)).toMatchObject([
+        { index: 0, run_id: run?.run_id },
+      ]);
+    expect(await heavy(woken)).toEqual([]);
+    expect(await heavy((tx) => selectEnding(tx, place, awaited, undefined))).toEqual([]);
+    const name = { tenant_id, project_id, event: 'custom_left' };
+    const watching = async (tx: Parameters<typeof selectHits>[0]) =>
+      expect(JSON.parse(`[${(await selectWatchers(tx, [name], 7))[0]}]`)).toHaveLength(7);
+    expect(await heavy(watching)).toEqual([]);
+  },
+);
