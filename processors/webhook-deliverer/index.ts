@@ -1,0 +1,35 @@
+import { Deliverer, type DelivererDeps } from '../../src/engage/webhooks/deliverer.ts';
+import { DELIVERIES_CHANNEL } from '../../src/engage/webhooks/delivery-queries.ts';
+import type { EncryptionKeys } from '../../src/platform/encryption.ts';
+import { startPolling } from '../../src/platform/poll-loop.ts';
+import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+
+/** The loop of a running webhook-deliverer. */
+export interface RunningDeliverer {
+  close(): Promise<void>;
+}
+
+/**
+ * webhook-deliverer: deliveries that are due → signed requests to tenants' systems → results, and runs that go on.
+ * Several may run: each attempt belongs to one of them, and after a crash it is made again.
+ */
+export async function startWebhookDeliverer(
+  platform: DelivererDeps,
+  notifications: Notifications,
+  credentials_keys: EncryptionKeys,
+): Promise<RunningDeliverer> {
+  const { logger } = platform;
+  const deliverer = new Deliverer(platform, credentials_keys);
+  const loop = startPolling(
+    { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000 },
+    (stop) => deliverer.turn(stop),
+  );
+  const wake = () => deliverer.wake();
+  await notifications.on(DELIVERIES_CHANNEL, wake, wake);
+  return {
+    async close() {
+      await loop.close();
+      await deliverer.close();
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Backlog } from '../../platform/backlog-gauge.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { ScopePlayer } from '../templates/player-scope.ts';
+
+/** Deliveries of one tenant to one host take turns: a lane. */
+export interface Lane {
+  tenant_id: string;
+  /** Host and port. */
+  host: string;
+}
+
+/** A lane with pending deliveries, and when the next of them is due. */
+export interface WaitingLane extends Lane {
+  next_at: Date;
+}
+
+/** What a body is made of, as it was at the step of the run. */
+export interface Source {
+  /** Null: there is no such player. */
+  player: ScopePlayer | null;
+  context: unknown;
+  data: Record<string, unknown>;
+}
+
+/** A delivery that this process attempts now. */
+export interface ClaimedDelivery extends Lane, ProjectRef {
+  event_id: string;
+  journey_id: string;
+  journey_version: number;
+  run_id: string;
+  node_id: string;
+  seq: number;
+  player_id: string;
+  url: string;
+  headers: Record<string, string>;
+  timeout_ms: number;
+  max_attempts: number;
+  backoff_ms: number | null;
+  wait_for_response: boolean;
+  save_as: string | null;
+  source: Source | null;
+  payload: string | null;
+  /** The number of this attempt. */
+  attempts: number;
+  /** Those before it that do not count. */
+  attempts_before: number;
+  created_at: Date;
+}
+
+/**
+ * How long after its time-out an attempt is taken for lost, in milliseconds: its result may wait for Postgres. It doubles
+ * with each attempt that does not count, so that a delivery which ends the process that attempts it does so ever more
+ * rarely, until it expires.
+ */
+const LOST_AFTER_MS = 30_000;
+const MAX_LOST_AFTER_MS = 3_600_000;
+const MAX_DOUBLINGS = 10;
+
+/** Lanes with pending deliveries after `after`, in the order of their keys. It hops from lane to lane in the index. */
+export async function selectWaitingLanes(
+  sql: Tx,
+  after: Lane | undefined,
+  limit: number,
+): Promise<WaitingLane[]> {
+  const first =
+    after === undefined
+      ? sql`true`
+      : sql`(d.tenant_id, d.host) > (${after.tenant_id}::uuid, ${after.host}::text)`;
+  return sql<WaitingLane[]>`
+    with recursive lane as (
+      (select d.tenant_id, d.host from webhook_deliveries d where d.status = 'pending' and ${first}
+        order by d.tenant_id, d.host limit 1)
+      union all
+      select n.* from lane cross join lateral (
+        select d.tenant_id, d.host from webhook_deliveries d
+        where d.status = 'pending' and (d.tenant_id, d.host) > (lane.tenant_id, lane.host)
+        order by d.tenant_id, d.host limit 1) n
+    )
+    select l.tenant_id, l.host, d.next_at from (select * from lane limit ${limit}) l
+    cross join lateral (
+      select d.next_at from webhook_deliveries d
+      where d.tenant_id = l.tenant_id and d.host = l.host and d.status = 'pending'
+      order by d.next_at limit 1) d`;
+}
+
+/**
+ * Claims due deliveries, of each lane as many as it has places, the longest due first. A claim is the number of the
+ * attempt: once its time is over, another process may make the next attempt, and the result of this one counts no more.
+ * Until its result is written, a claim is an attempt that does not count: the process may end before anything was sent.
+ */
+export async function claimDeliveries(
+  sql: Tx,
+  lanes: readonly (Lane & { places: number })[],
+  now: Date,
+): Promise<ClaimedDelivery[]> {
+  return sql<ClaimedDelivery[]>`
+    with due as materialized (
+      select d.ctid from unnest(
+        ${plainArray(lanes.map((l) => l.tenant_id))}::text::uuid[], ${textArray(lanes.map((l) => l.host))}::text::text[],
+        ${plainArray(lanes.map((l) => l.places))}::text::integer[]) as l (tenant_id, host, places)
+      cross join lateral (
+        select d.ctid from webhook_deliveries d
+        where d.tenant_id = l.tenant_id and d.host = l.host and d.status = 'pending' and d.next_at <= ${now}
+        order by d.next_at limit l.places for update skip locked) d
+    )
+    update webhook_deliveries d
+    set attempts = d.attempts + 1, attempts_before = d.attempts_before + 1, attempted_at = ${now},
+      next_at = ${now}::timestamptz + interval '1 millisecond' * (d.timeout_ms + least(
+        ${LOST_AFTER_MS}::integer * 2 ^ least(d.attempts_before, ${MAX_DOUBLINGS}::integer), ${MAX_LOST_AFTER_MS}::integer))
+    from due where d.ctid = due.ctid
+    returning d.tenant_id, d.project_id, d.event_id, d.journey_id, d.journey_version, d.run_id, d.node_id, d.seq,
+      d.player_id, d.url, d.host, d.headers, d.timeout_ms, d.max_attempts, d.backoff_ms, d.wait_for_response, d.save_as,
+      d.source, d.payload, d.attempts, d.attempts_before - 1 as attempts_before, d.created_at`;
+}
+
+/** A body that was made. */
+export interface MadePayload {
+  tenant_id: string;
+  event_id: string;
+  payload: string;
+}
+
+/**
+ * Keeps the bodies that were made, and returns those that count by event_id: a body that another process kept before
+ * stays. A statement of its own locks first, so that the next one sees what other transactions have changed.
+ */
+export async function keepPayloads(tx: Tx, made: readonly MadePayload[]): Promise<Map<string, string>> {
+  if (made.length === 0) return new Map();
+  const found = tx`
+    from unnest(
+      ${plainArray(made.map((m) => m.tenant_id))}::text::uuid[], ${plainArray(made.map((m) => m.event_id))}::text::uuid[],
+      ${textArray(made.map((m) => m.payload))}::text::text[]) as m (tenant_id, event_id, payload)
+    cross join lateral (
+      select o.ctid from webhook_deliveries o
+      where o.tenant_id = m.tenant_id and o.event_id = m.event_id`;
+  const [, kept] = await Promise.all([
+    tx`select ${found} order by o.event_id for update) found`,
+    tx<{ event_id: string; payload: string }[]>`
+      update webhook_deliveries d set payload = coalesce(d.payload, m.payload), source = null
+      ${found} offset 0) found
+      where d.ctid = found.ctid
+      returning d.event_id, d.payload`,
+  ]);
+  return new Map(kept.map(({ event_id, payload }) => [event_id, payload]));
+}
+
+/** How many deliveries are pending for the hosts that have the most, counted over `counted` rows. */
+export async function selectPendingByHost(
+  sql: Tx,
+  hosts: number,
+  counted: number,
+): Promise<{ host: string; pending: number }[]> {
+  return sql<{ host: string; pending: number }[]>`
+    select host, count(*)::integer as pending
+    from (select host from webhook_deliveries where status = 'pending' limit ${counted}) d
+    group by host order by 2 desc, 1 limit ${hosts}`;
+}
+
+/** Deliveries that are due, also those of lanes that rest. */
+export async function readDueDeliveries(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select count(*)::integer as items, epoch_ms(min(next_at))::float8 as oldest_ms from (
+      select next_at from webhook_deliveries where status = 'pending' and next_at <= now() limit ${most}) d`;
+  return row ?? { items: 0, oldest_ms: null };
+}

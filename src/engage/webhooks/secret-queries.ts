@@ -1,0 +1,108 @@
+import type { PendingQuery } from 'postgres';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+
+/** The key of a webhook secret. */
+export interface SecretRef extends ProjectRef {
+  secret_id: string;
+}
+
+/** A webhook secret as Postgres has it. */
+export interface SecretRow extends SecretRef {
+  /** Encrypted; null: deleted. */
+  secret: Buffer | null;
+  created_at: Date;
+  deleted_at: Date | null;
+}
+
+function itself(tx: Tx, { tenant_id, project_id, secret_id }: SecretRef) {
+  return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and secret_id = ${secret_id}`;
+}
+
+/** One change of a project's secrets at a time, until the transaction ends. */
+export async function lockProjectSecrets(tx: Tx, { project_id }: ProjectRef): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`webhook secrets ${project_id}`}, 0))`;
+}
+
+/** How many secrets of the project are not deleted. */
+export async function countSecrets(tx: Tx, { tenant_id, project_id }: ProjectRef): Promise<number> {
+  const [row] = await tx<{ secrets: number }[]>`
+    select count(*)::integer as secrets from webhook_secrets
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
+  return row?.secrets ?? 0;
+}
+
+/** Adds the secret. */
+export async function insertSecret(tx: Tx, row: SecretRow): Promise<void> {
+  await tx`
+    insert into webhook_secrets (tenant_id, project_id, secret_id, secret, created_at)
+    values (${row.tenant_id}, ${row.project_id}, ${row.secret_id}, ${row.secret}, ${row.created_at})`;
+}
+
+/** The secret, deleted or not. */
+export function selectSecret(tx: Tx, ref: SecretRef): PendingQuery<SecretRow[]> {
+  return tx<SecretRow[]>`
+    select tenant_id, project_id, secret_id, secret, created_at, deleted_at from webhook_secrets
+    where ${itself(tx, ref)}`;
+}
+
+/** Deletes the secret: the row stays, its text does not. */
+export async function eraseSecret(tx: Tx, ref: SecretRef, now: Date): Promise<void> {
+  await tx`update webhook_secrets set secret = null, deleted_at = ${now} where ${itself(tx, ref)}`;
+}
+
+/** A page of the project's secrets that are not deleted, the newest first. */
+export function listSecrets(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  after: TimePosition | undefined,
+  limit: number,
+): PendingQuery<Listed<SecretRow>[]> {
+  return tx<Listed<SecretRow>[]>`
+    select tenant_id, project_id, secret_id, secret, created_at, deleted_at, ${microseconds(tx, 'created_at')} as created_us
+    from webhook_secrets
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      ${beyond(tx, 'created_at', 'secret_id', after)}
+    order by created_at desc, secret_id desc limit ${limit}`;
+}
+
+/** The newest secret of each of these projects that has one. */
+export async function selectSigningSecrets(
+  sql: Tx,
+  projects: readonly ProjectRef[],
+): Promise<(SecretRef & { secret: Buffer })[]> {
+  return sql<(SecretRef & { secret: Buffer })[]>`
+    select s.tenant_id, s.project_id, s.secret_id, s.secret from unnest(
+      ${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
+      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as p (tenant_id, project_id)
+    cross join lateral (
+      select * from webhook_secrets s
+      where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.deleted_at is null
+      order by s.created_at desc, s.secret_id desc limit 1) s`;
+}
+
+/** Secrets after `after` that do not begin with `head`, locked against change until the transaction ends. */
+export async function lockSecretsOfOtherKeys(
+  tx: Tx,
+  head: Buffer,
+  after: SecretRef | undefined,
+  limit: number,
+): Promise<(SecretRef & { secret: Buffer })[]> {
+  const further =
+    after === undefined
+      ? tx``
+      : tx`and (tenant_id, project_id, secret_id) > (${after.tenant_id}, ${after.project_id}, ${after.secret_id})`;
+  return tx<(SecretRef & { secret: Buffer })[]>`
+    select tenant_id, project_id, secret_id, secret from webhook_secrets
+    where secret is not null and substring(secret for ${head.length}) <> ${head} ${further}
+    order by tenant_id, project_id, secret_id
+    limit ${limit}
+    for no key update`;
+}
+
+/** Stores the same secret, encrypted with another key. */
+export async function updateSecret(tx: Tx, ref: SecretRef, secret: Buffer): Promise<void> {
+  await tx`update webhook_secrets set secret = ${secret} where ${itself(tx, ref)}`;
+}

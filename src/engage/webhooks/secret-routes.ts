@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { refOf } from '../../http/record.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { listSecrets, type SecretRow } from './secret-queries.ts';
+import { createSecret, deleteSecret, secretResourceOf, WEBHOOK_SECRET } from './secrets.ts';
+
+const admin = { mode: 'session', role: 'admin', scope: 'project' } as const;
+
+const secretResource = z.object({
+  id: z.uuid(),
+  created_at: z.iso.datetime(),
+  deleted_at: z.iso.datetime().nullable(),
+});
+const createdSecret = z.object({ id: z.uuid(), secret: z.string(), created_at: z.iso.datetime() });
+
+/** The secrets that sign the webhooks of a project. */
+export function webhookSecretEndpoints(deps: {
+  postgres: Postgres;
+  clock: Clock;
+  credentials_keys: EncryptionKeys;
+}): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/webhook-secrets',
+      summary: 'Lists the secrets that sign webhooks, the newest first: that one signs',
+      access: admin,
+      query: z.strictObject(PAGE_QUERY),
+      status: 200,
+      response: z.array(secretResource),
+      shape: 'list',
+      errors: [],
+      handle: async ({ caller: { tenant_id, project_id }, query }) => {
+        const { rows, next_cursor } = await readPage<Listed<SecretRow>, TimePosition>(
+          {
+            scope: { kind: 'webhook-secrets', project_id, filters: {} },
+            shape: TIME_AND_ID,
+            positionOf: (row) => [String(row.created_us), row.secret_id],
+            select: (after, count) =>
+              deps.postgres.readAsTenant(tenant_id, (tx) =>
+                listSecrets(tx, { tenant_id, project_id }, after, count),
+              ),
+          },
+          query,
+        );
+        return envelope(rows.map(secretResourceOf), { next_cursor });
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/webhook-secrets',
+      summary:
+        'Makes a secret, which signs webhooks from now on; the response is the only place that shows it',
+      audit: { resource: 'webhook_secret', action: 'create' },
+      access: admin,
+      status: 201,
+      response: createdSecret,
+      errors: ['CONFLICT'],
+      handle: async ({ caller: { tenant_id, project_id }, audit }) =>
+        envelope(await createSecret({ ...deps, audit }, { tenant_id, project_id })),
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/v1/webhook-secrets/:id',
+      summary: 'Deletes a secret: it signs nothing from now on, and its text is gone',
+      audit: { resource: 'webhook_secret', action: 'delete' },
+      access: admin,
+      status: 200,
+      response: secretResource,
+      errors: ['NOT_FOUND'],
+      handle: async ({ caller, params, audit }) =>
+        envelope(
+          secretResourceOf(
+            await deleteSecret({ ...deps, audit }, refOf(WEBHOOK_SECRET, caller, params['id'])),
+          ),
+        ),
+    }),
+  ];
+}
