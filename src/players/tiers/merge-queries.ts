@@ -1,0 +1,108 @@
+import { TIER_REQUESTS_CHANNEL } from '../../ledger/crossings/queries.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { PlayerDependent } from '../dependents.ts';
+import type { MergePair, PlayerRef } from '../player-ref.ts';
+
+/**
+ * Tiers of players. Of two merged players the higher tier stays, a lock of either player stays in force, and the
+ * histories become one; then the ordinary rules go on with the sum of the totals.
+ */
+export const tiersOfPlayers: PlayerDependent = {
+  onCreate: requestNewcomer,
+  beforeMerge: keepHigherTier,
+  async onMerge(tx, pair, _now) {
+    const { tenant_id, project_id, player_id, into_player_id } = pair;
+    await Promise.all([
+      tx`
+        update player_tier_history h set player_id = ${into_player_id}
+        where h.player_id = ${player_id} and h.tenant_id = ${tenant_id} and h.project_id = ${project_id}`,
+      removeDeadline(tx, pair),
+      request(
+        tx,
+        { tenant_id, project_id, player_id: into_player_id },
+        tx`exists (select from vip_tiers where tenant_id = ${tenant_id})`,
+      ),
+    ]);
+  },
+  async onDelete(tx, ref, _now) {
+    await removeDeadline(tx, ref);
+  },
+};
+
+/** A player without totals may fit a tier that requires none. */
+async function requestNewcomer(tx: Tx, ref: PlayerRef): Promise<void> {
+  await request(
+    tx,
+    ref,
+    tx`exists (
+      select from vip_tiers where tenant_id = ${ref.tenant_id} and is_active
+        and lifetime_deposit_subunit = 0 and lifetime_wagered_subunit = 0)`,
+  );
+}
+
+async function request(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+  condition: ReturnType<Tx>,
+): Promise<void> {
+  await tx`
+    with requested as (
+      insert into tier_requests (tenant_id, project_id, player_id)
+      select ${tenant_id}, ${project_id}, ${player_id} where ${condition}
+      returning 1
+    )
+    select pg_notify(${TIER_REQUESTS_CHANNEL}, '') from requested`;
+}
+
+async function removeDeadline(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
+  await tx`
+    delete from tier_deadlines
+    where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+}
+
+/** Gives the survivor the tier of the other player if its rank is higher; that is a reset in the history. */
+async function keepHigherTier(
+  tx: Tx,
+  { tenant_id, project_id, player_id, into_player_id }: MergePair,
+  now: Date,
+): Promise<void> {
+  await tx`
+    with pair as (
+      select u.is_gone, p.current_tier_code as code, p.tier_promoted_at, p.tier_locked, p.tier_pending_code,
+        t.tier_demoted_at,
+        case when p.current_tier_code is null then -2 else coalesce(v.rank, -1) end as rank
+      from unnest(${plainArray([player_id, into_player_id])}::text::uuid[], '{true,false}'::boolean[])
+        as u (player_id, is_gone)
+      cross join lateral (
+        select * from players p where p.player_id = u.player_id and p.tenant_id = ${tenant_id}
+          and p.project_id = ${project_id} offset 0) p
+      cross join lateral (
+        select * from player_totals t where t.player_id = u.player_id and t.tenant_id = ${tenant_id}
+          and t.project_id = ${project_id} offset 0) t
+      left join lateral (
+        select v.rank from vip_tiers v where v.tenant_id = ${tenant_id} and v.code = p.current_tier_code
+        offset 0) v on true
+    ), kept as (
+      select own.code as from_code, gone.tier_locked, gone.rank > own.rank as rises,
+        gone.code, gone.tier_promoted_at, gone.tier_demoted_at, gone.tier_pending_code
+      from pair gone, pair own where gone.is_gone and not own.is_gone
+    ), noted as (
+      insert into player_tier_history (tenant_id, project_id, player_id, from_code, to_code, trigger, context, occurred_at)
+      select ${tenant_id}, ${project_id}, ${into_player_id}, from_code, code, 'reset',
+        json_build_object('cause', 'merge', 'merged_player_id', ${player_id}::text), ${now}
+      from kept where rises
+    ), demoted as (
+      update player_totals t set tier_demoted_at = k.tier_demoted_at
+      from kept k
+      where k.rises and t.player_id = ${into_player_id} and t.tenant_id = ${tenant_id} and t.project_id = ${project_id}
+    )
+    update players p set
+      current_tier_code = case when k.rises then k.code else p.current_tier_code end,
+      tier_promoted_at = case when k.rises then k.tier_promoted_at else p.tier_promoted_at end,
+      tier_pending_code = case when k.rises then k.tier_pending_code else p.tier_pending_code end,
+      tier_locked = p.tier_locked or k.tier_locked
+    from kept k
+    where (k.rises or k.tier_locked)
+      and p.player_id = ${into_player_id} and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}`;
+}

@@ -1,0 +1,180 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
+import { readPage } from '../../http/keyset-page.ts';
+import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refOf } from '../../http/record.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import { playerNotFound, withSurvivor } from '../profile/read.ts';
+import { changeTier, createTier, TIER, type ChangeDeps } from './change.ts';
+import { selectPlayerTier, selectProjectOfPlayer, type PlayerTierRow } from './player-tier-queries.ts';
+import { listTiers, type TierRow } from './queries.ts';
+import {
+  COMPUTED_FIELDS,
+  createTierBody,
+  FIXED_FIELDS,
+  listTiersQuery,
+  patchTierBody,
+  playerTier,
+  recomputeTierBody,
+  setTierBody,
+  tierChange,
+  tierResource,
+} from './schema.ts';
+import { recomputeTier, setTier } from './set-tier.ts';
+import { tierResourceOf } from './tier-json.ts';
+
+/** Entries of the history in an answer. */
+const MAX_HISTORY = 200;
+
+const RANK_AND_ID = [(text: string) => /^\d{1,7}$/.test(text), isUuid] as const;
+
+/** VIP tiers, and the tier of a player (spec part 4). */
+export function tierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
+  return [...definitionEndpoints(deps), ...playerTierEndpoints(deps), recomputeEndpoint(deps)];
+}
+
+function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
+  const write = { mode: 'session', role: 'editor', scope: 'tenant' } as const;
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/vip-tiers',
+      summary: 'Lists VIP tiers, inactive ones too, the lowest rank first',
+      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      query: listTiersQuery,
+      status: 200,
+      response: z.array(tierResource),
+      shape: 'list',
+      errors: [],
+      handle: async ({ caller: { tenant_id }, query }) => {
+        const { rows, next_cursor } = await readPage<TierRow, readonly [string, string]>(
+          {
+            scope: { kind: 'vip-tiers', project_id: tenant_id, filters: {} },
+            shape: RANK_AND_ID,
+            positionOf: (row) => [String(row.rank), row.tier_id],
+            select: (after, count) =>
+              deps.postgres.readAsTenant(tenant_id, (tx) => listTiers(tx, tenant_id, after, count)),
+          },
+          query,
+        );
+        return envelope(rows.map(tierResourceOf), { next_cursor });
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/vip-tiers',
+      summary: 'Makes a VIP tier; players who fit it get it soon after',
+      audit: { resource: 'vip_tier', action: 'create' },
+      access: write,
+      body: createTierBody,
+      refuse: refuseUnwritable(COMPUTED_FIELDS),
+      status: 201,
+      response: tierResource,
+      errors: ['VIP_TIER_CODE_TAKEN', 'VIP_TIER_RANK_TAKEN', 'CONFLICT', 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller: { tenant_id }, body, audit }) =>
+        envelope(tierResourceOf(await createTier({ ...deps, audit }, { tenant_id }, body))),
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/v1/vip-tiers/:id',
+      summary: 'Changes a VIP tier; its players are looked at soon after, and lose it when it is not active',
+      audit: { resource: 'vip_tier', action: 'update' },
+      access: write,
+      body: patchTierBody,
+      refuse: refuseUnwritable(FIXED_FIELDS),
+      status: 200,
+      response: tierResource,
+      errors: ['VIP_TIER_NOT_FOUND', 'VIP_TIER_RANK_TAKEN', 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, params, body, audit }) =>
+        envelope(
+          tierResourceOf(await changeTier({ ...deps, audit }, refOf(TIER, caller, params['id']), body)),
+        ),
+    }),
+  ];
+}
+
+function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/players/:id/tier',
+      summary: 'The tier of a player, with its newest 200 changes, the newest first',
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      status: 200,
+      response: playerTier,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const row = await withSurvivor(deps.postgres, playerOf(caller, params), async (one) => {
+          const [found] = await deps.postgres.readAsTenant(one.tenant_id, (tx) =>
+            selectPlayerTier(tx, one, MAX_HISTORY),
+          );
+          return found;
+        });
+        return envelopeOfText(playerTierJson(row));
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/players/:id/tier',
+      summary: 'Sets the tier of a player by hand; with an empty body computes it by the rules',
+      audit: { resource: 'player', action: 'update' },
+      access: { mode: 'session', role: 'editor', scope: 'project' },
+      body: setTierBody,
+      status: 200,
+      response: tierChange,
+      errors: ['PLAYER_NOT_FOUND', 'VIP_TIER_NOT_FOUND', 'VIP_TIER_INACTIVE', 'CONFLICT'],
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = playerOf(caller, params);
+        const { to_code, reason } = body;
+        if (to_code === undefined || reason === undefined) {
+          return envelope(await recomputeTier({ ...deps, audit }, ref));
+        }
+        const given = { ...body, to_code, reason, actor: caller.user_id };
+        return envelope(await setTier({ ...deps, audit }, ref, given));
+      },
+    }),
+  ];
+}
+
+function recomputeEndpoint(deps: ChangeDeps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/internal/recompute-tier',
+    summary: 'Computes the tier of a player by the rules',
+    audit: { resource: 'player', action: 'update' },
+    access: { mode: 'internal' },
+    body: recomputeTierBody,
+    status: 200,
+    response: tierChange,
+    errors: ['PLAYER_NOT_FOUND'],
+    handle: async ({ body: { tenant_id, player_id }, audit }) => {
+      const [found] = await deps.postgres.readAsTenant(tenant_id, (tx) =>
+        selectProjectOfPlayer(tx, tenant_id, player_id),
+      );
+      if (found === undefined) throw playerNotFound(player_id);
+      return envelope(await recomputeTier({ ...deps, audit }, { tenant_id, player_id, ...found }));
+    },
+  });
+}
+
+function playerOf(
+  { tenant_id, project_id }: ProjectSession,
+  params: Readonly<Record<string, string>>,
+): PlayerRef {
+  return { tenant_id, project_id, player_id: params['id'] ?? '' };
+}
+
+/** The history is JSON text already: its amounts keep all their digits. */
+function playerTierJson({ history, tier_pending_code, ...row }: PlayerTierRow): string {
+  const { current_tier_code, tier_promoted_at, tier_demoted_at, tier_locked } = row;
+  const shown = {
+    current_tier_code,
+    tier_promoted_at,
+    tier_demoted_at,
+    tier_locked,
+    pending_approval: tier_pending_code,
+  };
+  return `${JSON.stringify(shown).slice(0, -1)},"history":${history}}`;
+}

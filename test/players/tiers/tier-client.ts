@@ -1,0 +1,95 @@
+import { runSweepJob, type SweepSummary } from '../../../src/players/tiers/jobs.ts';
+import { eventually, type TestService } from '../../engines/service.ts';
+import { Operator, type Fields } from '../identity/operator.ts';
+
+export const DAY_MS = 86_400_000;
+
+interface Said {
+  status: number;
+  data: Fields;
+  error: { code: string; message: string; details?: Fields };
+}
+
+/** One entry of a player's history. */
+export interface Entry {
+  from_code: string | null;
+  to_code: string | null;
+  trigger: string;
+  context: Fields;
+  occurred_at: string;
+}
+
+/** An operator with VIP tiers: every call goes over HTTP. */
+export class TierClient extends Operator {
+  static override async open(service: TestService): Promise<TierClient> {
+    return new TierClient(service, await service.newTenant());
+  }
+
+  /** Calls the admin API, by default as the owner. */
+  async api(method: string, path: string, body?: object, token = this.tenant.session_token): Promise<Said> {
+    const response = await fetch(this.service.base_url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-project-id': this.tenant.project_id,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
+  }
+
+  async internal(path: string, body: object): Promise<Said> {
+    const response = await fetch(this.service.base_url + path, {
+      method: 'POST',
+      headers: { 'x-internal-secret': this.service.internal_secret, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
+  }
+
+  /** Makes a tier that requires these stakes; returns its id. */
+  async tier(code: string, rank: number, wagered: number, others: object = {}): Promise<string> {
+    const requirements = { lifetime_wagered_subunit: wagered };
+    const body = { code, name: code, rank, requirements, ...others };
+    const { status, data, error } = await this.api('POST', '/v1/vip-tiers', body);
+    if (status !== 201) throw new Error(JSON.stringify(error));
+    return String(data['id']);
+  }
+
+  /** The tier of a player as the API shows it. */
+  async tierOf(player_id: string): Promise<Fields & { history: Entry[] }> {
+    const { status, data } = await this.api('GET', `/v1/players/${player_id}/tier`);
+    if (status !== 200) throw new Error(`the tier of ${player_id}: ${status}`);
+    return data as Fields & { history: Entry[] };
+  }
+
+  /** Resolves when the player has this tier. */
+  async reaches(player_id: string, code: string | null): Promise<Fields & { history: Entry[] }> {
+    return eventually(`the tier ${code}`, async () => {
+      const tier = await this.tierOf(player_id);
+      return tier['current_tier_code'] === code ? tier : undefined;
+    });
+  }
+
+  /** Resolves when no player waits for a computation, and no look at all players is under way. */
+  async settled(): Promise<void> {
+    const { service: sql } = this.service.platform.postgres;
+    const { tenant_id } = this.tenant;
+    await eventually('no tier is to be computed', async () => {
+      const waiting = await sql`select from tier_requests where tenant_id = ${tenant_id}`;
+      return waiting.length === 0 ? true : undefined;
+    });
+  }
+
+  set(player_id: string, body: object): Promise<Said> {
+    return this.api('POST', `/v1/players/${player_id}/tier`, body);
+  }
+
+  /** Runs the daily sweep as it would run after so many days. */
+  sweep(days: number): Promise<SweepSummary> {
+    const { platform } = this.service;
+    const clock = { ...platform.clock, now_ms: () => Date.now() + days * DAY_MS };
+    return runSweepJob({ ...platform, clock }, new AbortController().signal);
+  }
+}
