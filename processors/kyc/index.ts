@@ -1,0 +1,44 @@
+import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
+import { KycCaller } from '../../src/players/kyc/calls.ts';
+import { lapseOnce } from '../../src/players/kyc/lapse.ts';
+import { publishDecisions } from '../../src/players/kyc/publish.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+
+/** The running loops. */
+export interface RunningKyc {
+  close(): Promise<void>;
+}
+
+/**
+ * kyc: decisions about KYC → `player-events`, and → the platform, as far as it was not told at once. Several may run:
+ * a call belongs to one of them until its claim is over, and events have the same ids each time.
+ */
+export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
+  const { logger } = platform;
+  const caller = new KycCaller({ ...platform, platforms });
+  const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
+  const publisher = startPolling(
+    { name: 'kyc-publisher', logger, ...pauses },
+    async () => (await publishDecisions(platform)) > 0,
+  );
+  const calls = startPolling({ name: 'kyc-caller', logger, ...pauses }, async () => {
+    await caller.turn();
+    return false;
+  });
+  return {
+    async close() {
+      await Promise.all([publisher.close(), calls.close()]);
+      await caller.close();
+    },
+  };
+}
+
+/** kyc-lapser: approvals whose end has passed → expired, within 15 s. Each is judged under its player's lock. */
+export function startKycLapser(platform: Platform): PollLoop {
+  const pauses = { idle_pause_ms: 15_000, longest_pause_ms: 30_000 };
+  return startPolling({ name: 'kyc-lapser', logger: platform.logger, ...pauses }, async (stop) => {
+    await lapseOnce(platform, stop);
+    return false;
+  });
+}

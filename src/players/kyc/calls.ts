@@ -1,0 +1,207 @@
+import type { KycAnswer } from '../../bonuses/adapters/platform.ts';
+import type { KycInitiateBody, KycUpdateBody } from '../../bonuses/adapters/protocol.ts';
+import type { Platforms } from '../../bonuses/adapters/platforms.ts';
+import { pauseMs } from '../../bonuses/adapters/retry-schedule.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { newId } from '../../platform/ids.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import {
+  claimCalls,
+  claimNewCall,
+  insertCall,
+  postponeCall,
+  removeCall,
+  selectPresent,
+  selectWaitingProjects,
+  type ClaimedCall,
+} from './call-queries.ts';
+
+/** The dependencies of telling platforms about KYC. */
+export interface CallerDeps {
+  postgres: Postgres;
+  clock: Clock;
+  logger: Logger;
+  platforms: Pick<Platforms, 'of'>;
+}
+
+/** A request without a usable answer is given up after this time, and stays visible. */
+export const GIVE_UP_AFTER_MS = 24 * 3_600_000;
+/** How long a claim lasts: longer than any attempt, which signs with at most two secrets and waits 30 s for each. */
+const CLAIM_MS = 90_000;
+/** How long the caller of the API waits for the platform. */
+const INLINE_MS = 1_000;
+/** Calls of one project that run at once, and projects that one look finds. */
+const MAX_AT_ONCE = 16;
+const MAX_PROJECTS = 1_000;
+
+/** A call to make: the body without what every body has. */
+export type NewCall =
+  | ({ action: 'initiate' } & Pick<KycInitiateBody, 'level' | 'requirements'>)
+  | ({ action: 'update' } & Pick<KycUpdateBody, 'status' | 'level' | 'reason'>);
+
+/** Queues the call in the transaction of the decision; it comes due when the caller of the API has stopped waiting. */
+export async function queueCall(
+  tx: Tx,
+  ref: PlayerRef,
+  player_external_id: string,
+  { action, ...said }: NewCall,
+  now_ms: number,
+): Promise<string> {
+  const call_id = newId();
+  const body = JSON.stringify({ tenant_id: ref.tenant_id, player_external_id, ...said });
+  const created_at = new Date(now_ms);
+  await insertCall(tx, { ...ref, call_id, action, body, created_at }, new Date(now_ms + INLINE_MS));
+  return call_id;
+}
+
+/**
+ * Tells platforms what was decided about players (bonuses part 8). A call is kept until the platform has answered it, and
+ * is repeated with the same key and bytes; of one player the earlier call goes first, also while it is being made. Calls of one project never wait for
+ * another's: each has its own lane. The limits of the adapter hold inside `Platforms`.
+ */
+export class KycCaller {
+  readonly #deps: CallerDeps;
+  /** By project_id. */
+  readonly #lanes = new Map<string, Promise<void>>();
+  /** Attempts that the caller of the API no longer waits for. */
+  readonly #late = new Set<Promise<unknown>>();
+  /** The last project of the look before; undefined: the next look begins with the first one. */
+  #after: ProjectRef | undefined;
+
+  constructor(deps: CallerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the project's platform is to be told. Unknown counts as yes: the call is queued then. Never rejects. */
+  async wantsToKnow({ tenant_id, project_id }: PlayerRef): Promise<boolean> {
+    try {
+      return (await this.#deps.platforms.of({ tenant_id, project_id })).capabilities.kyc;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Makes a new call at once; resolves after 1 s at the latest. True: the platform has taken it. Never rejects. */
+  async tryNow(ref: PlayerRef & { call_id: string }): Promise<boolean> {
+    const attempt = this.#attemptNew(ref);
+    const tracked = attempt.finally(() => this.#late.delete(tracked));
+    this.#late.add(tracked);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), INLINE_MS);
+    });
+    try {
+      return await Promise.race([tracked, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Begins the calls that are due, in each project that has none running. */
+  async turn(): Promise<void> {
+    const { postgres, clock, logger } = this.#deps;
+    const projects = await selectWaitingProjects(postgres.service, this.#after, MAX_PROJECTS);
+    this.#after = projects.length === MAX_PROJECTS ? projects.at(-1) : undefined;
+    for (const { next_at, ...project } of projects) {
+      const { project_id } = project;
+      if (next_at.getTime() > clock.now_ms() || this.#lanes.has(project_id)) continue;
+      const lane = this.#runDue(project)
+        .catch((error: unknown) =>
+          logger.warn({ err: error, project_id }, 'calls about KYC failed; they are due again'),
+        )
+        .finally(() => this.#lanes.delete(project_id));
+      this.#lanes.set(project_id, lane);
+    }
+  }
+
+  /** Waits for the running attempts. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#lanes.values(), ...this.#late]);
+  }
+
+  async #runDue(project: { tenant_id: string; project_id: string }): Promise<void> {
+    const { postgres, clock } = this.#deps;
+    const now_ms = clock.now_ms();
+    const claim = { now: new Date(now_ms), until: new Date(now_ms + CLAIM_MS), limit: MAX_AT_ONCE };
+    const claimed = await claimCalls(postgres.service, project, claim);
+    await Promise.all(claimed.map((call) => this.#attempt(call)));
+  }
+
+  async #attemptNew(ref: PlayerRef & { call_id: string }): Promise<boolean> {
+    const { postgres, clock, logger } = this.#deps;
+    try {
+      const call = await claimNewCall(postgres.service, ref, new Date(clock.now_ms() + CLAIM_MS));
+      return call !== undefined && (await this.#attempt(call));
+    } catch (error) {
+      logger.warn({ err: error, call_id: ref.call_id }, 'a call about KYC failed; it stays queued');
+      return false;
+    }
+  }
+
+  async #attempt(call: ClaimedCall): Promise<boolean> {
+    const { postgres } = this.#deps;
+    const end = (provider_ref: string | null) =>
+      postgres.service.begin((tx) => removeCall(tx, call, provider_ref));
+    if (!(await this.#isTrue(call))) {
+      await end(null);
+      return true;
+    }
+    const answer = await this.#ask(call);
+    // Whether the platform wants to know is asked at the time of the call.
+    if (answer.kind === 'accepted' || answer.kind === 'unsupported') {
+      await end(answer.kind === 'accepted' ? answer.provider_ref : null);
+      return true;
+    }
+    await this.#postpone(call, answer);
+    return false;
+  }
+
+  /**
+   * Whether an update is still to be told: it may have been decided otherwise since, also by the platform itself. A case
+   * that was opened since takes no refusal back.
+   */
+  async #isTrue(call: ClaimedCall): Promise<boolean> {
+    if (call.action !== 'update') return true;
+    const [present] = await selectPresent(this.#deps.postgres.service, call);
+    if (present === undefined) return true;
+    const { status, level } = JSON.parse(call.body) as Pick<KycUpdateBody, 'status' | 'level'>;
+    if (status !== 'approved') return present.status !== 'approved';
+    return present.status === 'approved' && present.level === level;
+  }
+
+  /** A decision is told until the platform takes it, whatever it answers; a request is not worth that. */
+  async #postpone(
+    call: ClaimedCall,
+    answer: Exclude<KycAnswer, { kind: 'accepted' | 'unsupported' }>,
+  ): Promise<void> {
+    const { postgres, clock, logger } = this.#deps;
+    const now_ms = clock.now_ms();
+    const is_refused = answer.kind === 'refused';
+    const asked_ms = answer.kind === 'unsent' ? (answer.retry_after_ms ?? 0) : 0;
+    const is_late = now_ms - call.created_at.getTime() >= GIVE_UP_AFTER_MS;
+    const is_over = call.action === 'initiate' && (is_refused || is_late);
+    const next = is_over ? null : new Date(now_ms + pauseMs(call.call_id, call.attempts, asked_ms));
+    const code = is_refused ? `${answer.code}: ` : '';
+    const why = `${code}${answer.message}`.slice(0, 500);
+    await postgres.service.begin((tx) => postponeCall(tx, call, next, why));
+    if (!is_over && !is_refused) return;
+    const { tenant_id, project_id, player_id, call_id, attempts } = call;
+    const what = is_over
+      ? 'a request of KYC was given up'
+      : 'a decision about KYC was refused; it is told again';
+    logger.warn({ tenant_id, project_id, player_id, call_id, attempts }, what);
+  }
+
+  async #ask({ tenant_id, project_id, action, call_id, body, attempts }: ClaimedCall): Promise<KycAnswer> {
+    try {
+      const platform = await this.#deps.platforms.of({ tenant_id, project_id });
+      return await platform.kyc({ action, call_id, body }, attempts);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : 'the platform could not be read';
+      return { kind: 'unsent', reason: 'unreachable', message };
+    }
+  }
+}
