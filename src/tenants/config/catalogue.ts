@@ -1,3 +1,6 @@
+import type { Jurisdiction } from '../../bonuses/licence/rule.ts';
+import { LICENCE_RULES } from '../../bonuses/licence/rules.ts';
+
 /** The kinds of games that operators offer, with the labels of admin forms. */
 const VERTICALS = {
   casino: 'Casino',
@@ -353,6 +356,18 @@ const LICENSES = {
 } as const satisfies Record<string, LicenseDeclaration>;
 export type License = keyof typeof LICENSES;
 
+/** Whose rules on bonuses hold for a licence; of the others no rules are known. */
+export const JURISDICTION_OF_LICENSE: Readonly<Partial<Record<License, Exclude<Jurisdiction, 'all'>>>> = {
+  ukgc: 'ukgc',
+  spillemyndigheden: 'denmark',
+  spelinspektionen: 'sweden',
+  ksa: 'netherlands',
+  dgoj: 'spain',
+  ontario_agco: 'ontario',
+  mga: 'malta',
+  ggl: 'germany',
+};
+
 /** The values that a tenant's configuration may have; {@link CATALOGUE} lists them too. */
 export const LICENSE_VALUES = Object.keys(LICENSES) as License[];
 export const VERTICAL_VALUES = Object.keys(VERTICALS) as Vertical[];
@@ -371,4 +386,12 @@ export const CATALOGUE = {
       return [value, defaults];
     }),
   ) as Record<License, LicenseDefaults>,
+  license_rules: LICENCE_RULES.map((rule) => ({ ...rule, licenses: licensesOf(rule.jurisdiction) })),
 };
+
+/** The licences for which the rules of a jurisdiction hold. */
+function licensesOf(jurisdiction: Jurisdiction): License[] {
+  return LICENSE_VALUES.filter(
+    (value) => jurisdiction === 'all' || JURISDICTION_OF_LICENSE[value] === jurisdiction,
+  );
+}

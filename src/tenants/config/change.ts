@@ -1,16 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
 import { mergeDeep } from './merge.ts';
 import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
 import { UNCONFIGURED, foundConfig, type TenantConfig } from './read.ts';
 import { tenantSettings, type PatchTenantConfigBody } from './schema.ts';
 
+/** Called in the transaction that changes the tenant's licence, or what it changes of its rules: others hold then. */
+export type OnLicenseChange = (tx: Tx, tenant_id: string) => Promise<void>;
+
 interface Deps {
   postgres: Postgres;
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
+  onLicenseChange: OnLicenseChange;
   audit: AuditChange;
 }
 
@@ -20,7 +25,7 @@ interface Deps {
  * notified. Rejects with a ZodError, and changes nothing, when the merged configuration would not be valid.
  */
 export async function changeTenantConfig(
-  { postgres, notifications, capabilities, audit }: Deps,
+  { postgres, notifications, capabilities, onLicenseChange, audit }: Deps,
   tenant_id: string,
   { config: patch = {}, ...fields }: PatchTenantConfigBody,
 ): Promise<TenantConfig> {
@@ -32,10 +37,14 @@ export async function changeTenantConfig(
     ]);
     const config = mergeDeep(stored?.config, patch);
     const settings = tenantSettings.parse({ ...stored, ...fields, config });
+    const has_other_rules =
+      settings.license_jurisdiction !== (stored?.license_jurisdiction ?? null) ||
+      !isDeepStrictEqual(settings.config.license_rules ?? {}, stored?.config.license_rules ?? {});
     const [, rows] = await Promise.all([
-      updateTenantConfig(tx, tenant_id, settings),
+      updateTenantConfig(tx, tenant_id, settings, fields.kyc_model !== undefined),
       selectTenantConfig(tx, tenant_id),
       notifications.notify(tx, TENANTS_CHANNEL, tenant_id),
+      has_other_rules ? onLicenseChange(tx, tenant_id) : undefined,
       audit(tx, {
         tenant_id,
         project_id: null,

@@ -37,12 +37,19 @@ export function lockTenantSettings(tx: Tx, tenant_id: string): PendingQuery<Tena
     for no key update`;
 }
 
-export async function updateTenantConfig(tx: Tx, tenant_id: string, settings: TenantSettings): Promise<void> {
+/** `chooses_kyc_model`: somebody has said which one; it stays chosen. */
+export async function updateTenantConfig(
+  tx: Tx,
+  tenant_id: string,
+  settings: TenantSettings,
+  chooses_kyc_model: boolean,
+): Promise<void> {
   await tx`
     update tenant_configs
     set license_jurisdiction = ${settings.license_jurisdiction},
       verticals = ${textArray(settings.verticals)}::text::text[],
       kyc_model = ${settings.kyc_model},
+      is_kyc_model_chosen = is_kyc_model_chosen or ${chooses_kyc_model},
       config = ${JSON.stringify(settings.config)}::text::jsonb
     where tenant_id = ${tenant_id}`;
 }

@@ -5,7 +5,7 @@ import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { TenantCapabilityCache } from './capability-cache.ts';
 import { CATALOGUE } from './catalogue.ts';
-import { changeTenantConfig } from './change.ts';
+import { changeTenantConfig, type OnLicenseChange } from './change.ts';
 import { selectTenantConfig } from './queries.ts';
 import { foundConfig, type TenantConfig } from './read.ts';
 import { patchTenantConfigBody, tenantConfigResource } from './schema.ts';
@@ -14,6 +14,7 @@ interface Deps {
   postgres: Postgres;
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
+  onLicenseChange: OnLicenseChange;
 }
 
 /** Tenant config (spec part 4). */

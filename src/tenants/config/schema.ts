@@ -1,9 +1,21 @@
 import { z } from 'zod';
+import { tightenable } from '../../bonuses/licence/effective.ts';
+import {
+  EVIDENCE,
+  JURISDICTIONS,
+  RULE_POINTS,
+  RULE_SEVERITIES,
+  type LicenceRule,
+  type RuleOverride,
+} from '../../bonuses/licence/rule.ts';
+import { LICENCE_RULES } from '../../bonuses/licence/rules.ts';
+import { trimmedText } from '../../http/trimmed-text.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { KYC_MODEL_VALUES, LICENSE_VALUES, RG_FEATURE_VALUES, VERTICAL_VALUES } from './catalogue.ts';
 import type { MergePatch } from './merge.ts';
 
 const MAX_CAP = 1_000_000;
+const MAX_PARAM = 100_000;
 
 const license = z.enum(LICENSE_VALUES);
 const kyc_model = z.enum(KYC_MODEL_VALUES);
@@ -20,6 +32,41 @@ const cap = z.int().min(0).max(MAX_CAP).describe('0 lets nothing through; withou
 
 /** Messages to one player on one channel, in any 24 hours and in any 7 days. */
 const channelCaps = z.strictObject({ per_day: cap.optional(), per_week: cap.optional() });
+
+/** What a tenant changes of a licence rule: numbers only towards the stricter side. */
+function overrideOf(rule: LicenceRule) {
+  const params = tightenable(rule).map(({ name, direction, value }) => {
+    const bound = direction === 'lower' ? 'most' : 'least';
+    const error = `must be a whole number of at ${bound} ${value}: a tenant may only tighten a rule`;
+    const number = z.int({ error });
+    const bounded =
+      direction === 'lower'
+        ? number.min(1, { error }).max(value, { error })
+        : number.min(value, { error }).max(MAX_PARAM, { error });
+    return [name, bounded.optional()] as const;
+  });
+  return z.strictObject({
+    severity: z
+      .enum(['enforce', 'warn'])
+      .describe('`enforce` refuses what breaks the rule, `warn` only shows it')
+      .optional(),
+    reason: trimmedText(1, 500).describe('Why; the audit log keeps it'),
+    ...(params.length === 0 ? {} : { params: z.strictObject(Object.fromEntries(params)).optional() }),
+  });
+}
+
+const license_rules = z.strictObject(
+  Object.fromEntries(LICENCE_RULES.map((rule) => [rule.id, overrideOf(rule).optional()])),
+) as z.ZodObject<Record<string, z.ZodOptional<z.ZodType<RuleOverride>>>>;
+
+const bonuses = z.strictObject({
+  paused: z.boolean().describe('Nothing is granted and campaigns stand still').optional(),
+  on_exclusion: z
+    .enum(['keep', 'cancel'])
+    .describe('What becomes of active bonuses of a player who is excluded; default: keep')
+    .optional(),
+  grants_per_day: z.int().min(0).max(1_000).describe('To one player in any 24 hours; default: 5').optional(),
+});
 
 /**
  * A tenant's `config`. Unknown keys are refused: a misspelt rule must not be accepted and then have no effect. Every
@@ -52,6 +99,8 @@ const config = z.strictObject({
         .optional(),
     })
     .optional(),
+  bonuses: bonuses.optional(),
+  license_rules: license_rules.describe('By id of the rule, see catalogue.license_rules').optional(),
 });
 
 /** The whole configuration as it must be after a change. */
@@ -68,7 +117,7 @@ export const patchTenantConfigBody = z.strictObject({
   license_jurisdiction: license.nullable().optional(),
   verticals: verticals.optional(),
   kyc_model: kyc_model.optional(),
-  config: mergePatchOf(config).optional(),
+  config: mergePatchOf(config).superRefine(requireReasons).optional(),
 });
 export type PatchTenantConfigBody = z.infer<typeof patchTenantConfigBody>;
 
@@ -92,6 +141,26 @@ export const tenantConfigResource = z.object({
         hint: z.string(),
       }),
     ),
+    license_rules: z
+      .array(
+        z.object({
+          id: z.string(),
+          jurisdiction: z.enum(JURISDICTIONS),
+          licenses: z.array(license),
+          kind: z.string(),
+          params: z.record(z.string(), z.unknown()),
+          applies_to: z.array(z.enum(RULE_POINTS)),
+          effective_from: z.iso.date().nullable(),
+          effective_to: z.iso.date().nullable(),
+          severity: z.enum(RULE_SEVERITIES),
+          summary: z.string(),
+          source: z.string(),
+          source_url: z.url().nullable(),
+          evidence: z.enum(EVIDENCE),
+          checked_on: z.iso.date(),
+        }),
+      )
+      .describe('Rules of licences on bonuses, as data with their sources; no legal advice'),
   }),
 });
 
@@ -102,6 +171,16 @@ function setOf<T extends z.ZodType>(value: T, max: number) {
     .max(max)
     .refine((values) => new Set(values).size === values.length, 'must not name a value twice')
     .meta({ uniqueItems: true });
+}
+
+/** Refuses to loosen a rule without a reason in the same patch: the stored one is of an earlier change. */
+function requireReasons({ license_rules }: MergePatch<z.infer<typeof config>>, ctx: z.RefinementCtx): void {
+  for (const [id, change] of Object.entries(license_rules ?? {})) {
+    if (change?.severity === 'warn' && typeof change.reason !== 'string') {
+      const message = 'must be given with the severity warn';
+      ctx.addIssue({ code: 'custom', path: ['license_rules', id, 'reason'], message });
+    }
+  }
 }
 
 /** The schema of a merge patch for values of `schema`: every field of an object is optional and may be null. */

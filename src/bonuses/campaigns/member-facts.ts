@@ -1,0 +1,85 @@
+import { waitUntilInClickHouse } from '../../analytics/caught-up.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { lossOf } from '../grants/loss.ts';
+import type { IssueTerms, MemberFacts } from './terms-of-issue.ts';
+import { selectFormerIds, selectLastDeposits } from './member-queries.ts';
+
+/** The parts of the platform that issuing uses. */
+export type FactsDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock'>;
+
+const DAY_MS = 86_400_000;
+/** Questions about losses at once. */
+const AT_ONCE = 8;
+/** How long questions about losses are asked for one step; members who are left are asked about in the next one. */
+const QUESTIONS_MS = 2_000;
+/** How long it is waited for ClickHouse. */
+const SINK_WAIT_MS = 5_000;
+
+/** Whether decisions need facts from events, so that fewer members are decided at once. */
+export function needsFacts({ campaign, template }: Pick<IssueTerms, 'campaign' | 'template'>): boolean {
+  return campaign.deposit_from !== null || template.type === 'cashback';
+}
+
+/**
+ * Resolves when ClickHouse has every event that was accepted before the call: what a member is granted is decided once,
+ * so a deposit or a win must not be missing. Rejects with NotCaughtUp after 5 s.
+ */
+export function waitForFacts(deps: FactsDeps, stop?: AbortSignal): Promise<void> {
+  return waitUntilInClickHouse(deps, deps.clock.now_ms() + SINK_WAIT_MS, stop);
+}
+
+/**
+ * What decisions need of members' events, read outside of transactions; call it if {@link needsFacts}. Members who are not
+ * in the result were not asked about in time.
+ */
+export async function factsOf(
+  deps: FactsDeps,
+  terms: IssueTerms,
+  player_ids: readonly string[],
+  stop?: AbortSignal,
+): Promise<Map<string, MemberFacts>> {
+  if (terms.template.type === 'cashback') return lossesOf(deps, terms, player_ids, stop);
+  return depositsOf(deps, terms, player_ids);
+}
+
+async function lossesOf(
+  deps: FactsDeps,
+  { campaign, template }: IssueTerms,
+  player_ids: readonly string[],
+  stop: AbortSignal | undefined,
+): Promise<Map<string, MemberFacts>> {
+  const { tenant_id, project_id } = campaign;
+  const { template_id } = template;
+  const facts = new Map<string, MemberFacts>();
+  const until_ms = performance.now() + QUESTIONS_MS;
+  for (let i = 0; i < player_ids.length && performance.now() < until_ms; i += AT_ONCE) {
+    stop?.throwIfAborted();
+    const some = player_ids.slice(i, i + AT_ONCE);
+    const losses = await Promise.all(
+      some.map((player_id) => lossOf(deps, { tenant_id, project_id }, { template_id, player_id })),
+    );
+    for (const [n, player_id] of some.entries()) facts.set(player_id, losses[n] ?? {});
+  }
+  return facts;
+}
+
+/** The last deposits of the 24 hours before the issue, however much later a member is decided about. */
+async function depositsOf(
+  { postgres, clickhouse, clock }: FactsDeps,
+  { campaign, rates }: IssueTerms,
+  player_ids: readonly string[],
+): Promise<Map<string, MemberFacts>> {
+  const former = await selectFormerIds(postgres.service, campaign, player_ids);
+  const owner = new Map(former.map(({ player_id, into_player_id }) => [player_id, into_player_id]));
+  const ids = [...player_ids, ...owner.keys()];
+  const { currency } = rates;
+  const until_ms = campaign.issued_at?.getTime() ?? clock.now_ms();
+  const window = { from_ms: until_ms - DAY_MS, until_ms };
+  const found = await selectLastDeposits(clickhouse, campaign, { player_ids: ids, currency, ...window });
+  const last = new Map<string, MemberFacts>(player_ids.map((player_id) => [player_id, {}]));
+  // The latest of a player's ids is set last.
+  for (const { player_id, amount } of [...found].sort((a, b) => Number(a.at_ms) - Number(b.at_ms))) {
+    if (/^\d+$/.test(amount)) last.set(owner.get(player_id) ?? player_id, { deposit_amount: BigInt(amount) });
+  }
+  return last;
+}

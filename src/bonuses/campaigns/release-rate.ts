@@ -1,0 +1,29 @@
+/** Unused time of a rate is kept for so long: the largest burst is what the rate gives in it. */
+const BURST_MS = 250;
+
+/** What is known when grants are to be released. */
+export interface ReleaseState {
+  now_ms: number;
+  /** Up to when the rate is used. */
+  released_to_ms: number;
+  /** So many at most. */
+  room: number;
+  /** Released ones that wait for their first call. */
+  waiting: number;
+}
+
+/**
+ * How many grants a rate allows now; from `start_ms` on each of them uses `each_ms` of it. Nothing is released while the
+ * sender is behind by a burst, so that it never makes up for lost time. `rate_per_second` null: as many as there is room.
+ */
+export function releasable(
+  rate_per_second: number | null,
+  { now_ms, released_to_ms, room, waiting }: ReleaseState,
+): { count: number; start_ms: number; each_ms: number } {
+  if (rate_per_second === null) return { count: Math.max(0, room), start_ms: now_ms, each_ms: 0 };
+  const each_ms = 1_000 / rate_per_second;
+  const start_ms = Math.max(released_to_ms, now_ms - Math.max(BURST_MS, each_ms));
+  const burst = Math.max(1, Math.floor(BURST_MS / each_ms));
+  const allowed = Math.floor((now_ms - start_ms) / each_ms);
+  return { count: Math.max(0, Math.min(allowed, room, burst - waiting)), start_ms, each_ms };
+}

@@ -1,0 +1,87 @@
+import { BackOff } from '../../platform/back-off.ts';
+import { NIL_ID } from '../../platform/ids.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { releasable } from './release-rate.ts';
+import {
+  countWaiting,
+  noteReleased,
+  releaseReserved,
+  selectReleasedTo,
+  selectReleasing,
+  type ReleasingCampaign,
+} from './release-queries.ts';
+import { PARKED_UNTIL } from './reserve.ts';
+import { lockForStep } from './work-queries.ts';
+
+/** The parts of the platform that releasing uses. */
+export type ReleaseDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+
+const MAX_CAMPAIGNS = 1_000;
+/** Campaigns whose grants are released at the same time. */
+const AT_ONCE = 8;
+/** Released grants that wait for a call, at most. */
+const MAX_WAITING = 512;
+
+/**
+ * Gives reserved grants to the sender, of each campaign at its rate. It asks nothing but Postgres, and nothing of the
+ * template or the platform: what is reserved was promised, so it is sent although the template is paused meanwhile.
+ */
+export class CampaignRelease {
+  readonly #deps: ReleaseDeps;
+  readonly #back_off = new BackOff();
+  #after = NIL_ID;
+
+  constructor(deps: ReleaseDeps) {
+    this.#deps = deps;
+  }
+
+  /** Releases what the rates of campaigns allow now; true when there was something. */
+  async turn(stop?: AbortSignal): Promise<boolean> {
+    const { postgres, logger } = this.#deps;
+    const found = await selectReleasing(postgres.service, this.#after, MAX_CAMPAIGNS);
+    this.#after = found.length === MAX_CAMPAIGNS ? (found.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
+    const resting = new Set(this.#back_off.keys());
+    const open = found.filter(({ campaign_id }) => !resting.has(campaign_id));
+    let has_released = false;
+    const work = async () => {
+      for (let one = open.shift(); one !== undefined; one = open.shift()) {
+        if (stop?.aborted === true) return;
+        const { campaign_id } = one;
+        try {
+          if ((await this.#release(one)) > 0) has_released = true;
+        } catch (error) {
+          this.#back_off.begin(campaign_id);
+          logger.warn({ err: error, campaign_id }, 'grants of a bonus campaign could not be released');
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return has_released;
+  }
+
+  async #release(campaign: ReleasingCampaign): Promise<number> {
+    const { postgres, clock } = this.#deps;
+    const { rate_per_second } = campaign;
+    const allowed = (released_to: Date, waiting: number) => {
+      const state = { now_ms: clock.now_ms(), released_to_ms: released_to.getTime(), waiting };
+      return releasable(rate_per_second, { ...state, room: MAX_WAITING - waiting });
+    };
+    if (allowed(campaign.released_to, 0).count <= 0) return 0;
+    // Before the campaign is locked: after a long outage there is much to read over.
+    const waiting = await countWaiting(postgres.service, campaign, MAX_WAITING, PARKED_UNTIL);
+    if (allowed(campaign.released_to, waiting).count <= 0) return 0;
+    return retryConflicts(() =>
+      postgres.service.begin(async (tx) => {
+        const locked = await lockForStep(tx, campaign);
+        if (locked?.status !== 'issuing') return 0;
+        const { count, start_ms, each_ms } = allowed(await selectReleasedTo(tx, campaign), waiting);
+        if (count <= 0) return 0;
+        const released = await releaseReserved(tx, campaign, count, new Date(clock.now_ms()));
+        if (released === 0) return 0;
+        await noteReleased(tx, campaign, new Date(Math.ceil(start_ms + released * each_ms)));
+        return released;
+      }),
+    );
+  }
+}

@@ -1,0 +1,45 @@
+import type { BonusCampaignRow } from './queries.ts';
+import type { BonusTemplateRow } from '../templates/queries.ts';
+
+/** What grants of a campaign's template, and of the campaign, hold of their limits. */
+export interface Used {
+  template_base: bigint;
+  campaign_base: bigint;
+  campaign_grants: number;
+}
+
+/**
+ * What is left of the limits of a campaign while grants are taken from them one after the other. One that does not fit is
+ * left out, and smaller ones after it may fit; so less than one grant is left when there are more members than money.
+ */
+export class Room {
+  readonly #limits: readonly (bigint | null)[];
+  readonly #max_grants: number | null;
+  #template_base: bigint;
+  #campaign_base: bigint;
+  #grants: number;
+
+  constructor(
+    { budget_base }: Pick<BonusTemplateRow, 'budget_base'>,
+    { max_liability, max_grants }: Pick<BonusCampaignRow, 'max_liability' | 'max_grants'>,
+    { template_base, campaign_base, campaign_grants }: Used,
+  ) {
+    this.#limits = [budget_base, max_liability];
+    this.#max_grants = max_grants;
+    this.#template_base = template_base;
+    this.#campaign_base = campaign_base;
+    this.#grants = campaign_grants;
+  }
+
+  /** Takes the cost of a grant; false, and nothing is taken, when it does not fit. */
+  take(cost_base: bigint): boolean {
+    const [budget, liability] = this.#limits;
+    if (this.#max_grants !== null && this.#grants >= this.#max_grants) return false;
+    if (typeof budget === 'bigint' && this.#template_base + cost_base > budget) return false;
+    if (typeof liability === 'bigint' && this.#campaign_base + cost_base > liability) return false;
+    this.#template_base += cost_base;
+    this.#campaign_base += cost_base;
+    this.#grants += 1;
+    return true;
+  }
+}

@@ -1,0 +1,183 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { refuseUnwritable } from '../../http/not-writable.ts';
+import { ownerOf, refOf } from '../../http/record.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { wireAmount } from '../templates/config.ts';
+import { changeBonusCampaign, createBonusCampaign } from './change.ts';
+import { grantToMember } from './internal-grant.ts';
+import { countCampaignMembers, dryRun, startIssue } from './issue.ts';
+import { listBonusCampaigns, type BonusCampaignRow } from './queries.ts';
+import { BONUS_CAMPAIGN, findBonusCampaign, showCampaigns } from './read.ts';
+import {
+  BONUS_CAMPAIGN_FILTERS,
+  bonusCampaignResource,
+  COMPUTED_FIELDS,
+  createBonusCampaignBody,
+  internalGrantBody,
+  internalGrantResult,
+  issueQuery,
+  issueResult,
+  patchBonusCampaignBody,
+} from './schema.ts';
+import type { WorkDeps } from './work.ts';
+
+const path = '/v1/bonus-campaigns';
+const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
+/** The errors of what a campaign names. */
+const CONTENT = [
+  'BONUS_TEMPLATE_NOT_FOUND',
+  'BONUS_DEPOSIT_AMOUNT_REQUIRED',
+  'BONUS_CONFIG_INVALID',
+  'LICENCE_RULE_VIOLATED',
+] as const;
+
+/** Bonus campaigns (spec part 4). */
+export function bonusCampaignEndpoints(deps: WorkDeps): AnyEndpoint[] {
+  return [...readEndpoints(deps), ...writeEndpoints(deps), issueEndpoint(deps), internalEndpoint(deps)];
+}
+
+function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path,
+      load: 'slow',
+      summary: 'Lists bonus campaigns, the newest first',
+      access: read,
+      query: z.strictObject({ ...PAGE_QUERY, ...BONUS_CAMPAIGN_FILTERS }),
+      status: 200,
+      response: z.array(bonusCampaignResource),
+      shape: 'list',
+      errors: [],
+      handle: async ({ caller, query }) => {
+        const project = ownerOf('project', caller);
+        const { cursor, limit, ...filters } = query;
+        const { rows, next_cursor } = await readPage<Listed<BonusCampaignRow>, TimePosition>(
+          {
+            scope: { kind: 'bonus-campaigns', project_id: project.project_id, filters },
+            shape: TIME_AND_ID,
+            positionOf: (row) => [String(row.created_us), row.campaign_id],
+            select: (after, count) =>
+              postgres.readAsTenant(project.tenant_id, (tx) =>
+                listBonusCampaigns(tx, project, filters, after, count),
+              ),
+          },
+          { cursor, limit },
+        );
+        return envelope(await showCampaigns(postgres, project, rows), { next_cursor });
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: `${path}/:id`,
+      load: 'slow',
+      summary: 'One bonus campaign with what became of its members',
+      access: read,
+      status: 200,
+      response: bonusCampaignResource,
+      errors: ['BONUS_CAMPAIGN_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
+        const [shown] = await showCampaigns(postgres, ref, [await findBonusCampaign(postgres, ref)]);
+        return envelope(shown);
+      },
+    }),
+  ];
+}
+
+function writeEndpoints(deps: WorkDeps): AnyEndpoint[] {
+  const { postgres } = deps;
+  return [
+    endpoint({
+      method: 'POST',
+      path,
+      audit: { resource: 'bonus_campaign', action: 'create' },
+      summary: 'Makes a draft of a bonus campaign; one with a time in `schedule_at` is issued then',
+      access: write,
+      body: createBonusCampaignBody,
+      refuse: refuseUnwritable(new Set([...COMPUTED_FIELDS, 'status'])),
+      status: 201,
+      response: bonusCampaignResource,
+      errors: [...CONTENT, 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, body, audit }) => {
+        const project = ownerOf('project', caller);
+        const row = await createBonusCampaign({ ...deps, audit }, project, body);
+        const [shown] = await showCampaigns(postgres, project, [row]);
+        return envelope(shown);
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: `${path}/:id`,
+      audit: { resource: 'bonus_campaign', action: 'update' },
+      summary:
+        'Changes a draft or scheduled bonus campaign; `status` alone pauses, resumes or cancels one that is being issued',
+      access: write,
+      body: patchBonusCampaignBody,
+      refuse: refuseUnwritable(COMPUTED_FIELDS),
+      status: 200,
+      response: bonusCampaignResource,
+      errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_CAMPAIGN_INVALID_STATUS', ...CONTENT, 'FIELD_NOT_WRITABLE'],
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
+        const row = await changeBonusCampaign({ ...deps, audit }, ref, body);
+        const [shown] = await showCampaigns(postgres, ref, [row]);
+        return envelope(shown);
+      },
+    }),
+  ];
+}
+
+function issueEndpoint(deps: WorkDeps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: `${path}/:id/issue`,
+    load: 'slow',
+    audit: { resource: 'bonus_campaign', action: 'issue' },
+    summary:
+      'Grants the template to the members of the segment, in the background; `dry_run=true` only counts, and writes nothing',
+    access: write,
+    query: issueQuery,
+    status: 200,
+    response: issueResult,
+    idempotent: true,
+    errors: [
+      'BONUS_CAMPAIGN_NOT_FOUND',
+      'BONUS_CAMPAIGN_INVALID_STATUS',
+      'BONUS_TEMPLATE_NOT_ACTIVE',
+      ...CONTENT,
+      'VALIDATION_ERROR',
+    ],
+    handle: async ({ caller, params, query, once, audit }) => {
+      const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
+      if (query.dry_run === 'true') {
+        const { cost_base, ...counts } = await dryRun(deps, ref);
+        const answer = envelope({ ...counts, cost_base: wireAmount(cost_base) });
+        return once(ref.tenant_id, () => Promise.resolve(answer));
+      }
+      const counted = await countCampaignMembers(deps.postgres, ref);
+      const now = new Date(deps.clock.now_ms());
+      return once(ref.tenant_id, async (tx) => envelope(await startIssue(tx, ref, counted, { now, audit })));
+    },
+  });
+}
+
+function internalEndpoint(deps: WorkDeps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/internal/bonus-grant',
+    load: 'elsewhere',
+    audit: { none: 'the issue of the campaign is recorded' },
+    summary: 'Decides about one member of a bonus campaign; repeats answer what became of it',
+    access: { mode: 'internal' },
+    body: internalGrantBody,
+    status: 200,
+    response: internalGrantResult,
+    errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_TEMPLATE_NOT_ACTIVE', 'ADAPTER_UNAVAILABLE'],
+    handle: async ({ body }) => envelope(await grantToMember(deps, body)),
+  });
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { timestampWithOffset } from '../../http/timestamp.ts';
+import { trimmedText } from '../../http/trimmed-text.ts';
+import { ADVERTISING, RULE_PRODUCTS } from '../licence/rule.ts';
+import { positiveAmount } from '../templates/config.ts';
+
+/** The statuses of a bonus campaign. */
+export const BONUS_CAMPAIGN_STATUSES = [
+  'draft',
+  'scheduled',
+  'issuing',
+  'issued',
+  'paused',
+  'cancelled',
+] as const;
+export type BonusCampaignStatus = (typeof BONUS_CAMPAIGN_STATUSES)[number];
+
+const uuid = z.guid().toLowerCase();
+const MAX_RATE = 100_000;
+const MAX_GRANTS = 100_000_000;
+
+const fields = {
+  name: trimmedText(1, 200),
+  template_id: uuid,
+  segment_id: z.guid().toLowerCase(),
+  deposit_amount: positiveAmount
+    .nullable()
+    .optional()
+    .describe("Of every member, in the grants' currency; or give deposit_from"),
+  deposit_from: z
+    .enum(['last_deposit'])
+    .nullable()
+    .optional()
+    .describe("Each member's last confirmed deposit of the last 24 hours in the grants' currency"),
+  currency_override: z.string().min(1).max(16).nullable().optional(),
+  schedule_at: timestampWithOffset.nullable().optional(),
+  max_liability: positiveAmount
+    .refine((amount) => amount < 2n ** 63n, 'must be below 2^63')
+    .nullable()
+    .optional()
+    .describe("What all grants may cost together, in the smallest unit of the tenant's base currency"),
+  max_grants: z.int().min(1).max(MAX_GRANTS).nullable().optional(),
+  rate_per_second: z.int().min(1).max(MAX_RATE).nullable().optional().describe('Grants sent in a second'),
+  qualifying_product: z
+    .enum(RULE_PRODUCTS)
+    .nullable()
+    .optional()
+    .describe('What members bet on to get the bonus (any: on several products); null: on nothing'),
+  advertising: z.enum(ADVERTISING).optional().describe('Where the offer is shown; default: direct'),
+};
+
+/** `POST /v1/bonus-campaigns`. Parsed, amounts are bigints. */
+export const createBonusCampaignBody = z.strictObject(fields);
+export type CreateBonusCampaignBody = z.infer<typeof createBonusCampaignBody>;
+
+/** `PATCH /v1/bonus-campaigns/:id`. */
+export const patchBonusCampaignBody = z
+  .strictObject({
+    ...fields,
+    status: z
+      .enum(['issuing', 'paused', 'cancelled'])
+      .describe('Alone: `paused` and `cancelled` from issuing, `issuing` from paused'),
+  })
+  .partial();
+export type PatchBonusCampaignBody = z.infer<typeof patchBonusCampaignBody>;
+
+/** Fields that only the service sets. */
+export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([
+  'id',
+  'tenant_id',
+  'project_id',
+  'stats',
+  'skips',
+  'cost',
+  'last_error',
+  'created_at',
+  'updated_at',
+  'issued_at',
+  'finished_at',
+]);
+
+/** The filters of `GET /v1/bonus-campaigns`. */
+export const BONUS_CAMPAIGN_FILTERS = { status: z.enum(BONUS_CAMPAIGN_STATUSES).optional() };
+export type BonusCampaignFilters = z.infer<z.ZodObject<typeof BONUS_CAMPAIGN_FILTERS>>;
+
+/** The query of `POST /v1/bonus-campaigns/:id/issue`. */
+export const issueQuery = z.strictObject({ dry_run: z.enum(['true', 'false']).optional() });
+
+const timestamp = z.iso.datetime();
+const amount = z
+  .union([z.int().min(0), z.string().regex(/^\d+$/)])
+  .describe('In the smallest unit; above 2^53 - 1 a string of digits');
+const stats = z.object({ pending: z.int(), granted: z.int(), skipped: z.int(), failed: z.int() });
+const skips = z.record(z.string(), z.int()).describe('Skipped members by code');
+
+/** The bonus campaign resource (spec part 2). */
+export const bonusCampaignResource = z.object({
+  id: z.uuid(),
+  tenant_id: z.uuid(),
+  project_id: z.uuid(),
+  name: z.string(),
+  template_id: z.uuid(),
+  segment_id: z.guid(),
+  deposit_amount: amount.nullable(),
+  deposit_from: z.enum(['last_deposit']).nullable(),
+  currency_override: z.string().nullable(),
+  schedule_at: timestamp.nullable(),
+  max_liability: amount.nullable(),
+  max_grants: z.int().nullable(),
+  rate_per_second: z.int().nullable(),
+  qualifying_product: z.enum(RULE_PRODUCTS).nullable(),
+  advertising: z.enum(ADVERTISING),
+  status: z.enum(BONUS_CAMPAIGN_STATUSES),
+  stats: stats.describe('Their sum is the number of members at issue time'),
+  skips,
+  cost: z
+    .object({
+      granted_base: amount,
+      released_base: amount,
+      ended_unreleased_base: amount,
+      open_base: amount,
+    })
+    .describe("Of the granted, in the tenant's base currency: all, paid out, ended without, still running"),
+  last_error: z.string().nullable().describe('Why it could not be issued when it was due, or stands still'),
+  created_at: timestamp,
+  updated_at: timestamp,
+  issued_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
+});
+
+/** The answer to issuing a campaign, or to a dry run. */
+export const issueResult = z.union([
+  z.object({ id: z.uuid(), status: z.enum(BONUS_CAMPAIGN_STATUSES), stats }),
+  z.object({ members: z.int(), would_grant: z.int(), skips, cost_base: amount }).describe('Of a dry run'),
+]);
+
+/** `POST /v1/internal/bonus-grant`. */
+export const internalGrantBody = z.strictObject({ tenant_id: uuid, campaign_id: uuid, player_id: uuid });
+
+export const internalGrantResult = z.object({
+  grant_id: z.uuid().nullable(),
+  outcome: z.enum(['granted', 'pending', 'skipped', 'failed']),
+  code: z.string().optional(),
+});

@@ -1,0 +1,281 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { GrantRow } from '../grants/grant-row.ts';
+import { grantColumns } from '../grants/queries.ts';
+import { campaignColumns, isCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
+
+/** Scheduled campaigns that are due, the earliest first, without those of `resting`. */
+export async function selectDueBonusCampaigns(
+  sql: Tx,
+  now: Date,
+  limit: number,
+  resting: readonly string[] = [],
+): Promise<BonusCampaignRef[]> {
+  return sql<BonusCampaignRef[]>`
+    select tenant_id, project_id, campaign_id from bonus_campaigns
+    where status = 'scheduled' and schedule_at <= ${now} and campaign_id <> all(${plainArray(resting)}::text::uuid[])
+    order by schedule_at limit ${limit}`;
+}
+
+/** A campaign that is not finished. */
+export interface OpenCampaign extends BonusCampaignRef {
+  /** There are rows to make, members to decide about, grants to end or to park, or an end to note. */
+  has_work: boolean;
+}
+
+/** Campaigns after `after`, in the order of their ids, that were issued and are not finished. */
+export async function selectOpenCampaigns(
+  sql: Tx,
+  after: string,
+  limit: number,
+  parked_until: Date,
+): Promise<OpenCampaign[]> {
+  const hasRow = (status: string) => sql`exists (select from bonus_campaign_rows r
+    where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
+      and r.status = ${status} offset 0)`;
+  const unsent = sql`select from bonus_grants g
+    where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
+      and g.status = 'pending' and g.outcome = 'unsent'`;
+  const is_over = sql`not ${hasRow('reserved')} and not ${hasRow('sent')}`;
+  return sql<OpenCampaign[]>`
+    select c.tenant_id, c.project_id, c.campaign_id, w.has_work
+    from (
+      select * from bonus_campaigns
+      where status in ('issuing', 'paused', 'cancelled') and finished_at is null and campaign_id > ${after}
+      order by campaign_id limit ${limit}) c
+    cross join lateral (
+      select case
+        when not c.is_filled then true
+        when c.status = 'paused' then exists (${unsent} and g.next_attempt_at < ${parked_until} offset 0)
+        when ${hasRow('pending')} then true
+        when c.status = 'cancelled' and exists (${unsent} offset 0) then true
+        else ${is_over} end as has_work
+      offset 0) w
+    order by c.campaign_id`;
+}
+
+/** The campaign, locked for one step; undefined when another process holds it. */
+export async function lockForStep(tx: Tx, ref: BonusCampaignRef): Promise<BonusCampaignRow | undefined> {
+  const [row] = await tx<BonusCampaignRow[]>`
+    select ${campaignColumns(tx)} from bonus_campaigns c
+    where ${isCampaign(tx, ref)} and c.status in ('issuing', 'paused', 'cancelled') and c.finished_at is null
+    for no key update skip locked`;
+  return row;
+}
+
+/** Notes why a campaign stands still; null: it does not. */
+export async function noteError(
+  sql: Tx,
+  ref: BonusCampaignRef,
+  message: string | null,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update bonus_campaigns c set last_error = ${message}, updated_at = ${now}
+    where ${isCampaign(sql, ref)} and c.last_error is distinct from ${message}`;
+}
+
+/** Makes a due campaign that could not be issued a draft again. */
+export async function markUnissuable(
+  sql: Tx,
+  ref: BonusCampaignRef,
+  message: string,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update bonus_campaigns c set status = 'draft', schedule_at = null, last_error = ${message}, updated_at = ${now}
+    where ${isCampaign(sql, ref)} and c.status = 'scheduled' and c.schedule_at <= ${now}`;
+}
+
+/** Counts the members of a segment who are not deleted. */
+export function countMembers(tx: Tx, { tenant_id, project_id }: BonusCampaignRef, segment_id: string) {
+  return tx<{ members: number }[]>`
+    select count(*)::integer as members from segment_members m
+    join players p using (tenant_id, project_id, player_id)
+    where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
+      and p.deleted_at is null`;
+}
+
+/** Members of a segment after `after`, in the order of their ids, who are not deleted. */
+export async function selectMemberIds(
+  tx: Tx,
+  { tenant_id, project_id, segment_id }: BonusCampaignRow,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await tx<{ player_id: string }[]>`
+    select m.player_id from segment_members m
+    cross join lateral (
+      select from players p where p.player_id = m.player_id and p.tenant_id = ${tenant_id}
+        and p.project_id = ${project_id} and p.deleted_at is null offset 0) p
+    where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
+      and m.player_id > ${after}
+    order by m.player_id limit ${limit}`;
+  return rows.map(({ player_id }) => player_id);
+}
+
+/**
+ * Makes the rows of the next members after `after`, of those who were in the segment when the campaign was issued. Returns
+ * the last member that was looked at; null: there are no more.
+ */
+export async function fillRows(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id, segment_id, issued_at }: BonusCampaignRow,
+  after: string,
+  limit: number,
+): Promise<string | null> {
+  const [row] = await tx<{ last: string | null; looked: number }[]>`
+    with page as materialized (
+      select m.player_id, m.entered_at from segment_members m
+      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
+        and m.player_id > ${after}
+      order by m.player_id limit ${limit}),
+    made as (
+      insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id)
+      select ${tenant_id}, ${project_id}, ${campaign_id}, p.player_id
+      from (select player_id from page where entered_at <= ${issued_at}) page cross join lateral (
+        select p.player_id from players p where p.player_id = page.player_id and p.tenant_id = ${tenant_id}
+          and p.project_id = ${project_id} and p.deleted_at is null offset 0) p
+      on conflict do nothing)
+    select (select player_id from page order by player_id desc limit 1) as last,
+      (select count(*)::integer from page) as looked`;
+  return row === undefined || row.looked < limit ? null : row.last;
+}
+
+/** Notes how far the rows are made; all of them: the members are counted, each of whom has a row now. */
+export async function noteFilled(tx: Tx, ref: BonusCampaignRef, filled_to: string | null): Promise<void> {
+  const { tenant_id, project_id, campaign_id } = ref;
+  await tx`
+    update bonus_campaigns c set
+      filled_to = coalesce(${filled_to}::uuid, c.filled_to), is_filled = ${filled_to === null},
+      members = case when ${filled_to === null} then (select count(*)::integer from bonus_campaign_rows r
+        where r.tenant_id = ${tenant_id} and r.project_id = ${project_id} and r.campaign_id = ${campaign_id})
+        else c.members end
+    where ${isCampaign(tx, ref)}`;
+}
+
+/** Makes the row in which a campaign's use of its limits is kept. */
+export async function insertCampaignBudget(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  now: Date,
+): Promise<void> {
+  await tx`
+    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id, released_to)
+    values (${tenant_id}, ${project_id}, ${campaign_id}, ${now}) on conflict do nothing`;
+}
+
+/** Whether a member of the campaign is in one of these statuses. */
+export async function hasRows(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  statuses: readonly string[],
+): Promise<boolean> {
+  const rows = await tx`
+    select from bonus_campaign_rows r
+    where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+      and r.status in ${tx(statuses)}
+    limit 1`;
+  return rows.length > 0;
+}
+
+/** Ends pending members of a cancelled campaign; returns how many. */
+export async function skipPending(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  limit: number,
+): Promise<number> {
+  const rows = await tx`
+    with chosen as materialized (
+      select r.player_id from bonus_campaign_rows r
+      where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+        and r.status = 'pending' limit ${limit} for no key update skip locked)
+    update bonus_campaign_rows r set status = 'skipped', code = 'CANCELLED'
+    from chosen
+    where r.player_id = chosen.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
+      and r.project_id = ${project_id} and r.status = 'pending'
+    returning 1`;
+  return rows.length;
+}
+
+/**
+ * Grants of a campaign of which nothing was sent, given to the sender or not, locked in the order of their ids until the
+ * transaction ends; without those that another transaction holds.
+ */
+export async function lockUnsent(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  limit: number,
+): Promise<GrantRow[]> {
+  return tx<GrantRow[]>`
+    select g.* from (
+      select g.grant_id from (
+        select g.grant_id from bonus_grants g
+        where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
+          and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
+        order by g.next_attempt_at limit ${limit}) g
+      order by g.grant_id) o
+    cross join lateral (
+      select ${grantColumns(tx)} from bonus_grants g
+      where g.grant_id = o.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
+        and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
+      offset 0 for no key update of g skip locked) g`;
+}
+
+/**
+ * Takes grants of which nothing was sent back from the sender: they wait until `parked_until`, or are released again.
+ * Returns how many.
+ */
+export async function parkReleased(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  limit: number,
+  parked_until: Date,
+): Promise<number> {
+  const [row] = await tx<{ parked: number }[]>`
+    with free as materialized (
+      select g.grant_id from (
+        select g.grant_id from bonus_grants g
+        where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
+          and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
+          and g.next_attempt_at < ${parked_until}
+        order by g.next_attempt_at limit ${limit}) o
+      cross join lateral (
+        select g.grant_id from bonus_grants g
+        where g.grant_id = o.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
+          and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent and g.cancel_requested_at is null
+        offset 0 for no key update of g skip locked) g),
+    taken as (
+      update bonus_campaign_rows r set status = 'reserved'
+      from free
+      where r.grant_id = free.grant_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+        and r.status = 'sent'
+      returning r.grant_id),
+    parked as (
+      update bonus_grants g set next_attempt_at = ${parked_until}
+      from taken
+      where g.grant_id = taken.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id})
+    select count(*)::integer as parked from taken`;
+  return row?.parked ?? 0;
+}
+
+/** Ends a campaign that has no member left to decide. */
+export async function markFinished(tx: Tx, ref: BonusCampaignRef, now: Date): Promise<void> {
+  await tx`
+    update bonus_campaigns c set
+      status = case when c.status = 'issuing' then 'issued' else c.status end, finished_at = ${now}, updated_at = ${now}
+    where ${isCampaign(tx, ref)}`;
+}
+
+/** What has become of one member. */
+export async function selectMemberRow(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  player_id: string,
+): Promise<{ status: string; code: string | null; grant_id: string | null } | undefined> {
+  const [row] = await tx<{ status: string; code: string | null; grant_id: string | null }[]>`
+    select r.status, r.code, r.grant_id from bonus_campaign_rows r
+    where r.player_id = ${player_id} and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
+      and r.project_id = ${project_id}`;
+  return row;
+}

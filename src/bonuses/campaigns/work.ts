@@ -1,0 +1,184 @@
+import { NotCaughtUp } from '../../analytics/caught-up.ts';
+import { ApiError } from '../../errors.ts';
+import { BackOff } from '../../platform/back-off.ts';
+import { NIL_ID } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { endUnsent } from '../grants/conclude.ts';
+import { decideStep, type DecideDeps } from './decide-step.ts';
+import { FILL_BATCH } from './issue.ts';
+import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
+import { PARKED_UNTIL } from './reserve.ts';
+import { retryShort } from './retry-short.ts';
+import {
+  fillRows,
+  hasRows,
+  lockForStep,
+  lockUnsent,
+  markFinished,
+  noteError,
+  noteFilled,
+  parkReleased,
+  selectOpenCampaigns,
+  skipPending,
+  type OpenCampaign,
+} from './work-queries.ts';
+
+/** The parts of the platform that issuing in the background uses. */
+export interface WorkDeps extends DecideDeps, Pick<Platform, 'logger'> {}
+
+/** Campaigns that one turn looks at. */
+const MAX_OPEN = 1_000;
+/** Campaigns at work at the same time: in all, and of one tenant. */
+const MAX_AT_WORK = 8;
+const MAX_OF_TENANT = 4;
+/** How long a campaign keeps its place, while it gets on; no step takes much longer than that. */
+const SLICE_MS = 1_000;
+/** How long a campaign rests that could not get on. */
+const REST_MS = 500;
+/** Members of a cancelled campaign that one transaction ends, and grants, each of which has a history. */
+const SKIP_BATCH = 10_000;
+const END_BATCH = 50;
+const PARK_BATCH = 512;
+
+/**
+ * Issues campaigns: makes rows of members, decides about them and reserves, ends and parks grants, and finishes
+ * campaigns. Each step is a short transaction that holds the campaign's row, and finds what is left in the rows, so after
+ * a crash it goes on where it was. Campaigns are at work beside each other, each for a while; one that fails backs off.
+ */
+export class CampaignWork {
+  readonly #deps: WorkDeps;
+  readonly #back_off = new BackOff();
+  readonly #resting = new BackOff(REST_MS);
+  /** By campaign_id; they never reject. */
+  readonly #running = new Map<string, { tenant_id: string; done: Promise<void> }>();
+  #after = NIL_ID;
+  /** The campaign that was given a place last. */
+  #served = NIL_ID;
+
+  constructor(deps: WorkDeps) {
+    this.#deps = deps;
+  }
+
+  /** Gives places to campaigns that have work, and does not wait for them; true when there are more to look at. */
+  async turn(stop?: AbortSignal): Promise<boolean> {
+    const { service } = this.#deps.postgres;
+    const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN, PARKED_UNTIL);
+    this.#after = open.length === MAX_OPEN ? (open.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
+    const resting = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
+    const next = open.findIndex(({ campaign_id }) => campaign_id > this.#served);
+    for (const one of next < 0 ? open : [...open.slice(next), ...open.slice(0, next)]) {
+      if (stop?.aborted === true || this.#running.size >= MAX_AT_WORK) break;
+      if (one.has_work && !resting.has(one.campaign_id)) this.#begin(one, stop);
+    }
+    return this.#after !== NIL_ID;
+  }
+
+  /** Resolves when no campaign is at work. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+  }
+
+  #begin(ref: OpenCampaign, stop: AbortSignal | undefined): void {
+    const { campaign_id, tenant_id } = ref;
+    const of_tenant = [...this.#running.values()].filter((one) => one.tenant_id === tenant_id);
+    if (this.#running.has(campaign_id) || of_tenant.length >= MAX_OF_TENANT) return;
+    this.#served = campaign_id;
+    const done = this.#work(ref, stop).finally(() => this.#running.delete(campaign_id));
+    this.#running.set(campaign_id, { tenant_id, done });
+  }
+
+  /** Never rejects. */
+  async #work(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<void> {
+    const { postgres, clock, logger } = this.#deps;
+    const { campaign_id } = ref;
+    const until_ms = performance.now() + SLICE_MS;
+    try {
+      for (let steps = 0; performance.now() < until_ms; steps++) {
+        stop?.throwIfAborted();
+        if (await this.#step(ref, stop)) continue;
+        if (steps === 0) this.#resting.begin(campaign_id);
+        return;
+      }
+    } catch (error) {
+      if (stop?.aborted === true) return;
+      this.#back_off.begin(campaign_id);
+      logger.warn({ err: error, campaign_id }, 'a bonus campaign failed; it backs off');
+      if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) return;
+      await noteError(postgres.service, ref, error.message, new Date(clock.now_ms())).catch(
+        (cause: unknown) =>
+          logger.warn({ err: cause, campaign_id }, 'why a bonus campaign stands still could not be noted'),
+      );
+    }
+  }
+
+  /** One step of each kind; true when one got on. */
+  async #step(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<boolean> {
+    const { postgres, clock } = this.#deps;
+    const [campaign] = await selectBonusCampaign(postgres.service, ref);
+    if (campaign === undefined || campaign.finished_at !== null) return false;
+    let has_moved = !campaign.is_filled && (await this.#fill(campaign));
+    if (campaign.status === 'paused') return (await this.#park(campaign)) || has_moved;
+    if (campaign.status === 'cancelled') has_moved = (await this.#end(campaign)) || has_moved;
+    if (campaign.status === 'issuing') {
+      const decided = await decideStep(this.#deps, campaign, { stop });
+      if (decided > 0 && campaign.last_error !== null) {
+        await noteError(postgres.service, ref, null, new Date(clock.now_ms()));
+      }
+      has_moved = decided > 0 || has_moved;
+    }
+    return (await this.#finish(campaign)) || has_moved;
+  }
+
+  /** Runs a step in a transaction that holds the campaign; false when another process holds it, or it was changed. */
+  #held(
+    campaign: BonusCampaignRow,
+    work: (tx: Tx, locked: BonusCampaignRow) => Promise<boolean>,
+  ): Promise<boolean> {
+    return retryConflicts(() =>
+      this.#deps.postgres.service.begin(async (tx) => {
+        const locked = await lockForStep(tx, campaign);
+        return locked?.status === campaign.status && work(tx, locked);
+      }),
+    );
+  }
+
+  /** Also while the campaign is paused: its members are those of its issue. */
+  #fill(campaign: BonusCampaignRow): Promise<boolean> {
+    return this.#held(campaign, async (tx, locked) => {
+      if (locked.is_filled) return false;
+      await noteFilled(tx, locked, await fillRows(tx, locked, locked.filled_to ?? NIL_ID, FILL_BATCH));
+      return true;
+    });
+  }
+
+  /** Takes back from the sender what it could not send. */
+  #park(campaign: BonusCampaignRow): Promise<boolean> {
+    return this.#held(
+      campaign,
+      async (tx, locked) => (await parkReleased(tx, locked, PARK_BATCH, PARKED_UNTIL)) > 0,
+    );
+  }
+
+  /** Ends what of a cancelled campaign was not sent, whether it was given to the sender or not. */
+  #end(campaign: BonusCampaignRow): Promise<boolean> {
+    return this.#held(campaign, async (tx, locked) => {
+      if ((await skipPending(tx, locked, SKIP_BATCH)) > 0) return true;
+      const now = new Date(this.#deps.clock.now_ms());
+      const unsent = await lockUnsent(tx, locked, END_BATCH);
+      for (const grant of unsent) await endUnsent(tx, grant, now, 'CANCELLED');
+      return unsent.length > 0;
+    });
+  }
+
+  /** Ends a campaign of which nobody waits, unless failed grants have left room for members who were left out. */
+  #finish(campaign: BonusCampaignRow): Promise<boolean> {
+    return this.#held(campaign, async (tx, locked) => {
+      if (!locked.is_filled || (await hasRows(tx, locked, ['pending', 'reserved', 'sent']))) return false;
+      if (locked.status === 'issuing' && (await retryShort(tx, locked))) return true;
+      await markFinished(tx, locked, new Date(this.#deps.clock.now_ms()));
+      return true;
+    });
+  }
+}

@@ -1,0 +1,134 @@
+import type { Tx } from '../../platform/postgres/port.ts';
+import { pauseMs } from '../adapters/retry-schedule.ts';
+import { applyEvent } from './apply.ts';
+import { reported, type Conclusion } from './conclusion.ts';
+import { updateCall, type CallChange } from './conclude-queries.ts';
+import { endReasonOf, PLAYER_EXCLUDED, type GrantRow } from './grant-row.ts';
+import { lockGrant } from './queries.ts';
+import { isLive } from './transition.ts';
+
+/** A grant whose outcome is not known after this time is one for somebody to look at; it is tried further. */
+const REVIEW_AFTER_MS = 24 * 3_600_000;
+
+/**
+ * Writes what a call has led to, in the caller's transaction; resolves with the row as it is then. What the platform said
+ * counts always, because events may come in any order. Everything else counts only if no other call has begun since
+ * `claimed` was claimed: a call that was taken for lost must not undo what its successor does.
+ */
+export async function conclude(
+  tx: Tx,
+  claimed: GrantRow,
+  conclusion: Conclusion,
+  now: Date,
+): Promise<GrantRow> {
+  const locked = await lockGrant(tx, claimed);
+  if (locked === undefined) throw new Error(`grant ${claimed.grant_id} has vanished`);
+  const is_mine = locked.calls === claimed.calls;
+  if (conclusion.kind === 'report') {
+    const { grant } = await applyEvent(tx, locked, conclusion.report);
+    return is_mine ? updateCall(tx, grant, afterReport(grant, now), now) : grant;
+  }
+  if (!is_mine) return locked;
+  const is_open =
+    isLive(locked.status) && (locked.status === 'pending' || locked.cancel_requested_at !== null);
+  // An event of the platform was faster, and has left nothing to be done.
+  if (!is_open) return updateCall(tx, locked, { ...locked, next_attempt_at: null }, now);
+  if (conclusion.kind !== 'barred') return updateCall(tx, locked, changeOf(locked, conclusion, now), now);
+  // The platform has it after all.
+  if (locked.outcome === 'confirmed')
+    return updateCall(tx, locked, { ...locked, ...waiting(locked, now, 0) }, now);
+  return endUnsent(tx, locked, now, locked.cancel_reason ?? endReasonOf(conclusion.reason));
+}
+
+/** Ends a grant of which nothing was sent; by default because its player is protected. */
+export async function endUnsent(
+  tx: Tx,
+  locked: GrantRow,
+  now: Date,
+  reason = PLAYER_EXCLUDED,
+): Promise<GrantRow> {
+  // Not known to the platform, so the status of the call is as before it.
+  const unsent = locked.outcome === 'sent' ? { ...locked, outcome: 'unsent' as const } : locked;
+  const end = reported(locked.grant_id, now, 'bonus.cancelled', { reason, is_presumed: true });
+  if (end.kind !== 'report') return locked;
+  return (await applyEvent(tx, unsent, { ...end.report, source: 'api' })).grant;
+}
+
+/** After the platform has said something: what is left to be done. */
+function afterReport(grant: GrantRow, now: Date): CallChange {
+  const settled = {
+    ...grant,
+    last_error: null,
+    may_be_sent: grant.outcome !== 'confirmed' && grant.may_be_sent,
+  };
+  if (!isLive(grant.status)) return { ...settled, next_attempt_at: null };
+  if (grant.cancel_requested_at !== null) return { ...settled, next_attempt_at: now };
+  if (grant.status === 'active') return { ...settled, next_attempt_at: null };
+  return { ...settled, ...waiting(grant, now, 0) };
+}
+
+function changeOf(
+  grant: GrantRow,
+  conclusion: Exclude<Conclusion, { kind: 'report' | 'barred' }>,
+  now: Date,
+): CallChange {
+  const at = now.toISOString();
+  const is_sent = grant.outcome === 'sent';
+  switch (conclusion.kind) {
+    case 'retry': {
+      const { certainty, code, message, retry_after_ms, is_made } = conclusion;
+      const is_cancel = grant.cancel_requested_at !== null;
+      const may_be_sent =
+        grant.may_be_sent || (!is_cancel && certainty === 'unknown' && grant.outcome !== 'confirmed');
+      const outcome =
+        grant.outcome === 'confirmed' || is_cancel ? grant.outcome : may_be_sent ? 'unknown' : 'unsent';
+      return {
+        ...grant,
+        outcome: outcome === 'sent' ? 'unknown' : outcome,
+        may_be_sent,
+        last_error: { code, message, at },
+        attempts: is_made || !is_sent ? grant.attempts : Math.max(0, grant.attempts - 1),
+        ...waiting(grant, now, retry_after_ms ?? 0),
+      };
+    }
+    case 'cancel_refused': {
+      const { code, message } = conclusion;
+      const left = afterRefusal(grant, now);
+      // Nobody waits for the answer, and the player is protected.
+      const needs_review = left.needs_review || grant.cancel_reason === PLAYER_EXCLUDED;
+      return { ...grant, ...NOT_CANCELLED, ...left, needs_review, last_error: { code, message, at } };
+    }
+    case 'cancel_too_late': {
+      const message = 'the platform says that the bonus has ended, but not how';
+      const last_error = { code: 'STATUS_UNKNOWN', message, at };
+      return { ...grant, ...NOT_CANCELLED, ...afterRefusal(grant, now), needs_review: true, last_error };
+    }
+    case 'cancel_barred': {
+      const cancel_reason = endReasonOf(conclusion.reason);
+      const cancel = { cancel_requested_at: now, cancel_reason, is_protection_seen: true };
+      return { ...grant, ...cancel, outcome: 'unknown', may_be_sent: true, next_attempt_at: now };
+    }
+  }
+}
+
+/** A pending grant goes on to be resolved, but not at once: it may come to the same refusal again. */
+function afterRefusal(grant: GrantRow, now: Date): Pick<CallChange, 'next_attempt_at' | 'needs_review'> {
+  if (grant.status === 'pending') return waiting(grant, now, 0);
+  return { next_attempt_at: null, needs_review: grant.needs_review };
+}
+
+const NOT_CANCELLED = { cancel_requested_at: null, cancel_reason: null };
+
+function waiting(
+  grant: GrantRow,
+  now: Date,
+  retry_after_ms: number,
+): Pick<CallChange, 'next_attempt_at' | 'needs_review'> {
+  const pause_ms = pauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms);
+  // A grant may wait for days before its first call, in a campaign.
+  const since = grant.cancel_requested_at ?? grant.first_called_at ?? grant.created_at;
+  return {
+    next_attempt_at: new Date(now.getTime() + pause_ms),
+    needs_review: grant.needs_review || now.getTime() - since.getTime() >= REVIEW_AFTER_MS,
+  };
+}

@@ -1,0 +1,98 @@
+import { ApiError } from '../../errors.ts';
+import type { AuditChange } from '../../http/audit.ts';
+import type { Stages } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import type { BonusPlatform } from '../adapters/platform.ts';
+import type { Platforms } from '../adapters/platforms.ts';
+import type { Admission } from './admission.ts';
+import { attemptCall } from './attempt.ts';
+import { conclude } from './conclude.ts';
+import type { Conclusion } from './conclusion.ts';
+import { protectedError } from './eligibility.ts';
+import { grantJson, type GrantRow } from './grant-row.ts';
+import { CALL_MS, intendGrant, type GrantRequest } from './issue.ts';
+import { lossOf } from './loss.ts';
+
+/** The parts of the platform that granting uses. */
+export interface GrantDeps extends Pick<
+  Platform,
+  'postgres' | 'eventLog' | 'clickhouse' | 'clock' | 'logger'
+> {
+  platforms: Platforms;
+}
+
+/** What the requests of a process share, so that few of them wait for a partition that the fold is far behind in. */
+interface Shared {
+  admission: Admission;
+}
+
+/**
+ * POST /v1/bonus-grants in stages: the intent is committed, then the platform is called once, then what it answered is
+ * committed together with the answer to the caller. A process that dies in between leaves a grant that the sender takes up.
+ */
+export async function grantStages(
+  deps: GrantDeps & Shared & { audit: AuditChange },
+  project: ProjectRef,
+  request: GrantRequest,
+): Promise<Stages<GrantRow>> {
+  const { clock, audit, admission } = deps;
+  const [platform, loss] = await Promise.all([
+    platformOf(deps.platforms, project),
+    lossOf(deps, project, request),
+  ]);
+  return {
+    async begin(tx) {
+      const row = await intendGrant(tx, { clock, audit, platform, ...loss }, project, request);
+      const meanwhile = unavailable(row, 'the platform was not asked yet; the grant is queued');
+      return { state: row, meanwhile, settles_ms: clock.now_ms() + CALL_MS };
+    },
+    async act(claimed) {
+      const conclusion = await attemptCall(deps, claimed, () => admission.lookAt(claimed));
+      return async (tx) =>
+        answerTo(await conclude(tx, claimed, conclusion, new Date(clock.now_ms())), conclusion);
+    },
+  };
+}
+
+/** The platform of the project, or the error that says that it has none. */
+export async function platformOf(
+  platforms: Platforms,
+  project: ProjectRef,
+): Promise<BonusPlatform | ApiError> {
+  try {
+    return await platforms.of(project);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'ADAPTER_UNAVAILABLE') return error;
+    throw error;
+  }
+}
+
+function answerTo(row: GrantRow, conclusion: Conclusion): string | ApiError {
+  return errorOf(row, conclusion) ?? envelope(grantJson(row));
+}
+
+/** The error that a conclusion is for the caller; undefined when the grant exists, or will as soon as events are folded. */
+function errorOf(row: GrantRow, conclusion: Conclusion): ApiError | undefined {
+  const { grant_id } = row;
+  if (row.status === 'failed') {
+    const code = row.status_reason ?? 'UNKNOWN';
+    const said =
+      conclusion.kind === 'report' ? (conclusion.report.data as { message?: string }).message : undefined;
+    const message = `the platform refused the bonus: ${code}${said === undefined ? '' : `, ${said}`}`;
+    return new ApiError('ADAPTER_REJECTED', message, { details: { platform_code: code, grant_id } });
+  }
+  if (conclusion.kind === 'barred') return protectedError(conclusion.reason, { grant_id });
+  if (conclusion.kind !== 'retry' || row.status !== 'pending' || conclusion.code === 'EVENTS_BEHIND')
+    return undefined;
+  return unavailable(row, `${conclusion.message}; the grant is queued`);
+}
+
+/** 503 ADAPTER_UNAVAILABLE for a grant that is queued. */
+export function unavailable({ grant_id, next_attempt_at }: GrantRow, message: string): ApiError {
+  return new ApiError('ADAPTER_UNAVAILABLE', message, {
+    details: { grant_id, next_attempt_at },
+    retry_after_s: 1,
+  });
+}

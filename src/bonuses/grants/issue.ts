@@ -1,0 +1,288 @@
+import { ApiError } from '../../errors.ts';
+import type { AuditChange } from '../../http/audit.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { playerNotFound } from '../../players/profile/read.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
+import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import type { BonusPlatform } from '../adapters/platform.ts';
+import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
+import { readTemplate } from '../templates/read.ts';
+import { termsJson, termsOf } from '../templates/terms.ts';
+import { insertHistory, takeBudget, type NewHistory } from './apply-queries.ts';
+import { requireEligible } from './eligibility.ts';
+import { requireLicence } from './grant-licence.ts';
+import { grantJson, type GrantRow } from './grant-row.ts';
+import {
+  countGrants,
+  insertGrants,
+  isMember,
+  lockGrantPlayer,
+  lockGrantsOf,
+  type CountedFor,
+  type GrantCounts,
+  type GrantPlayer,
+  type NewGrant,
+} from './issue-queries.ts';
+import { grantOrderBody } from './order.ts';
+import type { CreateGrantBody } from './schema.ts';
+import { readGrantRates, worthOf, type Worth } from './worth.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/**
+ * How long a call may take, with the questions before it: the longest time-out of an adapter for each of three calls. A
+ * call of a process that has died is made again after this.
+ */
+export const CALL_MS = 150_000;
+
+/** A grant to store. `grant_id` absent: a new one. */
+export interface GrantRequest extends CreateGrantBody {
+  grant_id?: string;
+  /** The user of the session; null: the service itself. */
+  granted_by_user: string | null;
+}
+
+/** What storing a grant needs. */
+export interface IntentDeps {
+  clock: Clock;
+  audit: AuditChange;
+  /** The project's platform, or why it has none: that is thrown after all other checks. */
+  platform: Pick<BonusPlatform, 'slug'> | ApiError;
+  /** What was lost in the window of a cashback, or staked, in the smallest unit of the base currency. */
+  loss_base?: bigint;
+}
+
+/**
+ * Stores the intent of a grant, in the caller's transaction, with its budget and its place. Checks in the order of the
+ * documentation; rejects with the first error. The caller calls the platform itself, right after the commit.
+ */
+export async function intendGrant(
+  tx: Tx,
+  { clock, audit, platform, loss_base }: IntentDeps,
+  project: ProjectRef,
+  request: GrantRequest,
+): Promise<GrantRow> {
+  const now = new Date(clock.now_ms());
+  const config = await readTenantConfig(tx, project.tenant_id);
+  requireRunning(config);
+  const template = await readTemplate(tx, project, request.template_id);
+  requireActive(template);
+  const player = await lockGrantPlayer(tx, { ...project, player_id: request.player_id });
+  if (player === undefined || player.deleted_at !== null) throw playerNotFound(request.player_id);
+  const terms = termsOf(template);
+  const { currency_override } = request;
+  const rates = await readGrantRates(tx, project.tenant_id, terms.config.currency, currency_override, now);
+  const worth = worthOf(terms, rates, { ...request, ...(loss_base === undefined ? {} : { loss_base }) });
+  const ref = { ...project, player_id: player.player_id };
+  await lockGrantsOf(tx, ref);
+  const [counts = NO_GRANTS] = await countGrants(tx, [countedFor(ref, template, now)]);
+  const is_member = (segment_id: string) => isMember(tx, ref, segment_id);
+  let warnings: readonly LicenceWarning[] = [];
+  await requireEligible({ player, template, counts, config, is_member, now }, async () => {
+    warnings = await requireLicence(tx, {
+      tenant_id: project.tenant_id,
+      config,
+      terms: worth.terms,
+      amounts: worth.amounts,
+      qualifying_product: request.qualifying_product,
+      is_amount_changed: request.amount_override !== null,
+      player,
+      bonuses_before: counts.ever,
+      now,
+    });
+  });
+  requirePlace(template, counts);
+  if (platform instanceof ApiError) {
+    // Undone with the transaction.
+    await takeCost(tx, project, template, worth);
+    throw platform;
+  }
+  const intent = newGrantOf({
+    project,
+    request,
+    template,
+    player,
+    worth,
+    counts,
+    platform,
+    now,
+    is_attempted: true,
+  });
+  const [row] = await insertGrants(tx, [intent]);
+  if (row === undefined) throw new Error('a grant that was inserted was not returned');
+  await insertHistory(tx, [requestedOf(row, warnings)]);
+  await audit(tx, {
+    ...project,
+    resource_id: row.grant_id,
+    before: null,
+    after: grantJson(row),
+  });
+  // Last, because the row is that of every grant of the template.
+  await takeCost(tx, project, template, worth);
+  return row;
+}
+
+/** Takes what the grant costs of the template's budget. Rejects with BONUS_BUDGET_EXCEEDED. */
+async function takeCost(
+  tx: Tx,
+  project: ProjectRef,
+  template: BonusTemplateRow,
+  worth: Worth,
+): Promise<void> {
+  const { template_id, budget_base } = template;
+  if (await takeBudget(tx, { ...project, template_id }, worth.bonus_amount_base, budget_base)) return;
+  throw budgetExceeded(template, worth);
+}
+
+/** 409 BONUS_BUDGET_EXCEEDED. */
+export function budgetExceeded(
+  { budget_base }: BonusTemplateRow,
+  { bonus_amount_base }: Pick<Worth, 'bonus_amount_base'>,
+): ApiError {
+  const message = `the bonus costs ${bonus_amount_base} in the base currency; so much is not left of the template's budget of ${budget_base}`;
+  return new ApiError('BONUS_BUDGET_EXCEEDED', message, {
+    details: { cost_base: String(bonus_amount_base) },
+  });
+}
+
+/** Rejects with BONUS_PAUSED when the tenant's bonuses are paused. */
+export function requireRunning(config: TenantConfig): void {
+  if (bonusSettingsOf(config).paused) {
+    throw new ApiError('BONUS_PAUSED', 'bonuses are paused: config.bonuses.paused of the tenant is true');
+  }
+}
+
+/** Throws BONUS_TEMPLATE_NOT_ACTIVE for a paused template. */
+export function requireActive({ template_id, status }: BonusTemplateRow): void {
+  if (status === 'active') return;
+  const message = `bonus template ${template_id} is paused: set its status to active to grant from it`;
+  throw new ApiError('BONUS_TEMPLATE_NOT_ACTIVE', message);
+}
+
+/** What is counted before a grant of the template to the player. */
+export function countedFor(
+  { tenant_id, project_id, player_id }: PlayerRef,
+  { template_id, exclusion_group, grant_window_days }: BonusTemplateRow,
+  now: Date,
+): CountedFor {
+  const ago = (days: number) => new Date(now.getTime() - days * DAY_MS);
+  const window_from = grant_window_days === null ? null : ago(grant_window_days);
+  return { tenant_id, project_id, player_id, template_id, exclusion_group, window_from, day_from: ago(1) };
+}
+
+/** The player has never been granted anything. */
+export const NO_GRANTS: GrantCounts = { of_template: 0, free_slot: 1, in_group: false, of_day: 0, ever: 0 };
+
+/** Throws BONUS_GRANT_LIMIT_REACHED when the player has no place for a grant of the template. */
+export function requirePlace(template: BonusTemplateRow, counts: GrantCounts): void {
+  const { max_grants_per_player: max, exclusion_group, grant_window_days } = template;
+  if (max !== null && counts.of_template >= max) {
+    const window = grant_window_days === null ? '' : ` in ${grant_window_days} days`;
+    const message = `the player has ${counts.of_template} grants of the template${window}; ${max} are allowed`;
+    throw new ApiError('BONUS_GRANT_LIMIT_REACHED', message, {
+      details: { reason: 'max_grants_per_player' },
+    });
+  }
+  if (exclusion_group !== null && counts.in_group) {
+    const message = `the player has a live bonus of the exclusion group ${exclusion_group}: wait until it has ended`;
+    throw new ApiError('BONUS_GRANT_LIMIT_REACHED', message, { details: { reason: 'exclusion_group' } });
+  }
+}
+
+/** What an intent is made of. */
+export interface IntentInput {
+  project: ProjectRef;
+  request: Pick<GrantRequest, 'grant_id' | 'granted_by_kind' | 'granted_by_id' | 'granted_by_user'>;
+  template: BonusTemplateRow;
+  player: GrantPlayer;
+  worth: Worth;
+  counts: GrantCounts;
+  platform: Pick<BonusPlatform, 'slug'>;
+  now: Date;
+  /** The caller calls the platform itself, right after the commit; otherwise the sender does. */
+  is_attempted: boolean;
+}
+
+/** The row of a new grant: pending, and not sent. */
+export function newGrantOf(input: IntentInput): NewGrant {
+  const { project, request, template, player, worth, counts, platform, now, is_attempted } = input;
+  const { tenant_id, project_id } = project;
+  const grant_id = request.grant_id ?? newId();
+  const { terms, amounts } = worth;
+  const player_external_id = player.external_id ?? player.player_id;
+  const { granted_by_kind, granted_by_id } = request;
+  const hours = terms.time_limit_hours;
+  const expires_at = hours === null ? null : new Date(now.getTime() + hours * HOUR_MS);
+  const digits = (amount: bigint | null) => (amount === null ? null : String(amount));
+  return {
+    tenant_id,
+    project_id,
+    grant_id,
+    template_id: template.template_id,
+    template_version: template.version,
+    player_id: player.player_id,
+    campaign_id: granted_by_kind === 'campaign' ? granted_by_id : null,
+    granted_by_kind,
+    granted_by_id,
+    granted_by_user: request.granted_by_user,
+    terms: termsJson(terms),
+    exclusion_group: template.exclusion_group,
+    slot: counts.free_slot,
+    status: 'pending',
+    outcome: is_attempted ? 'sent' : 'unsent',
+    adapter_slug: platform.slug,
+    player_external_id,
+    order_body: grantOrderBody({
+      grant_id,
+      tenant_id,
+      player_id: player.player_id,
+      player_external_id,
+      terms,
+      amounts,
+      multiplier: terms.wagering.multiplier_hundredths / 100,
+      expires_at,
+      granted_by_kind,
+      granted_by_id,
+    }),
+    currency: amounts.currency,
+    deposit_amount: digits(amounts.deposit_amount),
+    bonus_amount: String(amounts.bonus_amount),
+    bonus_amount_base: worth.bonus_amount_base,
+    fx: worth.fx,
+    base_fx: worth.base_fx,
+    wagering_required: String(amounts.wagering_required),
+    max_bet: digits(amounts.max_bet),
+    max_win_cap: digits(amounts.max_win_cap),
+    attempts: is_attempted ? 1 : 0,
+    calls: is_attempted ? 1 : 0,
+    first_called_at: is_attempted ? now : null,
+    next_attempt_at: is_attempted ? new Date(now.getTime() + CALL_MS) : now,
+    created_at: now,
+    expires_at,
+    seq: 1,
+  };
+}
+
+/** The first event of a grant; `warnings`: the licence rules that it breaks, but that only warn. */
+export function requestedOf(row: NewGrant, warnings: readonly LicenceWarning[]): NewHistory {
+  const { tenant_id, project_id, grant_id, granted_by_kind, granted_by_id, created_at } = row;
+  return {
+    tenant_id,
+    project_id,
+    grant_id,
+    seq: 1,
+    event: 'bonus.requested',
+    source: 'api',
+    event_id: null,
+    from_status: null,
+    to_status: 'pending',
+    occurred_at: created_at,
+    received_at: created_at,
+    data: { granted_by_kind, granted_by_id, ...(warnings.length > 0 ? { licence_warnings: warnings } : {}) },
+    log: null,
+  };
+}

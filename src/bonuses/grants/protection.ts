@@ -1,0 +1,85 @@
+import { NIL_ID } from '../../platform/ids.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
+import { readTenantConfig } from '../../tenants/config/read.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { selectProtected, type Protected } from './admission-queries.ts';
+import { endUnsent } from './conclude.ts';
+import { updateCall } from './conclude-queries.ts';
+import { PLAYER_EXCLUDED, type GrantRef } from './grant-row.ts';
+import { lockGrant } from './queries.ts';
+import { selectLiveGrants } from './sender-queries.ts';
+import { isLive } from './transition.ts';
+
+/** Grants that one turn looks at. */
+const PAGE = 2_000;
+
+/**
+ * Looks at the players of all live grants, a page at a time, again and again. Of a player who was excluded, banned or
+ * deleted since: what was not sent is cancelled, what may have been sent is resolved and cancelled, and active bonuses are
+ * marked for review or cancelled, as the tenant configures.
+ */
+export class ProtectionSweep {
+  readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  #after = NIL_ID;
+
+  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+    this.#deps = deps;
+  }
+
+  /** Looks at the next page; false at the end of the grants, when the next turn begins with the first ones. */
+  async turn(): Promise<boolean> {
+    const { postgres, clock, logger } = this.#deps;
+    const page = await selectLiveGrants(postgres.service, this.#after, PAGE);
+    this.#after = page.length === PAGE ? (page.at(-1)?.grant_id ?? NIL_ID) : NIL_ID;
+    const now = new Date(clock.now_ms());
+    const found = page.length === 0 ? [] : await selectProtected(postgres.service, page, now);
+    const grants = new Map(page.map((grant) => [grant.grant_id, grant]));
+    for (const one of found) {
+      const grant = grants.get(one.grant_id);
+      // A break that ends by itself changes nothing about bonuses that a player has.
+      const is_protected = one.reason !== null && (one.reason !== 'COOLDOWN' || grant?.status === 'pending');
+      if (grant === undefined || is_protected === grant.is_protection_seen) continue;
+      try {
+        await retryConflicts(() =>
+          postgres.service.begin((tx) => this.#protect(tx, grant, one, is_protected)),
+        );
+      } catch (error) {
+        // It is looked at again in the next round; those behind it do not wait for that.
+        logger.error(
+          { err: error, grant_id: grant.grant_id },
+          'a bonus of a protected player could not be handled',
+        );
+      }
+    }
+    return this.#after !== NIL_ID;
+  }
+
+  async #protect(tx: Tx, seen: GrantRef, { reason }: Protected, is_protected: boolean): Promise<void> {
+    const now = new Date(this.#deps.clock.now_ms());
+    const grant = await lockGrant(tx, seen);
+    if (grant === undefined || !isLive(grant.status) || grant.is_protection_seen === is_protected) return;
+    if (!is_protected) {
+      await updateCall(tx, grant, { ...grant, is_protection_seen: false }, now);
+      return;
+    }
+    const is_calling = grant.outcome === 'sent' && (grant.next_attempt_at ?? now) > now;
+    // Whoever is calling, or calls next, looks at the player.
+    if (is_calling || (reason === 'COOLDOWN' && grant.outcome !== 'unsent')) return;
+    if (grant.status === 'pending' && grant.outcome === 'unsent' && !grant.may_be_sent) {
+      await endUnsent(tx, grant, now);
+      return;
+    }
+    const settings = bonusSettingsOf(await readTenantConfig(tx, grant.tenant_id));
+    const is_cancelled = grant.status === 'pending' || settings.on_exclusion === 'cancel';
+    const change = is_cancelled
+      ? {
+          cancel_requested_at: grant.cancel_requested_at ?? now,
+          cancel_reason: grant.cancel_reason ?? PLAYER_EXCLUDED,
+          next_attempt_at: now,
+        }
+      : { needs_review: true };
+    await updateCall(tx, grant, { ...grant, ...change, is_protection_seen: true }, now);
+  }
+}

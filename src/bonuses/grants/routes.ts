@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { validationError } from '../../errors.ts';
+import { endpoint, type AnyEndpoint, type SessionOrInternal } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { refOf } from '../../http/record.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
+import { Admission } from './admission.ts';
+import { cancelGrant } from './cancel.ts';
+import { grantStages, type GrantDeps } from './create.ts';
+import { grantJson, grantWithHistoryJson, type GrantRow } from './grant-row.ts';
+import { listGrants } from './queries.ts';
+import { findGrant, GRANT } from './read.ts';
+import {
+  cancelGrantBody,
+  createGrantBody,
+  GRANT_FILTERS,
+  grantResource,
+  grantWithHistory,
+  type CreateGrantBody,
+} from './schema.ts';
+
+const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
+
+/** Bonus grants (spec part 4). */
+export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/bonus-grants',
+      summary: 'Lists bonus grants, the newest first',
+      access: read,
+      query: z.strictObject({ ...PAGE_QUERY, ...GRANT_FILTERS }),
+      status: 200,
+      response: z.array(grantResource),
+      shape: 'list',
+      errors: [],
+      handle: async ({ caller, query }) => {
+        const project = projectRefOf(caller);
+        const { cursor, limit, ...filters } = query;
+        const { rows, next_cursor } = await readPage<Listed<GrantRow>, TimePosition>(
+          {
+            scope: { kind: 'bonus-grants', project_id: project.project_id, filters },
+            shape: TIME_AND_ID,
+            positionOf: (row) => [String(row.created_us), row.grant_id],
+            select: (after, count) =>
+              deps.postgres.readAsTenant(project.tenant_id, (tx) =>
+                listGrants(tx, project, filters, after, count),
+              ),
+          },
+          { cursor, limit },
+        );
+        return envelope(rows.map(grantJson), { next_cursor });
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/bonus-grants/:id',
+      summary: 'One bonus grant with its history',
+      access: read,
+      status: 200,
+      response: grantWithHistory,
+      errors: ['BONUS_GRANT_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const { grant, history } = await findGrant(deps.postgres, refOf(GRANT, caller, params['id']));
+        return envelope(grantWithHistoryJson(grant, history));
+      },
+    }),
+    createEndpoint({ ...deps, admission: new Admission(deps) }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/bonus-grants/:id/cancel',
+      load: 'elsewhere',
+      audit: { resource: 'bonus_grant', action: 'cancel' },
+      summary: 'Has the platform cancel the bonus; one of which nothing was sent is cancelled at once',
+      access: { mode: 'session', role: 'editor', scope: 'project' },
+      body: cancelGrantBody,
+      status: 200,
+      response: grantResource,
+      errors: [
+        'BONUS_GRANT_NOT_FOUND',
+        'BONUS_GRANT_INVALID_STATUS',
+        'ADAPTER_REJECTED',
+        'ADAPTER_UNAVAILABLE',
+      ],
+      handle: async ({ caller, params, body, audit }) =>
+        envelope(
+          grantJson(await cancelGrant({ ...deps, audit }, refOf(GRANT, caller, params['id']), body?.reason)),
+        ),
+    }),
+  ];
+}
+
+function createEndpoint(deps: GrantDeps & { admission: Admission }): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/bonus-grants',
+    load: 'elsewhere',
+    audit: { resource: 'bonus_grant', action: 'create' },
+    summary:
+      'Grants a bonus; after 503 it is queued, and `details.grant_id` names it. Under an Idempotency-Key errors of the platform are stored, too',
+    access: { mode: 'session_or_internal', role: 'editor' },
+    body: createGrantBody,
+    status: 201,
+    response: grantResource,
+    idempotent: true,
+    errors: [
+      'BONUS_TEMPLATE_NOT_FOUND',
+      'BONUS_TEMPLATE_NOT_ACTIVE',
+      'PLAYER_NOT_FOUND',
+      'BONUS_CONFIG_INVALID',
+      'BONUS_DEPOSIT_AMOUNT_REQUIRED',
+      'BONUS_PLAYER_NOT_ELIGIBLE',
+      'BONUS_GRANT_LIMIT_REACHED',
+      'BONUS_BUDGET_EXCEEDED',
+      'BONUS_PAUSED',
+      'ADAPTER_REJECTED',
+      'ADAPTER_UNAVAILABLE',
+    ],
+    handle: async ({ caller, body, inStages, audit }) => {
+      requireKind(caller, body);
+      const project = projectRefOf(caller);
+      const request = { ...body, granted_by_user: caller.user_id };
+      return inStages(project.tenant_id, await grantStages({ ...deps, audit }, project, request));
+    },
+  });
+}
+
+/** Only the service itself says that a journey, a campaign or a rule has granted. */
+function requireKind({ user_id }: SessionOrInternal, { granted_by_kind }: CreateGrantBody): void {
+  if (user_id === null || granted_by_kind === 'manual' || granted_by_kind === 'api') return;
+  const message = `must be manual or api with a session, not ${granted_by_kind}`;
+  throw validationError([{ path: 'granted_by_kind', message }]);
+}

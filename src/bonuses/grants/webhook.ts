@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { ApiError, validationError } from '../../errors.ts';
+import type { AnyEndpoint } from '../../http/endpoint.ts';
+import { timestampWithOffset } from '../../http/timestamp.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { SANDBOX_SLUG } from '../adapters/platform.ts';
+import { adapterWebhook, type Inbound, type InboundDeps } from '../adapters/inbound.ts';
+import { applyEvent, type GrantReport } from './apply.ts';
+import { factsOf } from './grant-row.ts';
+import { lockGrant } from './queries.ts';
+import { EVENT_NAMES, GRANT_STATUSES, type GrantEventName, type GrantStatus } from './transition.ts';
+
+const amount = z
+  .union([z.int().min(0), z.string().regex(/^\d{1,38}$/)])
+  .transform((digits) => BigInt(digits));
+const moment = timestampWithOffset.transform((text) => Date.parse(text));
+
+/** `data` of the events; fields that an event does not have are ignored. */
+const eventData = z.object({
+  amount: amount.optional(),
+  credited_at: moment.optional(),
+  expires_at: moment.optional(),
+  winnings: amount.optional(),
+  total_wagered: amount.optional(),
+  wagering_required: amount.optional(),
+  completed_at: moment.optional(),
+  released_amount: amount.optional(),
+  reason: z.string().max(500).optional(),
+  code: z.string().max(200).optional(),
+  message: z.string().max(2_000).optional(),
+});
+
+/** The body of a bonus event (spec part 4). */
+const bonusEvent = z.object({
+  event: z
+    .string()
+    .regex(/^bonus\.[a-z0-9_]{1,60}$/, 'must be the name of a bonus event, such as bonus.completed'),
+  event_id: z.guid().toLowerCase(),
+  ts: timestampWithOffset,
+  grant_id: z.guid().toLowerCase(),
+  platform_bonus_id: z.string().min(1).max(200),
+  data: z.record(z.string(), z.unknown()),
+});
+type BonusEvent = z.infer<typeof bonusEvent>;
+
+const answer = z.object({
+  received: z.literal(true),
+  applied: z.boolean(),
+  new_status: z.enum(GRANT_STATUSES),
+});
+
+/** Other names that platforms use for events. */
+const ALIASES: Readonly<Record<string, GrantEventName>> = {
+  'bonus.activated': 'bonus.credited',
+  'bonus.progress': 'bonus.wagered',
+};
+
+/** `POST /v1/adapters/:slug/webhooks/bonus-events` (spec part 4). */
+export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
+  return adapterWebhook(deps, {
+    name: 'bonus-events',
+    summary: 'Events of bonuses from the casino platform; a repeat of an event_id has no further effect',
+    schema: bonusEvent,
+    response: answer,
+    errors: [],
+    apply: (tx, call) => applyBonusEvent(deps, tx, call),
+  });
+}
+
+async function applyBonusEvent(
+  { metrics }: InboundDeps,
+  tx: Tx,
+  { adapter, tenant_id, project_id, event, received_at }: Inbound<BonusEvent>,
+): Promise<z.infer<typeof answer>> {
+  const grant = await lockGrant(tx, { tenant_id, project_id, grant_id: event.grant_id });
+  // A grant of another adapter of the project is as unknown as one of another tenant. The built-in sandbox reports
+  // nothing itself: what the project's platform says of such a grant is all that there is.
+  if (grant === undefined || ![adapter.slug, SANDBOX_SLUG].includes(grant.adapter_slug)) {
+    throw new ApiError('NOT_FOUND', `bonus grant ${event.grant_id} does not exist`);
+  }
+  const name = nameOf(event.event);
+  if (name === undefined) {
+    metrics.webhookUnknownEvents.inc({ adapter: adapter.slug });
+    return said(false, grant.status);
+  }
+  const { platform_bonus_id } = factsOf(grant);
+  if (platform_bonus_id !== null && platform_bonus_id !== event.platform_bonus_id) {
+    const message = `must be ${platform_bonus_id}, as the platform has said of the grant before, not ${event.platform_bonus_id}`;
+    throw validationError([{ path: 'platform_bonus_id', message }]);
+  }
+  const { applied, new_status } = await applyEvent(tx, grant, reportOf(name, event, received_at));
+  return said(applied, new_status);
+}
+
+const said = (applied: boolean, new_status: GrantStatus) =>
+  ({ received: true, applied, new_status }) as const;
+
+function nameOf(name: string): GrantEventName | undefined {
+  const known: readonly string[] = EVENT_NAMES;
+  // That a bonus is accepted is an answer, no event.
+  if (name === 'bonus.accepted') return undefined;
+  return ALIASES[name] ?? (known.includes(name) ? (name as GrantEventName) : undefined);
+}
+
+function reportOf(name: GrantEventName, event: BonusEvent, received_at: Date): GrantReport {
+  // Some platforms write null for what they do not say.
+  const said_of = Object.entries(event.data).filter(([, value]) => value !== null);
+  const parsed = eventData.safeParse(Object.fromEntries(said_of));
+  if (!parsed.success) {
+    throw validationError(
+      parsed.error.issues.map(({ path, message }) => ({ path: ['data', ...path].join('.'), message })),
+    );
+  }
+  const { credited_at, expires_at, completed_at, total_wagered, reason, code, ...amounts } = parsed.data;
+  if (name === 'bonus.wagered' && total_wagered === undefined) {
+    throw validationError([{ path: 'data.total_wagered', message: 'is required' }]);
+  }
+  const why = name === 'bonus.rejected' ? (code ?? reason) : reason;
+  const known = {
+    ...amounts,
+    total_wagered,
+    credited_ms: credited_at,
+    expires_ms: expires_at,
+    completed_ms: completed_at,
+    reason: why,
+  };
+  const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
+  return {
+    event: { ...given, name, at_ms: Date.parse(event.ts), platform_bonus_id: event.platform_bonus_id },
+    source: 'webhook',
+    event_id: event.event_id,
+    received_at,
+    data: event.data,
+  };
+}

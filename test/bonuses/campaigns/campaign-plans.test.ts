@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { insertBonusCampaign } from '../../../src/bonuses/campaigns/queries.ts';
+import {
+  countWaiting,
+  releaseReserved,
+  selectReleasing,
+  selectReleasedTo,
+} from '../../../src/bonuses/campaigns/release-queries.ts';
+import { PARKED_UNTIL } from '../../../src/bonuses/campaigns/reserve.ts';
+import { selectPending } from '../../../src/bonuses/campaigns/reserve-queries.ts';
+import { lockShortage, retryRows } from '../../../src/bonuses/campaigns/retry-queries.ts';
+import {
+  hasRows,
+  lockForStep,
+  lockUnsent,
+  parkReleased,
+  selectDueBonusCampaigns,
+  selectOpenCampaigns,
+  skipPending,
+} from '../../../src/bonuses/campaigns/work-queries.ts';
+import { NIL_ID } from '../../../src/platform/ids.ts';
+import type { Tx } from '../../../src/platform/postgres/port.ts';
+import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
+
+/** A statement that reads all of the 20,000 members who were sent to the platform, or their grants, reads far more. */
+const MOST_BLOCKS = 400;
+const [campaign_id, template_id] = [randomUUID(), randomUUID()];
+
+let explained: ExplainedService;
+beforeAll(async () => {
+  // The processors would go on with the campaign.
+  explained = await startExplainedService({ roles: new Set(['api', 'intake']) });
+  const { tenant_id, project_id, platform } = explained.service;
+  const sql = platform.postgres.service;
+  const plan = {
+    name: 'many',
+    template_id,
+    segment_id: randomUUID(),
+    deposit_amount: null,
+    deposit_from: null,
+    currency_override: null,
+    schedule_at: null,
+    max_liability: null,
+    max_grants: null,
+    rate_per_second: 5,
+    qualifying_product: null,
+    advertising: 'direct',
+    status: 'issuing',
+  } as const;
+  await insertBonusCampaign(sql, { tenant_id, project_id, campaign_id }, plan, new Date());
+  await sql`update bonus_campaigns set is_filled = true, issued_at = now()`;
+  await sql`
+    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id, released_to)
+    values (${tenant_id}, ${project_id}, ${campaign_id}, now())`;
+  // Accepted by the platform, which says the outcome later; ten are reserved, ten were released and not sent.
+  await sql`
+    insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
+      granted_by_kind, terms, slot, status, outcome, adapter_slug, player_external_id, order_body, currency, bonus_amount,
+      bonus_amount_base, wagering_required, next_attempt_at, created_at, updated_at)
+    select ${tenant_id}::uuid, ${project_id}::uuid, md5('g' || i)::uuid, ${template_id}::uuid, 1, md5('p' || i)::uuid, ${campaign_id}::uuid,
+      'campaign', '{}', 1, 'pending', case when i <= 20 then 'unsent' else 'confirmed' end, 'casino', 'x', '{}', 'EUR', 1, 1,
+      0, case when i <= 10 then ${PARKED_UNTIL}::timestamptz else now() + interval '1 hour' end, now(), now()
+    from generate_series(1, 20000) i`;
+  await sql`
+    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, code, grant_id)
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid, md5('p' || i)::uuid, case when i <= 10 then 'reserved' else 'sent' end,
+      null::text, md5('g' || i)::uuid
+    from generate_series(1, 20000) i
+    union all
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid, gen_random_uuid(), case when i <= 10 then 'pending' else 'skipped' end,
+      case when i <= 10 then null else 'BUDGET' end, null
+    from generate_series(1, 5000) i`;
+});
+afterAll(async () => explained?.service.close());
+
+/** Does the work in a transaction that is rolled back; returns the statements that read a whole table, or much. */
+async function heavy(work: (tx: Tx) => Promise<unknown>): Promise<unknown[]> {
+  await explained.executions();
+  const undo = new Error('undo');
+  await explained.service.platform.postgres.service
+    .begin(async (tx) => {
+      await work(tx);
+      throw undo;
+    })
+    .catch((error: unknown) => {
+      if (error !== undo) throw error;
+    });
+  const found = (await explained.executions()).filter(({ statement }) => statement.includes('bonus_'));
+  expect(found.length).toBeGreaterThan(0);
+  return found.filter(
+    ({ blocks, scans }) =>
+      blocks > MOST_BLOCKS || scans.some((scan) => /^Seq Scan bonus_(grants|campaign_rows)/.test(scan)),
+  );
+}
+
+it.each(['without statistics', 'with statistics'])('%s steps of a campaign read few rows', async (when) => {
+  const { tenant_id, project_id, platform } = explained.service;
+  const sql = platform.postgres.service;
+  if (when === 'with statistics') {
+    await sql`analyze bonus_grants, bonus_campaign_rows, bonus_campaigns, bonus_campaign_budgets`;
+  }
+  const ref = { tenant_id, project_id, campaign_id };
+  const now = new Date();
+  const works: ((tx: Tx) => Promise<unknown>)[] = [
+    async (tx) =>
+      expect(await selectOpenCampaigns(tx, NIL_ID, 10, PARKED_UNTIL)).toMatchObject([{ has_work: true }]),
+    async (tx) => expect(await selectReleasing(tx, NIL_ID, 10)).toHaveLength(1),
+    async (tx) => expect(await countWaiting(tx, ref, 512, PARKED_UNTIL)).toBe(10),
+    async (tx) => expect(await releaseReserved(tx, ref, 5, now)).toBe(5),
+    async (tx) => expect(await parkReleased(tx, ref, 5, PARKED_UNTIL)).toBe(5),
+    async (tx) => expect(await lockUnsent(tx, ref, 15)).toHaveLength(15),
+    async (tx) => expect(await skipPending(tx, ref, 5)).toBe(5),
+    async (tx) => expect(await selectPending(tx, ref, { limit: 5 })).toHaveLength(5),
+    async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),
+    (tx) => selectReleasedTo(tx, ref),
+    (tx) => lockShortage(tx, ref, template_id),
+    (tx) => lockForStep(tx, ref),
+    (tx) => hasRows(tx, ref, ['pending', 'reserved', 'sent']),
+    (tx) => selectDueBonusCampaigns(tx, now, 20, [campaign_id]),
+  ];
+  for (const work of works) expect(await heavy(work)).toEqual([]);
+});

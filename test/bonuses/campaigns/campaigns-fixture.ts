@@ -1,0 +1,60 @@
+import { expect } from 'vitest';
+import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { eventually, type TestService } from '../../engines/service.ts';
+import { grantsFixture } from '../grants/grants-fixture.ts';
+
+/** A campaign as the API shows it. */
+export interface ShownCampaign extends Record<string, unknown> {
+  id: string;
+  status: string;
+  stats: { pending: number; granted: number; skipped: number; failed: number };
+  skips: Record<string, number>;
+  cost: Record<string, number>;
+  last_error: string | null;
+}
+
+/** Campaigns of a new tenant. */
+export async function campaignsFixture(service: TestService) {
+  const on = grantsFixture(service, await service.newTenant());
+  const path = '/v1/bonus-campaigns';
+  return {
+    ...on,
+    create: (body: Body) => on.client.api<ShownCampaign>('POST', path, { name: 'campaign', ...body }),
+    patch: (id: string, body: Body) => on.client.api<ShownCampaign>('PATCH', `${path}/${id}`, body),
+    issue: (id: string, headers: Record<string, string> = {}, query = '') =>
+      on.client.api<ShownCampaign>('POST', `${path}/${id}/issue${query}`, undefined, headers),
+    show: async (id: string) => (await on.client.api<ShownCampaign>('GET', `${path}/${id}`)).data,
+    reaches: (id: string, is: (campaign: ShownCampaign) => boolean) =>
+      eventually(
+        'the campaign is as asked',
+        async () => {
+          const { data } = await on.client.api<ShownCampaign>('GET', `${path}/${id}`);
+          return is(data) ? data : undefined;
+        },
+        40_000,
+      ),
+  };
+}
+export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
+
+export const sumOf = ({ stats }: ShownCampaign) =>
+  stats.pending + stats.granted + stats.skipped + stats.failed;
+
+/** The limits hold what the grants cost; each member has at most one grant, and its row says what became of it. */
+export async function consistent(on: CampaignsFixture, campaign_id: string): Promise<void> {
+  await on.budgets();
+  const [row] = await on.sql<
+    { used: string; cost: string; grants: number; counted: number; doubles: number }[]
+  >`
+    select b.used_base::text as used, b.used_grants as grants,
+      coalesce((select sum(g.bonus_amount_base) from bonus_grants g where g.campaign_id = b.campaign_id
+        and g.status not in ('cancelled', 'failed')), 0)::text as cost,
+      (select count(*)::integer from bonus_grants g where g.campaign_id = b.campaign_id
+        and g.status not in ('cancelled', 'failed')) as counted,
+      (select count(*)::integer - count(distinct g.player_id)::integer from bonus_grants g
+        where g.campaign_id = b.campaign_id) as doubles
+    from bonus_campaign_budgets b where b.campaign_id = ${campaign_id}`;
+  expect(row?.used).toBe(row?.cost);
+  expect(row?.grants).toBe(row?.counted);
+  expect(row?.doubles).toBe(0);
+}

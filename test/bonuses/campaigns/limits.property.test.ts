@@ -1,0 +1,65 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { releasable } from '../../../src/bonuses/campaigns/release-rate.ts';
+import { Room } from '../../../src/bonuses/campaigns/room.ts';
+
+const amount = fc.bigInt(1n, 1_000n);
+const limit = fc.option(fc.bigInt(0n, 20_000n));
+
+it('limits are never passed, and less than one grant is left when more is asked for', () => {
+  fc.assert(
+    fc.property(
+      fc.array(amount, { maxLength: 60 }),
+      fc.record({ budget_base: limit, max_liability: limit, max_grants: fc.option(fc.nat(50)) }),
+      fc.record({ template_base: fc.bigInt(0n, 5_000n), own_base: fc.bigInt(0n, 5_000n), grants: fc.nat(5) }),
+      (costs, { budget_base, max_liability, max_grants }, { template_base, own_base, grants }) => {
+        const used = { template_base, campaign_base: own_base, campaign_grants: grants };
+        const room = new Room({ budget_base }, { max_liability, max_grants }, used);
+        const left = (cap: bigint | null, before: bigint, sum: bigint) =>
+          cap === null ? null : cap - before - sum;
+        let sum = 0n;
+        let count = 0;
+        for (const cost of costs) {
+          const [of_budget, of_liability] = [
+            left(budget_base, template_base, sum),
+            left(max_liability, own_base, sum),
+          ];
+          const fits =
+            (of_budget === null || cost <= of_budget) &&
+            (of_liability === null || cost <= of_liability) &&
+            (max_grants === null || grants + count < max_grants);
+          // Refused only when it does not fit: so less than that grant is left.
+          expect(room.take(cost)).toBe(fits);
+          if (!fits) continue;
+          sum += cost;
+          count += 1;
+        }
+      },
+    ),
+  );
+});
+
+it('a rate gives at most a burst more than its share, however often it is asked', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 500 }),
+      fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 80 }),
+      (rate, pauses) => {
+        let [now_ms, released_to_ms, total] = [0, 0, 0];
+        for (const pause_ms of pauses) {
+          now_ms += pause_ms;
+          const { count, start_ms, each_ms } = releasable(rate, {
+            now_ms,
+            released_to_ms,
+            room: 512,
+            waiting: 0,
+          });
+          expect(count).toBeLessThanOrEqual(Math.max(1, Math.floor(rate / 4)));
+          if (count > 0) released_to_ms = Math.ceil(start_ms + count * each_ms);
+          total += count;
+        }
+        expect(total).toBeLessThanOrEqual((rate * now_ms) / 1_000);
+      },
+    ),
+  );
+});

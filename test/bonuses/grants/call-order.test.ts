@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { BonusPlatform, GrantOrder } from '../../../src/bonuses/adapters/platform.ts';
+import type { Verdict } from '../../../src/bonuses/grants/admission.ts';
+import { callPlatform } from '../../../src/bonuses/grants/calls.ts';
+import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
+import { fromNext, Places } from '../../../src/bonuses/grants/sender.ts';
+
+/** A pending grant of which only what decides about calls is there. */
+const grant = (rest: Partial<GrantRow>) =>
+  ({
+    grant_id: '00000000-0000-4000-8000-000000000001',
+    status: 'pending',
+    outcome: 'sent',
+    may_be_sent: false,
+    cancel_requested_at: null,
+    facts: {},
+    order_body: '{}',
+    attempts: 1,
+    calls: 1,
+    ...rest,
+  }) as GrantRow;
+
+/** A platform that has nothing, and notes what it is asked. */
+function platform(asked: string[]): BonusPlatform {
+  return {
+    status: () => {
+      asked.push('status');
+      return Promise.resolve({ kind: 'missing' });
+    },
+    grant: async ({ mayDepart }: GrantOrder) => {
+      if ((await mayDepart()) === undefined) return { kind: 'held' };
+      asked.push('grant');
+      return { kind: 'credited', platform_bonus_id: 'pb' };
+    },
+  } as unknown as BonusPlatform;
+}
+
+const clock = { now_ms: () => 0 };
+
+describe('the look at a player', () => {
+  it.each([
+    [false, ['look', 'grant']],
+    [true, ['status', 'look', 'grant']],
+  ])('is the last before a grant is sent; may_be_sent: %s', async (may_be_sent, order) => {
+    const asked: string[] = [];
+    const look = (): Promise<Verdict> => {
+      asked.push('look');
+      return Promise.resolve({ kind: 'may', by_ms: Infinity });
+    };
+    await callPlatform({ clock, platform: platform(asked) }, grant({ may_be_sent }), look);
+    expect(asked).toEqual(order);
+  });
+
+  it.each([
+    [{ kind: 'barred', reason: 'SELF_EXCLUDED' }, 'cancel_barred'],
+    [{ kind: 'behind' }, 'retry'],
+    [{ kind: 'paused' }, 'retry'],
+  ] as const)('stops a grant that the platform did not know: %o', async (verdict, kind) => {
+    const asked: string[] = [];
+    const deps = { clock, platform: platform(asked) };
+    const conclusion = await callPlatform(deps, grant({ may_be_sent: true }), () => Promise.resolve(verdict));
+    expect(conclusion.kind).toBe(kind);
+    expect(asked).toEqual(['status']);
+  });
+});
+
+it('every lane has its turn, however many are always due', () => {
+  const lanes = ['a', 'b', 'c', 'd'].map((adapter_slug) => ({
+    tenant_id: 't',
+    project_id: 'p',
+    adapter_slug,
+  }));
+  const orderAfter = (key?: string) => fromNext(lanes, key).map(({ adapter_slug }) => adapter_slug);
+  expect(orderAfter()).toEqual(['a', 'b', 'c', 'd']);
+  expect(orderAfter('t p b')).toEqual(['c', 'd', 'a', 'b']);
+  expect(orderAfter('t p d')).toEqual(['a', 'b', 'c', 'd']);
+  expect(orderAfter('t p gone')).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('a tenant has no more than its share of the places, a lane no more than its platform takes', () => {
+  const lane = (tenant_id: string, project_id: string, most = 1_000) => ({
+    tenant_id,
+    project_id,
+    adapter_slug: 'casino',
+    most,
+    next_at: new Date(0),
+    is_paused: false,
+  });
+  const places = new Places();
+  const fill = (one: ReturnType<typeof lane>) => {
+    const free = Math.max(0, places.freeOf(one));
+    for (let n = 0; n < free; n++) places.take(one);
+    return free;
+  };
+  expect(fill(lane('a', 'slow', 3))).toBe(3);
+  const of_a = Array.from({ length: 10 }, (_, n) => fill(lane('a', `p${n}`)));
+  expect(of_a).toEqual([16, 16, 16, 13, 0, 0, 0, 0, 0, 0]);
+  expect(fill(lane('b', 'p'))).toBe(16);
+  places.free(lane('a', 'p0'));
+  expect(places.freeOf(lane('a', 'p9'))).toBe(1);
+});
