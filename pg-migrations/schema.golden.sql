@@ -10,7 +10,19 @@ CREATE OR REPLACE FUNCTION public.consent_to(attributes jsonb, channel text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN ((NULLIF((attributes -> ('consent.'::text || channel)), 'null'::jsonb) IS NULL) AND (NULLIF((attributes #> ARRAY['consent'::text, channel]), 'null'::jsonb) IS NULL)) THEN NULL::boolean ELSE (COALESCE((NULLIF((attributes -> ('consent.'::text || channel)), 'null'::jsonb) = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])), true) AND COALESCE((NULLIF((attributes #> ARRAY['consent'::text, channel]), 'null'::jsonb) = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])), true)) END;
+RETURN CASE WHEN ((consent_value((attributes -> ('consent.'::text || channel))) IS NULL) AND (consent_value((attributes #> ARRAY['consent'::text, channel])) IS NULL)) THEN NULL::boolean ELSE (COALESCE(consent_value((attributes -> ('consent.'::text || channel))), true) AND COALESCE(consent_value((attributes #> ARRAY['consent'::text, channel])), true)) END;
+
+CREATE OR REPLACE FUNCTION public.consent_to_product(attributes jsonb, channel text, product text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((consent_value((attributes -> ((('consent.'::text || channel) || '.'::text) || product))) IS NULL) AND (consent_value((attributes #> ARRAY[('consent.'::text || channel), product])) IS NULL) AND (consent_value((attributes #> ARRAY['consent'::text, ((channel || '.'::text) || product)])) IS NULL) AND (consent_value((attributes #> ARRAY['consent'::text, channel, product])) IS NULL)) THEN NULL::boolean ELSE (COALESCE(consent_value((attributes -> ((('consent.'::text || channel) || '.'::text) || product))), true) AND COALESCE(consent_value((attributes #> ARRAY[('consent.'::text || channel), product])), true) AND COALESCE(consent_value((attributes #> ARRAY['consent'::text, ((channel || '.'::text) || product)])), true) AND COALESCE(consent_value((attributes #> ARRAY['consent'::text, channel, product])), true)) END;
+
+CREATE OR REPLACE FUNCTION public.consent_value(value jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((value IS NULL) OR (jsonb_typeof(value) = ANY (ARRAY['null'::text, 'object'::text]))) THEN NULL::boolean ELSE (value = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])) END;
 
 CREATE OR REPLACE FUNCTION public.current_tenant_id()
  RETURNS uuid
@@ -62,6 +74,66 @@ begin
   execute format('grant select, insert, update, delete on %s to engagement_api, engagement_service', target);
 end $procedure$;
 
+CREATE OR REPLACE FUNCTION public.protections_of_both(ours jsonb, theirs jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+ WITH attributes AS (
+          SELECT of.attributes
+            FROM ( VALUES (protections_of_both.ours), (protections_of_both.theirs)) of(attributes)
+         ), said AS (
+          SELECT substr(e.key, (length('consent.'::text) + 1)) AS name,
+             e.value
+            FROM (attributes a
+              CROSS JOIN LATERAL jsonb_each(a.attributes) e(key, value))
+           WHERE (e.key ~~ 'consent.%'::text)
+         UNION ALL
+          SELECT e.key,
+             e.value
+            FROM (attributes a
+              CROSS JOIN LATERAL jsonb_each(
+                 CASE
+                     WHEN (jsonb_typeof((a.attributes -> 'consent'::text)) = 'object'::text) THEN (a.attributes -> 'consent'::text)
+                     ELSE '{}'::jsonb
+                 END) e(key, value))
+         ), named AS (
+          SELECT said.name,
+             said.value
+            FROM said
+           WHERE (jsonb_typeof(said.value) <> 'object'::text)
+         UNION ALL
+          SELECT ((s.name || '.'::text) || e.key),
+             e.value
+            FROM (said s
+              CROSS JOIN LATERAL jsonb_each(
+                 CASE
+                     WHEN (jsonb_typeof(s.value) = 'object'::text) THEN s.value
+                     ELSE '{}'::jsonb
+                 END) e(key, value))
+         ), refused AS (
+          SELECT DISTINCT named.name
+            FROM named
+           WHERE ((NOT consent_value(named.value)) AND (named.name ~ '^(email|sms|phone|push)(\.[a-z0-9_-]{1,32})?$'::text))
+           ORDER BY named.name
+          LIMIT 100
+         ), born AS (
+          SELECT (attributes.attributes -> 'birth_date'::text) AS birth_date
+            FROM attributes
+           WHERE ((attributes.attributes ->> 'birth_date'::text) ~ '^\d{4}-\d{2}-\d{2}'::text)
+           ORDER BY ("left"((attributes.attributes ->> 'birth_date'::text), 10) COLLATE "C") DESC
+          LIMIT 1
+         )
+  SELECT ((COALESCE(( SELECT jsonb_object_agg(('consent.'::text || refused.name), false) AS jsonb_object_agg
+            FROM refused), '{}'::jsonb) ||
+         CASE
+             WHEN ('strong'::text = ANY (ARRAY[(ours ->> 'rg_risk'::text), (theirs ->> 'rg_risk'::text)])) THEN '{"rg_risk": "strong"}'::jsonb
+             WHEN ('low'::text = ANY (ARRAY[(ours ->> 'rg_risk'::text), (theirs ->> 'rg_risk'::text)])) THEN '{"rg_risk": "low"}'::jsonb
+             ELSE '{}'::jsonb
+         END) || COALESCE(( SELECT jsonb_build_object('birth_date', born.birth_date) AS jsonb_build_object
+            FROM born), '{}'::jsonb));
+END;
+
 CREATE OR REPLACE FUNCTION public.queue_job(task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
@@ -93,6 +165,20 @@ AS $function$
     limit 1
   $function$;
 
+CREATE OR REPLACE FUNCTION public.request_tier_of_player()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into tier_requests (tenant_id, project_id, player_id)
+  select new.tenant_id, new.project_id, new.player_id
+  where exists (select from vip_tiers t where t.tenant_id = new.tenant_id);
+  if found then
+    perform pg_notify('tier_requests', '');
+  end if;
+  return null;
+end $function$;
+
 create table event_log.group_positions (
   group_name text not null,
   topic_id smallint not null,
@@ -118,6 +204,74 @@ create table event_log.topics (
   constraint topics_pkey PRIMARY KEY (topic_id),
   constraint topics_topic_key UNIQUE (topic)
 );
+
+create table public.adapter_secrets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adapter_id uuid not null,
+  secret_id uuid not null,
+  secret bytea not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  constraint adapter_secrets_pkey PRIMARY KEY (tenant_id, project_id, adapter_id, secret_id),
+  constraint adapter_secrets_tenant_id_project_id_adapter_id_fkey FOREIGN KEY (tenant_id, project_id, adapter_id) REFERENCES adapters(tenant_id, project_id, adapter_id)
+);
+CREATE UNIQUE INDEX adapter_secrets_current ON public.adapter_secrets USING btree (tenant_id, project_id, adapter_id) WHERE (expires_at IS NULL);
+CREATE INDEX adapter_secrets_expired ON public.adapter_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+-- row-level security of public.adapter_secrets: enabled, forced
+create policy every_tenant on adapter_secrets for all to engagement_service using (true);
+create policy own_tenant on adapter_secrets for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.adapter_secrets to engagement_api;
+grant delete, insert, select, update on public.adapter_secrets to engagement_service;
+
+create table public.adapter_webhooks (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adapter_slug text not null,
+  event_id uuid not null,
+  name text not null,
+  body_hash bytea not null,
+  result jsonb,
+  received_at timestamp with time zone not null,
+  constraint adapter_webhooks_pkey PRIMARY KEY (tenant_id, adapter_slug, event_id)
+);
+CREATE INDEX adapter_webhooks_old ON public.adapter_webhooks USING btree (received_at);
+-- row-level security of public.adapter_webhooks: enabled, forced
+create policy every_tenant on adapter_webhooks for all to engagement_service using (true);
+create policy own_tenant on adapter_webhooks for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.adapter_webhooks to engagement_api;
+grant delete, insert, select, update on public.adapter_webhooks to engagement_service;
+
+create table public.adapters (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adapter_id uuid not null,
+  slug text not null,
+  kind text not null,
+  base_url text,
+  auth_type text not null,
+  token bytea,
+  timeout_ms integer not null,
+  max_rps integer not null,
+  max_in_flight integer not null,
+  capabilities jsonb not null,
+  is_active boolean not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint adapters_auth_type_check CHECK ((auth_type = ANY (ARRAY['none'::text, 'bearer'::text]))),
+  constraint adapters_check CHECK (((kind = 'http'::text) = (base_url IS NOT NULL))),
+  constraint adapters_check1 CHECK (((auth_type = 'bearer'::text) = (token IS NOT NULL))),
+  constraint adapters_kind_check CHECK ((kind = ANY (ARRAY['http'::text, 'sandbox'::text]))),
+  constraint adapters_pkey PRIMARY KEY (tenant_id, project_id, adapter_id),
+  constraint adapters_slug UNIQUE (slug),
+  constraint adapters_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE UNIQUE INDEX adapters_active ON public.adapters USING btree (tenant_id, project_id) WHERE is_active;
+-- row-level security of public.adapters: enabled, forced
+create policy every_tenant on adapters for all to engagement_service using (true);
+create policy own_tenant on adapters for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.adapters to engagement_api;
+grant delete, insert, select, update on public.adapters to engagement_service;
 
 create table public.api_keys (
   tenant_id uuid not null,
@@ -186,6 +340,330 @@ create policy every_tenant on bets for all to engagement_service using (true);
 create policy own_tenant on bets for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bets to engagement_api;
 grant delete, insert, select, update on public.bets to engagement_service;
+
+create table public.bonus_breaches (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  grant_id uuid not null,
+  kind bet_kind not null,
+  bet_id text not null,
+  stake numeric not null,
+  max_bet numeric(38,0) not null,
+  occurred_at timestamp with time zone not null,
+  found_at timestamp with time zone not null,
+  constraint bonus_breaches_pkey PRIMARY KEY (grant_id, kind, bet_id, tenant_id, project_id)
+);
+-- row-level security of public.bonus_breaches: enabled, forced
+create policy every_tenant on bonus_breaches for all to engagement_service using (true);
+create policy own_tenant on bonus_breaches for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_breaches to engagement_api;
+grant delete, insert, select, update on public.bonus_breaches to engagement_service;
+
+create table public.bonus_budgets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  template_id uuid not null,
+  used_base numeric(38,0) not null,
+  constraint bonus_budgets_pkey PRIMARY KEY (tenant_id, project_id, template_id),
+  constraint bonus_budgets_used_base_check CHECK ((used_base >= (0)::numeric))
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_budgets: enabled, forced
+create policy every_tenant on bonus_budgets for all to engagement_service using (true);
+create policy own_tenant on bonus_budgets for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_budgets to engagement_api;
+grant delete, insert, select, update on public.bonus_budgets to engagement_service;
+
+create table public.bonus_campaign_budgets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  used_base numeric(38,0) not null default 0,
+  used_grants integer not null default 0,
+  released_to timestamp with time zone not null,
+  short_cost_base numeric(38,0),
+  retry_cost_base numeric(38,0),
+  retried_to uuid,
+  constraint bonus_campaign_budgets_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
+  constraint bonus_campaign_budgets_used_base_check CHECK ((used_base >= (0)::numeric)),
+  constraint bonus_campaign_budgets_used_grants_check CHECK ((used_grants >= 0))
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_campaign_budgets: enabled, forced
+create policy every_tenant on bonus_campaign_budgets for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_budgets for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_service;
+
+create table public.bonus_campaign_rows (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  player_id uuid not null,
+  status text not null default 'pending'::text,
+  code text,
+  grant_id uuid,
+  cost_base bigint not null default 0,
+  released_base bigint not null default 0,
+  is_open boolean not null default false,
+  constraint bonus_campaign_rows_check CHECK (((code IS NULL) = (status <> ALL (ARRAY['skipped'::text, 'failed'::text])))),
+  constraint bonus_campaign_rows_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, player_id),
+  constraint bonus_campaign_rows_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'reserved'::text, 'sent'::text, 'granted'::text, 'skipped'::text, 'failed'::text])))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.01);
+CREATE INDEX bonus_campaign_rows_by_status ON public.bonus_campaign_rows USING btree (campaign_id, status, player_id, tenant_id, project_id);
+CREATE INDEX bonus_campaign_rows_of_grant ON public.bonus_campaign_rows USING btree (grant_id, tenant_id, project_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX bonus_campaign_rows_of_player ON public.bonus_campaign_rows USING btree (player_id, tenant_id, project_id);
+-- row-level security of public.bonus_campaign_rows: enabled, forced
+create policy every_tenant on bonus_campaign_rows for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_rows for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_rows to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_rows to engagement_service;
+
+create table public.bonus_campaigns (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  name text not null,
+  template_id uuid not null,
+  segment_id uuid not null,
+  deposit_amount numeric(38,0),
+  deposit_from text,
+  currency_override text,
+  schedule_at timestamp with time zone,
+  max_liability bigint,
+  max_grants integer,
+  rate_per_second integer,
+  status text not null,
+  members integer not null default 0,
+  is_filled boolean not null default false,
+  filled_to uuid,
+  last_error text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  issued_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  qualifying_product text,
+  advertising text not null default 'direct'::text,
+  constraint bonus_campaigns_advertising_check CHECK ((advertising = ANY (ARRAY['direct'::text, 'own_site'::text, 'public'::text]))),
+  constraint bonus_campaigns_deposit_from_check CHECK ((deposit_from = 'last_deposit'::text)),
+  constraint bonus_campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
+  constraint bonus_campaigns_qualifying_product_check CHECK ((qualifying_product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
+  constraint bonus_campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'issuing'::text, 'issued'::text, 'paused'::text, 'cancelled'::text]))),
+  constraint bonus_campaigns_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX bonus_campaigns_by_age ON public.bonus_campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX bonus_campaigns_due ON public.bonus_campaigns USING btree (schedule_at) WHERE (status = 'scheduled'::text);
+CREATE INDEX bonus_campaigns_open ON public.bonus_campaigns USING btree (campaign_id) WHERE ((status = ANY (ARRAY['issuing'::text, 'paused'::text, 'cancelled'::text])) AND (finished_at IS NULL));
+-- row-level security of public.bonus_campaigns: enabled, forced
+create policy every_tenant on bonus_campaigns for all to engagement_service using (true);
+create policy own_tenant on bonus_campaigns for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaigns to engagement_api;
+grant delete, insert, select, update on public.bonus_campaigns to engagement_service;
+
+create table public.bonus_contributions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  kind bet_kind not null,
+  bet_id text not null,
+  player_id uuid not null,
+  state bet_status not null,
+  stake numeric(38,0) not null,
+  currency text not null,
+  game_category text,
+  occurred_at timestamp with time zone not null,
+  revision bigint not null,
+  grant_id uuid,
+  contribution numeric,
+  is_breach boolean not null default false,
+  is_of_ledger boolean not null default false,
+  rate jsonb,
+  constraint bonus_contributions_check CHECK (((grant_id IS NOT NULL) OR ((contribution IS NULL) AND (NOT is_breach)))),
+  constraint bonus_contributions_pkey PRIMARY KEY (bet_id, kind, tenant_id, project_id),
+  constraint bonus_contributions_stake_check CHECK ((stake >= (0)::numeric))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.01);
+CREATE INDEX bonus_contributions_of_grant ON public.bonus_contributions USING btree (grant_id, occurred_at, kind, bet_id, tenant_id, project_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX bonus_contributions_of_player ON public.bonus_contributions USING btree (player_id, occurred_at, kind, bet_id, tenant_id, project_id);
+CREATE INDEX bonus_contributions_without_rate ON public.bonus_contributions USING btree (bet_id, kind, tenant_id, project_id) WHERE ((grant_id IS NOT NULL) AND (contribution IS NULL));
+-- row-level security of public.bonus_contributions: enabled, forced
+create policy every_tenant on bonus_contributions for all to engagement_service using (true);
+create policy own_tenant on bonus_contributions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_contributions to engagement_api;
+grant delete, insert, select, update on public.bonus_contributions to engagement_service;
+
+create table public.bonus_grant_events (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  grant_id uuid not null,
+  seq integer not null,
+  event text not null,
+  source text not null,
+  event_id uuid,
+  from_status text,
+  to_status text not null,
+  occurred_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  data jsonb not null,
+  log_event text,
+  ingestion_id uuid,
+  is_to_publish boolean not null default false,
+  constraint bonus_grant_events_check CHECK (((log_event IS NULL) = (ingestion_id IS NULL))),
+  constraint bonus_grant_events_pkey PRIMARY KEY (grant_id, seq, tenant_id, project_id),
+  constraint bonus_grant_events_source_check CHECK ((source = ANY (ARRAY['api'::text, 'adapter'::text, 'webhook'::text, 'reconciliation'::text, 'clock'::text])))
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX bonus_grant_events_to_publish ON public.bonus_grant_events USING btree (received_at, grant_id, seq) WHERE is_to_publish;
+-- row-level security of public.bonus_grant_events: enabled, forced
+create policy every_tenant on bonus_grant_events for all to engagement_service using (true);
+create policy own_tenant on bonus_grant_events for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_grant_events to engagement_api;
+grant delete, insert, select, update on public.bonus_grant_events to engagement_service;
+
+create table public.bonus_grants (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  grant_id uuid not null,
+  template_id uuid not null,
+  template_version integer not null,
+  player_id uuid not null,
+  campaign_id uuid,
+  granted_by_kind text not null,
+  granted_by_id uuid,
+  granted_by_user text,
+  terms jsonb not null,
+  exclusion_group text,
+  slot integer not null,
+  status text not null,
+  outcome text not null,
+  may_be_sent boolean not null default false,
+  needs_review boolean not null default false,
+  adapter_slug text not null,
+  player_external_id text not null,
+  order_body text not null,
+  currency text not null,
+  deposit_amount numeric(38,0),
+  bonus_amount numeric(38,0) not null,
+  bonus_amount_base bigint not null,
+  fx jsonb,
+  base_fx jsonb,
+  wagering_required numeric(38,0) not null,
+  wagering_progress numeric not null default 0,
+  progress_source text not null default 'none'::text,
+  max_bet numeric(38,0),
+  max_win_cap numeric(38,0),
+  max_bet_breaches integer not null default 0,
+  released_amount numeric(38,0),
+  released_amount_base bigint,
+  facts jsonb not null default '{}'::jsonb,
+  status_reason text,
+  last_error jsonb,
+  attempts integer not null default 0,
+  calls integer not null default 0,
+  next_attempt_at timestamp with time zone,
+  cancel_requested_at timestamp with time zone,
+  cancel_reason text,
+  is_protection_seen boolean not null default false,
+  created_at timestamp with time zone not null,
+  activated_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  updated_at timestamp with time zone not null,
+  seq integer not null default 0,
+  wagering_sum numeric not null default 0,
+  counted_from timestamp with time zone,
+  counted_until timestamp with time zone,
+  recorded_from timestamp with time zone,
+  first_called_at timestamp with time zone,
+  recount_seq integer not null default 0,
+  are_bets_recorded boolean not null default false,
+  wagering_record text not null default 'open'::text,
+  constraint bonus_grants_bonus_amount_base_check CHECK ((bonus_amount_base >= 0)),
+  constraint bonus_grants_bonus_amount_check CHECK ((bonus_amount >= (0)::numeric)),
+  constraint bonus_grants_check CHECK (((status <> 'pending'::text) OR (next_attempt_at IS NOT NULL) OR needs_review)),
+  constraint bonus_grants_granted_by_kind_check CHECK ((granted_by_kind = ANY (ARRAY['manual'::text, 'api'::text, 'journey'::text, 'campaign'::text, 'auto'::text]))),
+  constraint bonus_grants_outcome_check CHECK ((outcome = ANY (ARRAY['unsent'::text, 'sent'::text, 'unknown'::text, 'confirmed'::text, 'rejected'::text]))),
+  constraint bonus_grants_pkey PRIMARY KEY (grant_id, tenant_id, project_id),
+  constraint bonus_grants_progress_source_check CHECK ((progress_source = ANY (ARRAY['none'::text, 'events'::text, 'platform'::text]))),
+  constraint bonus_grants_slot_check CHECK ((slot > 0)),
+  constraint bonus_grants_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'completed'::text, 'forfeited'::text, 'expired'::text, 'lost'::text, 'cancelled'::text, 'failed'::text]))),
+  constraint bonus_grants_wagering_record_check CHECK ((wagering_record = ANY (ARRAY['open'::text, 'closed'::text, 'removed'::text])))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.01);
+CREATE INDEX bonus_grants_by_age ON public.bonus_grants USING btree (tenant_id, project_id, created_at DESC, grant_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX bonus_grants_by_status ON public.bonus_grants USING btree (tenant_id, project_id, status, created_at DESC, grant_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX bonus_grants_cost ON public.bonus_grants USING btree (template_id, tenant_id, project_id) INCLUDE (bonus_amount_base) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
+CREATE INDEX bonus_grants_due ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX bonus_grants_live ON public.bonus_grants USING btree (grant_id) WHERE (status = ANY (ARRAY['pending'::text, 'active'::text]));
+CREATE INDEX bonus_grants_of_campaign ON public.bonus_grants USING btree (campaign_id, created_at DESC, grant_id DESC, tenant_id, project_id) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX bonus_grants_of_player ON public.bonus_grants USING btree (player_id, created_at DESC, grant_id DESC, tenant_id, project_id);
+CREATE INDEX bonus_grants_of_template ON public.bonus_grants USING btree (template_id, created_at DESC, grant_id DESC, tenant_id, project_id);
+CREATE UNIQUE INDEX bonus_grants_one_per_group ON public.bonus_grants USING btree (player_id, exclusion_group, tenant_id, project_id) WHERE ((exclusion_group IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'active'::text])));
+CREATE UNIQUE INDEX bonus_grants_one_per_slot ON public.bonus_grants USING btree (player_id, template_id, slot, tenant_id, project_id) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
+CREATE INDEX bonus_grants_to_close ON public.bonus_grants USING btree (ended_at, grant_id) WHERE ((ended_at IS NOT NULL) AND (wagering_record <> 'removed'::text));
+CREATE INDEX bonus_grants_to_compare ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, grant_id) WHERE ((status = ANY (ARRAY['pending'::text, 'active'::text])) AND ((status = 'active'::text) OR (outcome <> 'unsent'::text) OR may_be_sent));
+CREATE INDEX bonus_grants_to_count ON public.bonus_grants USING btree (grant_id) WHERE ((activated_at IS NOT NULL) AND ((activated_at IS DISTINCT FROM counted_from) OR (LEAST(expires_at, ended_at) IS DISTINCT FROM counted_until)));
+CREATE INDEX bonus_grants_to_look_up ON public.bonus_grants USING btree (grant_id) WHERE ((activated_at IS NOT NULL) AND ((NOT are_bets_recorded) OR (activated_at < COALESCE(recorded_from, created_at))));
+CREATE INDEX bonus_grants_to_review ON public.bonus_grants USING btree (tenant_id, project_id, created_at DESC, grant_id DESC) WHERE needs_review;
+CREATE INDEX bonus_grants_unsent_of_campaign ON public.bonus_grants USING btree (campaign_id, next_attempt_at, grant_id, tenant_id, project_id) WHERE ((campaign_id IS NOT NULL) AND (status = 'pending'::text) AND (outcome = 'unsent'::text));
+-- row-level security of public.bonus_grants: enabled, forced
+create policy every_tenant on bonus_grants for all to engagement_service using (true);
+create policy own_tenant on bonus_grants for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_grants to engagement_api;
+grant delete, insert, select, update on public.bonus_grants to engagement_service;
+
+create table public.bonus_reconcile_positions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adapter_slug text not null,
+  after_grant_id uuid not null,
+  began_after uuid,
+  constraint bonus_reconcile_positions_pkey PRIMARY KEY (tenant_id, project_id, adapter_slug)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_reconcile_positions: enabled, forced
+create policy every_tenant on bonus_reconcile_positions for all to engagement_service using (true);
+create policy own_tenant on bonus_reconcile_positions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_reconcile_positions to engagement_api;
+grant delete, insert, select, update on public.bonus_reconcile_positions to engagement_service;
+
+create table public.bonus_templates (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  template_id uuid not null,
+  name text not null,
+  type text not null,
+  config jsonb not null,
+  wagering_requirement_multiplier numeric(5,2) not null,
+  wagering_basis text not null,
+  game_contribution jsonb,
+  max_bet_during_wagering numeric(38,0),
+  max_win_cap numeric(38,0),
+  max_bet_action text not null,
+  time_limit_hours integer,
+  wallet_model text not null,
+  product text not null,
+  status text not null,
+  max_grants_per_player integer,
+  grant_window_days integer,
+  exclusion_group text,
+  budget_base bigint,
+  min_kyc_level integer,
+  eligible_segment_id uuid,
+  version integer not null,
+  licence_warnings jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint bonus_templates_max_bet_action_check CHECK ((max_bet_action = ANY (ARRAY['flag'::text, 'forfeit'::text]))),
+  constraint bonus_templates_pkey PRIMARY KEY (tenant_id, project_id, template_id),
+  constraint bonus_templates_product_check CHECK ((product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
+  constraint bonus_templates_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text]))),
+  constraint bonus_templates_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
+  constraint bonus_templates_type_check CHECK ((type = ANY (ARRAY['deposit_match'::text, 'reload'::text, 'free_spins'::text, 'no_deposit'::text, 'cashback'::text, 'free_bet'::text]))),
+  constraint bonus_templates_wagering_basis_check CHECK ((wagering_basis = ANY (ARRAY['bonus'::text, 'bonus_plus_deposit'::text, 'deposit'::text, 'winnings'::text]))),
+  constraint bonus_templates_wallet_model_check CHECK ((wallet_model = ANY (ARRAY['sticky'::text, 'non_sticky'::text])))
+);
+CREATE INDEX bonus_templates_by_age ON public.bonus_templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+-- row-level security of public.bonus_templates: enabled, forced
+create policy every_tenant on bonus_templates for all to engagement_service using (true);
+create policy own_tenant on bonus_templates for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_templates to engagement_api;
+grant delete, insert, select, update on public.bonus_templates to engagement_service;
 
 create table public.campaign_batches (
   tenant_id uuid not null,
@@ -399,6 +877,7 @@ create table public.idempotency_keys (
   status smallint not null,
   response text not null,
   created_at timestamp with time zone not null,
+  settles_at timestamp with time zone,
   constraint idempotency_keys_pkey PRIMARY KEY (tenant_id, route, idempotency_key)
 );
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (tenant_id, created_at);
@@ -414,6 +893,299 @@ create table public.installation_secrets (
   constraint installation_secrets_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.installation_secrets to engagement_service;
+
+create table public.journey_batches (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  journey_id uuid not null,
+  version integer not null,
+  occasion text not null,
+  from_player_id uuid not null,
+  to_player_id uuid not null,
+  constraint journey_batches_pkey PRIMARY KEY (tenant_id, project_id, journey_id, occasion, from_player_id)
+);
+CREATE INDEX journey_batches_open ON public.journey_batches USING btree (journey_id, from_player_id);
+-- row-level security of public.journey_batches: enabled, forced
+create policy every_tenant on journey_batches for all to engagement_service using (true);
+create policy own_tenant on journey_batches for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_batches to engagement_api;
+grant delete, insert, select, update on public.journey_batches to engagement_service;
+
+create table public.journey_occasions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  journey_id uuid not null,
+  occasion text not null,
+  begun_at timestamp with time zone not null default now(),
+  constraint journey_occasions_pkey PRIMARY KEY (tenant_id, project_id, journey_id, occasion)
+);
+-- row-level security of public.journey_occasions: enabled, forced
+create policy every_tenant on journey_occasions for all to engagement_service using (true);
+create policy own_tenant on journey_occasions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_occasions to engagement_api;
+grant delete, insert, select, update on public.journey_occasions to engagement_service;
+
+create table public.journey_queues (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  queue_id uuid not null,
+  journey_id uuid not null,
+  provider_id uuid not null,
+  channel text not null,
+  constraint journey_queues_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint journey_queues_pkey PRIMARY KEY (tenant_id, project_id, queue_id)
+);
+-- row-level security of public.journey_queues: enabled, forced
+create policy every_tenant on journey_queues for all to engagement_service using (true);
+create policy own_tenant on journey_queues for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_queues to engagement_api;
+grant delete, insert, select, update on public.journey_queues to engagement_service;
+
+create table public.journey_readers (
+  log_id text not null,
+  partition integer not null,
+  reading_to bigint not null,
+  constraint journey_readers_pkey PRIMARY KEY (log_id, partition)
+);
+grant delete, insert, select, update on public.journey_readers to engagement_service;
+
+create table public.journey_runs (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  run_id uuid not null,
+  journey_id uuid not null,
+  version integer not null,
+  player_id uuid not null,
+  status text not null,
+  node_id text not null,
+  seq integer not null,
+  entered_at timestamp with time zone,
+  due_at timestamp with time zone,
+  woken_by jsonb,
+  trigger_key text not null,
+  re_entry text not null,
+  trigger jsonb not null,
+  context jsonb not null,
+  partition smallint,
+  log_id text,
+  from_offset bigint,
+  outcome text,
+  error_code text,
+  cancelled_by text,
+  started_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  is_archived boolean not null default false,
+  constraint journey_runs_outcome_check CHECK ((outcome = ANY (ARRAY['ended'::text, 'exited'::text, 'goal'::text, 'held_out'::text]))),
+  constraint journey_runs_pkey PRIMARY KEY (run_id, tenant_id, project_id),
+  constraint journey_runs_re_entry_check CHECK ((re_entry = ANY (ARRAY['once'::text, 'after_exit'::text, 'always'::text]))),
+  constraint journey_runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=50);
+CREATE INDEX journey_runs_by_change ON public.journey_runs USING btree (changed_xid, run_id);
+CREATE INDEX journey_runs_by_status ON public.journey_runs USING btree (journey_id, status, started_at DESC, run_id DESC, tenant_id, project_id);
+CREATE INDEX journey_runs_listed ON public.journey_runs USING btree (journey_id, started_at DESC, run_id DESC, tenant_id, project_id);
+CREATE INDEX journey_runs_of_player ON public.journey_runs USING btree (player_id, started_at DESC, run_id DESC, tenant_id, project_id);
+CREATE INDEX journey_runs_of_version ON public.journey_runs USING btree (journey_id, version, tenant_id, project_id) WHERE (status = 'running'::text);
+CREATE UNIQUE INDEX journey_runs_once ON public.journey_runs USING btree (journey_id, player_id, trigger_key, tenant_id, project_id);
+CREATE INDEX journey_runs_running ON public.journey_runs USING btree (run_id) WHERE (status = 'running'::text);
+CREATE INDEX journey_runs_running_of_player ON public.journey_runs USING btree (player_id, journey_id, tenant_id, project_id) WHERE (status = 'running'::text);
+CREATE UNIQUE INDEX journey_runs_single ON public.journey_runs USING btree (journey_id, player_id, tenant_id, project_id) WHERE ((status = 'running'::text) AND (re_entry <> 'always'::text));
+CREATE INDEX journey_runs_to_archive ON public.journey_runs USING btree (completed_at, run_id) WHERE ((status <> 'running'::text) AND (NOT is_archived));
+-- row-level security of public.journey_runs: enabled, forced
+create policy every_tenant on journey_runs for all to engagement_service using (true);
+create policy own_tenant on journey_runs for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_runs to engagement_api;
+grant delete, insert, select, update on public.journey_runs to engagement_service;
+
+create table public.journey_steps (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  run_id uuid not null,
+  seq integer not null,
+  node_id text not null,
+  node_type text not null,
+  status text not null,
+  outcome text not null,
+  next_node_id text,
+  entered_at timestamp with time zone not null,
+  completed_at timestamp with time zone not null,
+  ref uuid,
+  error_code text,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  constraint journey_steps_pkey PRIMARY KEY (run_id, seq, tenant_id, project_id),
+  constraint journey_steps_status_check CHECK ((status = ANY (ARRAY['completed'::text, 'skipped'::text, 'failed'::text])))
+);
+CREATE INDEX journey_steps_by_change ON public.journey_steps USING btree (changed_xid, run_id, seq);
+-- row-level security of public.journey_steps: enabled, forced
+create policy every_tenant on journey_steps for all to engagement_service using (true);
+create policy own_tenant on journey_steps for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_steps to engagement_api;
+grant delete, insert, select, update on public.journey_steps to engagement_service;
+
+create table public.journey_timers (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  due_at timestamp with time zone not null,
+  run_id uuid not null,
+  seq integer not null,
+  constraint journey_timers_pkey PRIMARY KEY (tenant_id, project_id, due_at, run_id)
+) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX journey_timers_due ON public.journey_timers USING btree (due_at, run_id);
+-- row-level security of public.journey_timers: enabled, forced
+create policy every_tenant on journey_timers for all to engagement_service using (true);
+create policy own_tenant on journey_timers for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_timers to engagement_api;
+grant delete, insert, select, update on public.journey_timers to engagement_service;
+
+create table public.journey_versions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  journey_id uuid not null,
+  version integer not null,
+  trigger jsonb not null,
+  graph jsonb not null,
+  settings jsonb not null,
+  published_at timestamp with time zone not null,
+  published_by text,
+  constraint journey_versions_pkey PRIMARY KEY (tenant_id, project_id, journey_id, version),
+  constraint journey_versions_tenant_id_project_id_journey_id_fkey FOREIGN KEY (tenant_id, project_id, journey_id) REFERENCES journeys(tenant_id, project_id, journey_id)
+);
+-- row-level security of public.journey_versions: enabled, forced
+create policy every_tenant on journey_versions for all to engagement_service using (true);
+create policy own_tenant on journey_versions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_versions to engagement_api;
+grant delete, insert, select, update on public.journey_versions to engagement_service;
+
+create table public.journey_waits (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  event text not null,
+  player_id uuid not null,
+  run_id uuid not null,
+  seq integer not null,
+  partition smallint not null,
+  log_id text not null,
+  from_offset bigint not null,
+  since timestamp with time zone not null,
+  is_checked boolean not null default false,
+  constraint journey_waits_pkey PRIMARY KEY (tenant_id, project_id, event, player_id, run_id)
+);
+CREATE INDEX journey_waits_of_run ON public.journey_waits USING btree (run_id, tenant_id, project_id);
+CREATE INDEX journey_waits_unchecked ON public.journey_waits USING btree (since) WHERE (NOT is_checked);
+-- row-level security of public.journey_waits: enabled, forced
+create policy every_tenant on journey_waits for all to engagement_service using (true);
+create policy own_tenant on journey_waits for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_waits to engagement_api;
+grant delete, insert, select, update on public.journey_waits to engagement_service;
+
+create table public.journey_watched (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  event text not null,
+  journey_id uuid not null,
+  version integer not null,
+  kind text not null,
+  constraint journey_watched_kind_check CHECK ((kind = ANY (ARRAY['wait'::text, 'exit'::text, 'goal'::text, 'segment_exited'::text]))),
+  constraint journey_watched_pkey PRIMARY KEY (tenant_id, project_id, event, journey_id, version, kind)
+);
+CREATE INDEX journey_watched_of_version ON public.journey_watched USING btree (journey_id, version, tenant_id, project_id);
+-- row-level security of public.journey_watched: enabled, forced
+create policy every_tenant on journey_watched for all to engagement_service using (true);
+create policy own_tenant on journey_watched for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journey_watched to engagement_api;
+grant delete, insert, select, update on public.journey_watched to engagement_service;
+
+create table public.journeys (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  journey_id uuid not null,
+  name text not null,
+  status text not null,
+  trigger jsonb not null,
+  graph jsonb not null,
+  settings jsonb not null,
+  version integer,
+  trigger_event text,
+  activated_at timestamp with time zone,
+  paused_at timestamp with time zone,
+  is_held boolean not null default false,
+  resuming_since timestamp with time zone,
+  last_error text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint journeys_pkey PRIMARY KEY (tenant_id, project_id, journey_id),
+  constraint journeys_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'paused'::text]))),
+  constraint journeys_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX journeys_listed ON public.journeys USING btree (tenant_id, project_id, created_at, journey_id) WHERE (deleted_at IS NULL);
+CREATE INDEX journeys_listening ON public.journeys USING btree (tenant_id, project_id, trigger_event) WHERE ((status = 'active'::text) AND (deleted_at IS NULL));
+-- row-level security of public.journeys: enabled, forced
+create policy every_tenant on journeys for all to engagement_service using (true);
+create policy own_tenant on journeys for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.journeys to engagement_api;
+grant delete, insert, select, update on public.journeys to engagement_service;
+
+create table public.kyc_calls (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  call_id uuid not null,
+  action text not null,
+  body text not null,
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone,
+  last_error text,
+  created_at timestamp with time zone not null,
+  claimed_until timestamp with time zone,
+  is_superseded boolean not null default false,
+  constraint kyc_calls_action_check CHECK ((action = ANY (ARRAY['initiate'::text, 'update'::text]))),
+  constraint kyc_calls_pkey PRIMARY KEY (call_id, tenant_id, project_id)
+);
+CREATE INDEX kyc_calls_by_age ON public.kyc_calls USING btree (created_at);
+CREATE INDEX kyc_calls_due ON public.kyc_calls USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX kyc_calls_of_player ON public.kyc_calls USING btree (player_id, tenant_id, project_id);
+CREATE INDEX kyc_calls_of_project ON public.kyc_calls USING btree (tenant_id, project_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX kyc_calls_old ON public.kyc_calls USING btree (created_at) WHERE (next_attempt_at IS NULL);
+-- row-level security of public.kyc_calls: enabled, forced
+create policy every_tenant on kyc_calls for all to engagement_service using (true);
+create policy own_tenant on kyc_calls for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.kyc_calls to engagement_api;
+grant delete, insert, select, update on public.kyc_calls to engagement_service;
+
+create table public.kyc_decisions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  decision_id uuid not null,
+  kind text not null,
+  source text not null,
+  occurred_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  level integer,
+  expires_at timestamp with time zone,
+  applied boolean not null,
+  kyc_status text not null,
+  decided_by text,
+  adapter_slug text,
+  reason text,
+  requirements text[],
+  event text,
+  is_unpublished boolean not null default false,
+  constraint kyc_decisions_kind_check CHECK ((kind = ANY (ARRAY['submitted'::text, 'approved'::text, 'level_upgraded'::text, 'lapsed'::text, 'expired'::text, 'rejected'::text, 'revoked'::text]))),
+  constraint kyc_decisions_pkey PRIMARY KEY (decision_id, tenant_id, project_id),
+  constraint kyc_decisions_source_check CHECK ((source = ANY (ARRAY['api'::text, 'webhook'::text, 'event'::text, 'clock'::text])))
+);
+CREATE INDEX kyc_decisions_approved ON public.kyc_decisions USING btree (player_id, tenant_id, project_id, occurred_at DESC) WHERE ((kind = 'approved'::text) AND (level IS NOT NULL));
+CREATE INDEX kyc_decisions_decided ON public.kyc_decisions USING btree (player_id, tenant_id, project_id, occurred_at DESC) WHERE (kind <> 'submitted'::text);
+CREATE INDEX kyc_decisions_of_player ON public.kyc_decisions USING btree (player_id, tenant_id, project_id, occurred_at DESC, decision_id DESC);
+CREATE INDEX kyc_decisions_submitted ON public.kyc_decisions USING btree (player_id, tenant_id, project_id, occurred_at DESC) WHERE (kind = 'submitted'::text);
+CREATE INDEX kyc_decisions_unpublished ON public.kyc_decisions USING btree (received_at, decision_id) WHERE is_unpublished;
+-- row-level security of public.kyc_decisions: enabled, forced
+create policy every_tenant on kyc_decisions for all to engagement_service using (true);
+create policy own_tenant on kyc_decisions for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.kyc_decisions to engagement_api;
+grant delete, insert, select, update on public.kyc_decisions to engagement_service;
 
 create table public.ledger (
   tenant_id uuid not null,
@@ -514,6 +1286,9 @@ create table public.message_sends (
   provider_code text,
   provider_message text,
   give_up_at timestamp with time zone,
+  journey_id uuid,
+  queue_id uuid,
+  defers_quiet_hours boolean not null default false,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -522,7 +1297,8 @@ CREATE INDEX message_sends_by_change ON public.message_sends USING btree (change
 CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
 CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btree (tenant_id, provider_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
 CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, dedup_key, tenant_id, project_id);
-CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
+CREATE UNIQUE INDEX message_sends_once_per_node ON public.message_sends USING btree (journey_run_id, dedup_key, tenant_id, project_id) WHERE (journey_run_id IS NOT NULL);
+CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, COALESCE(queue_id, campaign_id), send_id, COALESCE(retry_at, '-infinity'::timestamp with time zone)) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
 CREATE INDEX message_sends_sending ON public.message_sends USING btree (lease_id) WHERE (status = 'sending'::text);
 CREATE INDEX message_sends_unavailable ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE ((status = 'failed'::text) AND (error_code = 'PROVIDER_UNAVAILABLE'::text));
 -- row-level security of public.message_sends: enabled, forced
@@ -609,6 +1385,25 @@ create policy own_tenant on player_merges for all to engagement_api using ((tena
 grant delete, insert, select, update on public.player_merges to engagement_api;
 grant delete, insert, select, update on public.player_merges to engagement_service;
 
+create table public.player_tier_history (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  entry_id bigint not null generated as identity,
+  from_code text,
+  to_code text,
+  trigger text not null,
+  context jsonb not null,
+  occurred_at timestamp with time zone not null,
+  constraint player_tier_history_pkey PRIMARY KEY (player_id, entry_id, tenant_id, project_id),
+  constraint player_tier_history_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'manual'::text, 'reset'::text])))
+);
+-- row-level security of public.player_tier_history: enabled, forced
+create policy every_tenant on player_tier_history for all to engagement_service using (true);
+create policy own_tenant on player_tier_history for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.player_tier_history to engagement_api;
+grant delete, insert, select, update on public.player_tier_history to engagement_service;
+
 create table public.player_totals (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -624,6 +1419,8 @@ create table public.player_totals (
   pending_conversions bigint not null default 0,
   updated_at timestamp with time zone not null,
   changed_xid xid8 not null default pg_current_xact_id(),
+  last_active_at timestamp with time zone default '-infinity'::timestamp with time zone,
+  tier_demoted_at timestamp with time zone,
   constraint player_totals_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 ) with (fillfactor=80);
 CREATE INDEX player_totals_by_change ON public.player_totals USING btree (changed_xid, player_id);
@@ -662,7 +1459,14 @@ create table public.players (
   deleted_at timestamp with time zone,
   is_known_to_segments boolean not null default false,
   cooldown_until timestamp with time zone,
-  constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text]))),
+  tier_locked boolean not null default false,
+  tier_pending_code text,
+  kyc_requested_level integer,
+  kyc_expires_at timestamp with time zone,
+  kyc_decided_by text,
+  kyc_provider_ref text,
+  kyc_revision integer not null default 0,
+  constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
 );
@@ -671,6 +1475,7 @@ CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (extern
 CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
+CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) WHERE ((kyc_expires_at IS NOT NULL) AND (kyc_status = 'approved'::text) AND (deleted_at IS NULL));
 CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);
@@ -703,6 +1508,26 @@ create policy every_tenant on projects for all to engagement_service using (true
 create policy own_tenant on projects for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.projects to engagement_api;
 grant delete, insert, select, update on public.projects to engagement_service;
+
+create table public.sandbox_bonuses (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  adapter_slug text not null,
+  grant_id uuid not null,
+  platform_bonus_id uuid not null,
+  status text not null,
+  sent jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint sandbox_bonuses_pkey PRIMARY KEY (tenant_id, project_id, adapter_slug, grant_id),
+  constraint sandbox_bonuses_status_check CHECK ((status = ANY (ARRAY['active'::text, 'cancelled'::text])))
+);
+CREATE UNIQUE INDEX sandbox_bonuses_listed ON public.sandbox_bonuses USING btree (tenant_id, project_id, adapter_slug, platform_bonus_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+-- row-level security of public.sandbox_bonuses: enabled, forced
+create policy every_tenant on sandbox_bonuses for all to engagement_service using (true);
+create policy own_tenant on sandbox_bonuses for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.sandbox_bonuses to engagement_api;
+grant delete, insert, select, update on public.sandbox_bonuses to engagement_service;
 
 create table public.sandbox_messages (
   tenant_id uuid not null,
@@ -879,6 +1704,9 @@ create table public.templates (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  bonus_product text,
+  reads_bonus boolean not null default false,
+  constraint templates_bonus_product_check CHECK ((bonus_product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
   constraint templates_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint templates_pkey PRIMARY KEY (tenant_id, project_id, template_id),
   constraint templates_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'archived'::text]))),
@@ -897,6 +1725,7 @@ create table public.tenant_configs (
   verticals text[] not null,
   kyc_model text not null,
   config jsonb not null,
+  is_kyc_model_chosen boolean not null default false,
   constraint tenant_configs_config_check CHECK (((jsonb_typeof(config) = 'object'::text) AND (octet_length((config)::text) <= 16384))),
   constraint tenant_configs_kyc_model_check CHECK ((kyc_model = ANY (ARRAY['platform_owns'::text, 'crm_owns'::text, 'dual'::text, 'none'::text]))),
   constraint tenant_configs_license_jurisdiction_check CHECK ((length(license_jurisdiction) <= 64)),
@@ -923,6 +1752,34 @@ create policy own_tenant on tenants for all to engagement_api using ((tenant_id 
 grant delete, insert, select, update on public.tenants to engagement_api;
 grant delete, insert, select, update on public.tenants to engagement_service;
 
+create table public.tier_deadlines (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  due_at timestamp with time zone not null,
+  constraint tier_deadlines_pkey PRIMARY KEY (player_id, tenant_id, project_id)
+);
+CREATE INDEX tier_deadlines_due ON public.tier_deadlines USING btree (due_at, player_id);
+-- row-level security of public.tier_deadlines: enabled, forced
+create policy every_tenant on tier_deadlines for all to engagement_service using (true);
+create policy own_tenant on tier_deadlines for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.tier_deadlines to engagement_api;
+grant delete, insert, select, update on public.tier_deadlines to engagement_service;
+
+create table public.tier_requests (
+  tenant_id uuid not null,
+  request_id bigint not null generated as identity,
+  project_id uuid not null,
+  player_id uuid not null,
+  requested_at timestamp with time zone not null default now(),
+  constraint tier_requests_pkey PRIMARY KEY (tenant_id, request_id)
+) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+-- row-level security of public.tier_requests: enabled, forced
+create policy every_tenant on tier_requests for all to engagement_service using (true);
+create policy own_tenant on tier_requests for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.tier_requests to engagement_api;
+grant delete, insert, select, update on public.tier_requests to engagement_service;
+
 create table public.trigger_events (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -943,7 +1800,7 @@ create table public.trigger_events (
   keep_until timestamp with time zone not null,
   log_id text,
   constraint trigger_events_check CHECK (((decided_at IS NULL) = (outcome IS NULL))),
-  constraint trigger_events_listener_kind_check CHECK ((listener_kind = 'campaign'::text)),
+  constraint trigger_events_listener_kind_check CHECK ((listener_kind = ANY (ARRAY['campaign'::text, 'journey'::text]))),
   constraint trigger_events_outcome_check CHECK ((outcome = ANY (ARRAY['fired'::text, 'refused'::text, 'failed'::text]))),
   constraint trigger_events_pkey PRIMARY KEY (tenant_id, project_id, event_key, listener_id)
 );
@@ -954,3 +1811,107 @@ create policy every_tenant on trigger_events for all to engagement_service using
 create policy own_tenant on trigger_events for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.trigger_events to engagement_api;
 grant delete, insert, select, update on public.trigger_events to engagement_service;
+
+create table public.vip_tiers (
+  tenant_id uuid not null,
+  tier_id uuid not null,
+  code text not null,
+  name text not null,
+  rank integer not null,
+  color text,
+  glyph text,
+  lifetime_deposit_subunit bigint not null,
+  lifetime_wagered_subunit bigint not null,
+  min_days_active integer not null,
+  inactivity_days integer,
+  grace_days integer,
+  perks jsonb not null,
+  is_active boolean not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint vip_tiers_check CHECK (((inactivity_days IS NULL) OR (grace_days IS NOT NULL))),
+  constraint vip_tiers_code UNIQUE (tenant_id, code),
+  constraint vip_tiers_code_check CHECK ((code ~ '^[a-z0-9_]{1,40}$'::text)),
+  constraint vip_tiers_pkey PRIMARY KEY (tenant_id, tier_id),
+  constraint vip_tiers_rank_check CHECK ((rank >= 0)),
+  constraint vip_tiers_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+CREATE UNIQUE INDEX vip_tiers_rank ON public.vip_tiers USING btree (tenant_id, rank) WHERE is_active;
+-- row-level security of public.vip_tiers: enabled, forced
+create policy every_tenant on vip_tiers for all to engagement_service using (true);
+create policy own_tenant on vip_tiers for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.vip_tiers to engagement_api;
+grant delete, insert, select, update on public.vip_tiers to engagement_service;
+
+create table public.wagering_positions (
+  topic text not null,
+  partition integer not null,
+  log_id text not null,
+  next_offset bigint not null,
+  constraint wagering_positions_pkey PRIMARY KEY (topic, partition)
+);
+grant delete, insert, select, update on public.wagering_positions to engagement_service;
+
+create table public.webhook_deliveries (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  event_id uuid not null,
+  journey_id uuid not null,
+  journey_version integer not null,
+  run_id uuid not null,
+  node_id text not null,
+  seq integer not null,
+  player_id uuid not null,
+  url text not null,
+  host text not null,
+  headers jsonb not null,
+  timeout_ms integer not null,
+  max_attempts integer not null,
+  backoff_ms integer,
+  wait_for_response boolean not null,
+  save_as text,
+  source jsonb,
+  payload text,
+  status text not null,
+  attempts integer not null default 0,
+  attempts_before integer not null default 0,
+  next_at timestamp with time zone not null,
+  attempted_at timestamp with time zone,
+  last_status integer,
+  last_error text,
+  last_reason text,
+  response text,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  constraint webhook_deliveries_check CHECK (((status = 'pending'::text) = (completed_at IS NULL))),
+  constraint webhook_deliveries_check1 CHECK (((source IS NOT NULL) OR (payload IS NOT NULL) OR (status <> 'pending'::text))),
+  constraint webhook_deliveries_pkey PRIMARY KEY (tenant_id, event_id),
+  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+);
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (tenant_id, host, next_at) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
+CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);
+-- row-level security of public.webhook_deliveries: enabled, forced
+create policy every_tenant on webhook_deliveries for all to engagement_service using (true);
+create policy own_tenant on webhook_deliveries for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.webhook_deliveries to engagement_api;
+grant delete, insert, select, update on public.webhook_deliveries to engagement_service;
+
+create table public.webhook_secrets (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  secret_id uuid not null,
+  secret bytea,
+  created_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint webhook_secrets_check CHECK (((secret IS NULL) = (deleted_at IS NOT NULL))),
+  constraint webhook_secrets_pkey PRIMARY KEY (tenant_id, project_id, secret_id),
+  constraint webhook_secrets_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.webhook_secrets: enabled, forced
+create policy every_tenant on webhook_secrets for all to engagement_service using (true);
+create policy own_tenant on webhook_secrets for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.webhook_secrets to engagement_api;
+grant delete, insert, select, update on public.webhook_secrets to engagement_service;

@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { EVERYBODY, membersSql, type Audience, type Member } from './fan-out-queries.ts';
@@ -33,11 +34,15 @@ export function selectMemberZones(
     select distinct p.timezone ${membersSql(tx, audience, EVERYBODY, { as_sets })}`;
 }
 
-/** Counts all members, those that pass the gate (`enqueued`), and those without an address on the channel. */
+/**
+ * Counts all members, those that pass the gate (`enqueued`), and those without an address on the channel. `product`: of
+ * the bonus that the message is about; null: about none.
+ */
 export function countAudience(
   tx: Tx,
   audience: Audience,
   gate: Gate,
+  product: RuleProduct | null,
   as_sets: boolean,
 ): PendingQuery<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]> {
   const recipient = recipientSql(tx, audience.channel);
@@ -45,6 +50,7 @@ export function countAudience(
     select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
       count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
     from (
-      select ${verdictSql(tx, gate, recipient)} as verdict ${membersSql(tx, audience, EVERYBODY, { as_sets })} offset 0
+      select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict
+      ${membersSql(tx, audience, EVERYBODY, { as_sets })} offset 0
     ) j`;
 }

@@ -1,9 +1,10 @@
+import { queueOrder } from '../messaging/messenger-queries.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 const NONE: Backlog = { items: 0, oldest_ms: null };
-/** Campaigns whose oldest message is looked for. */
-const MAX_CAMPAIGNS = 1_000;
+/** Queues of each kind whose oldest message is looked for. */
+const MAX_QUEUES = 1_000;
 
 /** Messages that wait for a messenger, also those that wait for a retry or the end of quiet hours. */
 export async function readQueuedMessages(tx: Tx, most: number): Promise<Backlog> {
@@ -11,13 +12,15 @@ export async function readQueuedMessages(tx: Tx, most: number): Promise<Backlog>
     select (select count(*) from (
         select from message_sends where status = 'queued' limit ${most}) as queued)::integer as items,
       (select epoch_ms(min(first.enqueued_at))::float8
-        from (select tenant_id, project_id, campaign_id from campaigns
-          where status = 'sending' limit ${MAX_CAMPAIGNS}) as c
+        from (
+          (select tenant_id, project_id, campaign_id as queue_id from campaigns where status = 'sending' limit ${MAX_QUEUES})
+          union all
+          (select tenant_id, project_id, queue_id from journey_queues limit ${MAX_QUEUES})) as c
         cross join lateral (
           select s.enqueued_at from message_sends s
-          where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.campaign_id = c.campaign_id
+          where s.tenant_id = c.tenant_id and s.project_id = c.project_id and coalesce(s.queue_id, s.campaign_id) = c.queue_id
             and s.status = 'queued'
-          order by s.send_id limit 1) as first) as oldest_ms`;
+          order by ${queueOrder(tx)} limit 1) as first) as oldest_ms`;
   return row ?? NONE;
 }
 

@@ -53,6 +53,8 @@ const NO_ID = `toUUID('00000000-0000-0000-0000-000000000000')`;
  * at or after the message. The earliest of these that lie in their windows is the one that counts. So one player with
  * thousands of both costs no more than thousands of players.
  *
+ * Nearly every player has one message, which needs no grouping by player: only the messages of the others are grouped so.
+ *
  * Rejected: `asof join` over goals of distinct times, which took 2.5 times as long (200,000 messages, 800,000 goals); a
  * list of goals filtered for each message, which was as fast but is quadratic in the messages and goals of one player.
  */
@@ -66,13 +68,15 @@ export async function countConversions(
   const { worth, nothing } = worthOf(value_property, bindings);
   return clickhouse.query<VariantConversions>(
     `with sends as (${SENDS})
-    select variant as variant_id, toString(count()) as recipients, toString(countIf(has_converted)) as conversions,
-      toString(sumIf(first_worth, has_converted)) as value
+    select variant as variant_id, toString(sum(recipients)) as recipients, toString(sum(conversions)) as conversions,
+      toString(sum(value)) as value
     from (
-    select variant, max(is_conversion) as has_converted, argMinIf(goal_worth, goal_at, is_conversion) as first_worth
+    select variant, has_one, if(has_one, count(), 1) as recipients,
+      if(has_one, countIf(is_conversion), toUInt64(max(is_conversion))) as conversions,
+      if(has_one, sumIf(goal_worth, is_conversion), argMinIf(goal_worth, goal_at, is_conversion)) as value
     from (
-      select variant, owner, is_send, anyLastIf(worth, not is_send) over later as goal_worth,
-        anyLastIf(at, not is_send) over later as goal_at,
+      select variant, owner, is_send, countIf(is_send) over everything = 1 as has_one,
+        anyLastIf(worth, not is_send) over later as goal_worth, anyLastIf(at, not is_send) over later as goal_at,
         countIf(not is_send) over later > 0
           and anyLastIf(at, not is_send) over later < at + toIntervalMillisecond({window_ms:Int64}) as is_conversion
       from (
@@ -85,10 +89,12 @@ export async function countConversions(
           and occurred_at < (select max(at) from sends) + toIntervalMillisecond({window_ms:Int64})
       )
       window later as (partition by owner order by at desc, is_send, id desc, event_index desc
-        rows between unbounded preceding and current row)
+          rows between unbounded preceding and current row),
+        everything as (partition by owner order by at desc, is_send, id desc, event_index desc
+          rows between unbounded preceding and unbounded following)
     )
     where is_send
-    group by variant, owner
+    group by variant, has_one, if(has_one, ${NO_ID}, owner)
     )
     group by variant ${LIMITS}`,
     { ...bindings.params, ...ref, window_ms },

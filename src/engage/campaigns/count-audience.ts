@@ -1,11 +1,12 @@
 import { gateAt } from '../messaging/gate-at.ts';
 import { gateRulesOf } from '../messaging/gate.ts';
+import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTenantConfig } from '../../tenants/config/queries.ts';
 import { foundConfig } from '../../tenants/config/read.ts';
 import { AS_SETS, countAudience, selectManyMembers, selectMemberZones } from './audience-queries.ts';
 import type { Audience } from './fan-out-queries.ts';
-import { selectCampaign, type CampaignRef, type CampaignRow } from './queries.ts';
+import { selectCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
 /** The members of a campaign's segment, those that pass the gate, and those without an address on the channel. */
 export interface AudienceCounts {
@@ -40,12 +41,24 @@ export async function countCampaign(
   return { type, segment_id, channel, counts };
 }
 
+/**
+ * The product that asks the most consents of those of a campaign's variants: nobody is counted whom a variant does not
+ * reach. `any` asks for those of all products.
+ */
+function strictest(products: readonly (RuleProduct | null)[]): RuleProduct | null {
+  const named = [...new Set(products.filter((product) => product !== null))];
+  return named.length > 1 ? 'any' : (named[0] ?? null);
+}
+
 async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(
     foundConfig(await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)), tenant_id),
     channel,
+    now,
   );
+  const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, audience));
+  const product = strictest(variants.map(({ bonus_product }) => bonus_product));
   const many = await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience));
   const as_sets = many.length > 0;
   const settings = as_sets ? AS_SETS : {};
@@ -59,7 +72,7 @@ async function count(postgres: Postgres, audience: Audience, now: Date): Promise
   });
   const [row] = await postgres.countAsTenant(
     tenant_id,
-    (tx) => countAudience(tx, audience, gate, as_sets),
+    (tx) => countAudience(tx, audience, gate, product, as_sets),
     settings,
   );
   return {

@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
@@ -24,10 +25,11 @@ export interface MemberRange {
 /** A range of members that waits for its send rows. */
 export type FanOutBatch = CampaignRef & MemberRange;
 
-/** The variant of a send row, and its template. */
+/** The variant of a send row, its template, and the product of the bonus that the template is about. */
 export interface RowVariant {
   variant_id: string;
   template_id: string | null;
+  bonus_product: RuleProduct | null;
 }
 
 /** All members; a range without an end is cut before it is processed. */
@@ -190,11 +192,12 @@ export async function insertRows(
       ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
     from (
       select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient} as recipient,
-        ${verdictSql(tx, gate, recipient)} as verdict
+        ${verdictSql(tx, gate, recipient, tx`c.bonus_product`)} as verdict
       from unnest(
         ${plainArray([...choices.keys()])}::text::uuid[],
-        ${plainArray([...choices.values()].map((variant) => index_of.get(variant) ?? null))}::text::integer[]
-      ) as c (player_id, variant)
+        ${plainArray([...choices.values()].map((variant) => index_of.get(variant) ?? null))}::text::integer[],
+        ${plainArray([...choices.values()].map(({ bonus_product }) => bonus_product))}::text::text[]
+      ) as c (player_id, variant, bonus_product)
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = c.player_id offset 0) p

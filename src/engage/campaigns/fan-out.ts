@@ -13,7 +13,7 @@ import {
   takeNextBatch,
   type FanOutBatch,
 } from './fan-out-queries.ts';
-import { notifyMessengers } from './send-queries.ts';
+import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
 /** Turns waiting ranges of members into send rows (spec part 4); campaigns take turns. */
@@ -77,5 +77,5 @@ async function fanOutBatch(tx: Tx, campaign: CampaignRow, taken: FanOutBatch, no
   const variantOf = variantChooser(campaign_id, variants);
   const choices = new Map(members.map(({ player_id }) => [player_id, variantOf(player_id)]));
   await insertRows(tx, { audience, provider_id, choices }, gate);
-  await notifyMessengers(tx, audience);
+  await notifyMessengers(tx, audience.campaign_id);
 }

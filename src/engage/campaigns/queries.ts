@@ -1,4 +1,6 @@
 import type { PendingQuery } from 'postgres';
+import type { RuleProduct } from '../../bonuses/licence/rule.ts';
+import { bonusProductSql } from '../messaging/gate-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -148,6 +150,8 @@ export interface VariantRow {
   label: string;
   /** For the default variant: the campaign's template. */
   template_id: string | null;
+  /** The product of the bonus that messages of the template are about; null: about none. */
+  bonus_product: RuleProduct | null;
   weight: number;
   sort_order: number;
   /** Whether it is the variant that every campaign begins with; the first explicit variant replaces it. */
@@ -162,10 +166,12 @@ export interface VariantRow {
  */
 export function selectLiveVariants(tx: Tx, ref: CampaignRef): PendingQuery<VariantRow[]> {
   return tx<VariantRow[]>`
-    select v.variant_id, v.name, v.label, coalesce(v.template_id, c.template_id) as template_id, v.weight, v.sort_order,
-      v.is_default, v.created_at, v.updated_at
+    select v.variant_id, v.name, v.label, coalesce(v.template_id, c.template_id) as template_id,
+      ${bonusProductSql(tx)} as bonus_product, v.weight, v.sort_order, v.is_default, v.created_at, v.updated_at
     from campaigns c
     join campaign_variants v using (tenant_id, project_id, campaign_id)
+    left join templates t on t.tenant_id = c.tenant_id and t.project_id = c.project_id
+      and t.template_id = coalesce(v.template_id, c.template_id)
     where c.tenant_id = ${ref.tenant_id} and c.project_id = ${ref.project_id} and c.campaign_id = ${ref.campaign_id}
       and v.deleted_at is null
     order by v.sort_order, v.variant_id`;

@@ -6,7 +6,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { lockCampaign, type CampaignRef } from './queries.ts';
 import { CAMPAIGN } from './read.ts';
 import { chooseProvider, requireStatus } from './send.ts';
-import { notifyMessengers } from './send-queries.ts';
+import { notifyMessengers } from '../messaging/wake-queries.ts';
 import {
   endRetrying,
   markRetrying,
@@ -54,7 +54,7 @@ export async function retryFailed(
   if (queued === 0) return result;
   await markRetrying(tx, ref, until, now);
   if (first < MAX_REQUEUED) await endRetrying(tx, ref, until);
-  await notifyMessengers(tx, ref);
+  await notifyMessengers(tx, ref.campaign_id);
   await audit(tx, {
     tenant_id: ref.tenant_id,
     project_id: ref.project_id,
@@ -88,7 +88,7 @@ export class FailedRetries {
           const is_over = until.getTime() <= clock.now_ms();
           const queued = is_over ? 0 : await requeueUnavailable(tx, ref, until);
           if (queued < MAX_REQUEUED) await endRetrying(tx, ref, until);
-          if (queued > 0) await notifyMessengers(tx, ref);
+          if (queued > 0) await notifyMessengers(tx, ref.campaign_id);
         });
       } catch (error) {
         this.#back_off.begin(campaign_id);

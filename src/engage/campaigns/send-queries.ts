@@ -5,17 +5,6 @@ import type { CampaignRef } from './queries.ts';
 /** The most campaigns that are marked as sent at once. */
 const MAX_FINISHED = 1_000;
 
-/**
- * Postgres notifies on this channel, with a campaign_id, when the campaign may have messages to send or ranges to fan
- * out.
- */
-export const MESSAGES_CHANNEL = 'messages';
-
-/** Wakes the messengers for the campaign when the transaction commits. */
-export async function notifyMessengers(tx: Tx, { campaign_id }: { campaign_id: string }): Promise<void> {
-  await tx`select pg_notify(${MESSAGES_CHANNEL}, ${campaign_id})`;
-}
-
 /** The templates of these ids that exist and are not deleted, and whether each is active. */
 export async function selectTemplateStates(
   tx: Tx,
@@ -80,8 +69,8 @@ export async function finishCampaigns(sql: Db, now: Date): Promise<void> {
         where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
       and not exists (
         select from message_sends s
-        where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.campaign_id = c.campaign_id
-          and s.status in ('queued', 'sending'))`;
+        where s.tenant_id = c.tenant_id and s.project_id = c.project_id
+          and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending'))`;
     const locked = await tx<{ campaign_id: string }[]>`
       select c.campaign_id from campaigns c where ${isDone}
       order by c.campaign_id limit ${MAX_FINISHED} for update skip locked`;

@@ -1,6 +1,7 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { requireRow } from '../../http/record.ts';
 import type { AuditChange } from '../../http/audit.ts';
+import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
@@ -15,7 +16,6 @@ import {
   markCancelled,
   markSending,
   markUnsendable,
-  notifyMessengers,
   selectDueCampaigns,
   selectTemplateStates,
 } from './send-queries.ts';
@@ -78,7 +78,7 @@ export async function startCampaign(
   await requireTemplates(tx, ref);
   const provider_id = await chooseProvider(tx, ref.tenant_id, campaign);
   await markSending(tx, ref, provider_id, now);
-  await notifyMessengers(tx, ref);
+  await notifyMessengers(tx, ref.campaign_id);
   if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
   if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
@@ -108,7 +108,7 @@ export async function cancelCampaign(
     const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
     requireStatus(campaign, ['draft', 'scheduled', 'sending'], 'cancelled');
     await markCancelled(tx, ref, now);
-    await notifyMessengers(tx, ref);
+    await notifyMessengers(tx, ref.campaign_id);
     await auditCampaign(audit, tx, ref, campaign);
   });
 }

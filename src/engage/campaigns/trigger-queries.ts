@@ -80,14 +80,15 @@ export async function insertFirings(
       ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
     from (
       select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.context::jsonb as context,
-        ${recipient} as recipient, ${verdictSql(tx, gate, recipient)} as verdict
+        ${recipient} as recipient, ${verdictSql(tx, gate, recipient, tx`f.bonus_product`)} as verdict
       from unnest(
         ${plainArray(firings.map(({ player_id }) => player_id))}::text::uuid[],
         ${textArray(firings.map(({ dedup_key }) => dedup_key))}::text::text[],
         ${plainArray(firings.map(({ variant }) => variant.variant_id))}::text::uuid[],
         ${plainArray(firings.map(({ variant }) => variant.template_id))}::text::uuid[],
-        ${textArray(firings.map(({ properties }) => JSON.stringify(properties)))}::text::text[]
-      ) as f (player_id, dedup_key, variant_id, template_id, context)
+        ${textArray(firings.map(({ properties }) => JSON.stringify(properties)))}::text::text[],
+        ${plainArray(firings.map(({ variant }) => variant.bonus_product))}::text::text[]
+      ) as f (player_id, dedup_key, variant_id, template_id, context, bonus_product)
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = f.player_id offset 0) p

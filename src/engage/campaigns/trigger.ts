@@ -4,7 +4,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import type { FiringEvent, ListenerRef, TriggerKind } from '../triggers/kind.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
-import { notifyMessengers } from './send-queries.ts';
+import { notifyMessengers } from '../messaging/wake-queries.ts';
 import {
   insertFirings,
   noteTriggerFailure,
@@ -71,5 +71,6 @@ async function fire(
     properties,
     variant: variantOf(player_id),
   }));
-  if ((await insertFirings(tx, campaign, firings, gate)) > 0) await notifyMessengers(tx, campaign);
+  if ((await insertFirings(tx, campaign, firings, gate)) > 0)
+    await notifyMessengers(tx, campaign.campaign_id);
 }

@@ -43,7 +43,7 @@ const PROCESS_TIME: Time = {
 export class BatchDispatcher {
   readonly #time: Time;
   readonly #onFailure: (queue: SendQueue, error: unknown) => void;
-  /** Running batches by campaign and slot; they never reject. */
+  /** Running batches by queue and slot; they never reject. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #back_offs = new Map<string, QueueBackOff>();
   #last: SendQueue | undefined;
@@ -77,9 +77,9 @@ export class BatchDispatcher {
       for (const queue of queues) {
         if (this.#running.size >= MAX_RUNNING) return begun;
         if (slot === 0) this.#last = queue;
-        const key = `${queue.campaign_id} ${slot}`;
+        const key = `${queue.queue_id} ${slot}`;
         // A queue that had no work lately gets one batch only, to find out whether it has work again.
-        if (slot > 0 && this.#back_offs.has(queue.campaign_id)) continue;
+        if (slot > 0 && this.#back_offs.has(queue.queue_id)) continue;
         if (this.#running.has(key) || this.#isBackingOff(queue) || !mayServe(queue)) continue;
         this.#run(key, queue, serve);
         begun += 1;
@@ -92,18 +92,18 @@ export class BatchDispatcher {
   async nextWakeUp(): Promise<void> {
     const now_ms = this.#time.now_ms();
     let wait_ms = LONGEST_WAIT_MS;
-    for (const [campaign_id, { until_ms }] of this.#back_offs) {
+    for (const [queue_id, { until_ms }] of this.#back_offs) {
       if (until_ms > now_ms) wait_ms = Math.min(wait_ms, until_ms - now_ms);
-      else if (until_ms < now_ms - BACK_OFF_KEPT_MS) this.#back_offs.delete(campaign_id);
+      else if (until_ms < now_ms - BACK_OFF_KEPT_MS) this.#back_offs.delete(queue_id);
     }
     const { signal } = this.#wakeUp;
     await this.#time.sleep(wait_ms, signal);
     this.#wakeUp = new AbortController();
   }
 
-  /** Ends back-offs and the wait: the campaign, or without an id any campaign, may have work. */
-  wake(campaign_id?: string): void {
-    const called = campaign_id === undefined ? [...this.#back_offs.keys()] : [campaign_id];
+  /** Ends back-offs and the wait: the queue, or without an id any queue, may have work. */
+  wake(queue_id?: string): void {
+    const called = queue_id === undefined ? [...this.#back_offs.keys()] : [queue_id];
     for (const id of called) if (this.#back_offs.get(id)?.failed === false) this.#back_offs.delete(id);
     this.#wakeUp.abort();
   }
@@ -115,7 +115,7 @@ export class BatchDispatcher {
 
   /** Something of the queue failed: it is not served for 5 s, whoever wakes it. */
   fail(queue: SendQueue, error: unknown): void {
-    this.#backOff(queue.campaign_id, LONGEST_BACK_OFF_MS, true);
+    this.#backOff(queue.queue_id, LONGEST_BACK_OFF_MS, true);
     this.#onFailure(queue, error);
   }
 
@@ -124,15 +124,15 @@ export class BatchDispatcher {
     await Promise.all(this.#running.values());
   }
 
-  #isBackingOff({ campaign_id }: SendQueue): boolean {
-    return (this.#back_offs.get(campaign_id)?.until_ms ?? 0) > this.#time.now_ms();
+  #isBackingOff({ queue_id }: SendQueue): boolean {
+    return (this.#back_offs.get(queue_id)?.until_ms ?? 0) > this.#time.now_ms();
   }
 
   #run(key: string, queue: SendQueue, serve: (queue: SendQueue) => Promise<Served>): void {
-    const { campaign_id } = queue;
+    const { queue_id } = queue;
     const ended = serve(queue)
       .then(
-        (served) => this.#backOffAfter(campaign_id, served),
+        (served) => this.#backOffAfter(queue_id, served),
         (error: unknown) => this.fail(queue, error),
       )
       .then(() => {
@@ -142,18 +142,17 @@ export class BatchDispatcher {
     this.#running.set(key, ended);
   }
 
-  #backOffAfter(campaign_id: string, served: Served): void {
-    const before = this.#back_offs.get(campaign_id);
+  #backOffAfter(queue_id: string, served: Served): void {
+    const before = this.#back_offs.get(queue_id);
     if (before?.failed === true && before.until_ms > this.#time.now_ms()) return;
-    if (served === 'worked') this.#back_offs.delete(campaign_id);
-    else if (served === 'locked' || before === undefined)
-      this.#backOff(campaign_id, FIRST_BACK_OFF_MS, false);
+    if (served === 'worked') this.#back_offs.delete(queue_id);
+    else if (served === 'locked' || before === undefined) this.#backOff(queue_id, FIRST_BACK_OFF_MS, false);
     // Slots that find no work at the same time count once: the length doubles only after the back-off has ended.
     else if (before.until_ms <= this.#time.now_ms())
-      this.#backOff(campaign_id, Math.min(before.length_ms * 2, LONGEST_BACK_OFF_MS), false);
+      this.#backOff(queue_id, Math.min(before.length_ms * 2, LONGEST_BACK_OFF_MS), false);
   }
 
-  #backOff(campaign_id: string, length_ms: number, failed: boolean): void {
-    this.#back_offs.set(campaign_id, { until_ms: this.#time.now_ms() + length_ms, length_ms, failed });
+  #backOff(queue_id: string, length_ms: number, failed: boolean): void {
+    this.#back_offs.set(queue_id, { until_ms: this.#time.now_ms() + length_ms, length_ms, failed });
   }
 }

@@ -18,7 +18,8 @@ const REPORTED_BY_SDK: ReadonlySet<string> = new Set(['push_opened', 'push_click
  * duplicates. Their `received_at` is the time of the stage, so they fire no campaign that was started after it.
  */
 export function feedbackEventsOf(send: SendFeedback): PlayerEvent[] {
-  const { tenant_id, project_id, player_id, send_id, campaign_id, variant_id, template_id, channel } = send;
+  const { tenant_id, project_id, player_id, send_id, channel } = send;
+  const { campaign_id, journey_id, journey_run_id, variant_id, template_id } = send;
   return STAGES.flatMap((stage, event_index) => {
     const event = `${channel}_${stage}`;
     const at_ms = send[`${stage}_ms`];
@@ -34,7 +35,7 @@ export function feedbackEventsOf(send: SendFeedback): PlayerEvent[] {
       event_index,
       base_amount: null,
       base_payout: null,
-      properties: { campaign_id, variant_id, template_id, send_id },
+      properties: { campaign_id, journey_id, journey_run_id, variant_id, template_id, send_id },
     };
   });
 }

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { SendQueue } from './messenger-queries.ts';
+import { hasComeDue, inQueue, queueOrder, type SendQueue } from './messenger-queries.ts';
 
 /** A player with every id that an event of the player may carry. */
 export interface PlayerIds {
@@ -37,12 +37,12 @@ export async function selectDueMessages(
   after: string,
   limit: number,
 ): Promise<DueMessage[]> {
-  const { tenant_id, project_id, campaign_id } = queue;
+  const { tenant_id, project_id, queue_id } = queue;
   const due = sql`
     select s.send_id, s.player_id from message_sends s
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-      and s.status = 'queued' and (s.retry_at is null or s.retry_at <= ${now}) and s.send_id > ${after}
-    order by s.send_id limit ${limit}`;
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and ${inQueue(sql, queue_id)}
+      and s.status = 'queued' and ${hasComeDue(sql, now)} and s.send_id > ${after}
+    order by ${queueOrder(sql)} limit ${limit}`;
   return sql<DueMessage[]>`${idsOf(sql, due, queue)} order by d.send_id`;
 }
 

@@ -45,7 +45,7 @@ export class Fence {
   readonly #log: { eventLog: EventLog; sql: Db };
   /** Partition → until when batches do not wait for it (`performance.now`). */
   readonly #slow = new Map<number, number>();
-  /** Campaign → the last of its due messages that was read: the next batch reads those after it. */
+  /** Queue → the last of its due messages that was read: the next batch reads those after it. */
   readonly #places = new LRUCache<string, string>({ max: MAX_PLACES });
   #waiting = 0;
 
@@ -92,16 +92,25 @@ export class Fence {
    */
   async pass(queue: SendQueue, stop?: AbortSignal): Promise<FencePass> {
     const mark = await this.note();
+    const behind = await this.settle(mark, PATIENCE_MS, stop);
+    if (behind.size === 0) return new FencePass(this, mark, behind);
+    return this.#passSome(queue, mark, behind, stop);
+  }
+
+  /**
+   * Waits at most `patience_ms` until the fold has passed the mark, but not for partitions that it was far behind in a
+   * short time ago; resolves with the partitions in which it has not. Rejects when `stop` is aborted.
+   */
+  async settle(mark: FenceMark, patience_ms: number, stop?: AbortSignal): Promise<ReadonlySet<number>> {
     const now_ms = performance.now();
-    const every = new Set(mark.ends.keys());
-    const awaited = new Set([...every].filter((partition) => (this.#slow.get(partition) ?? 0) <= now_ms));
-    for (const partition of await this.wait(mark, awaited, PATIENCE_MS, stop)) {
+    const every = [...mark.ends.keys()];
+    const awaited = new Set(every.filter((partition) => (this.#slow.get(partition) ?? 0) <= now_ms));
+    for (const partition of await this.wait(mark, awaited, patience_ms, stop)) {
       this.#slow.set(partition, performance.now() + SLOW_FOR_MS);
     }
     const behind = await this.#behind(mark);
     for (const partition of this.#slow.keys()) if (!behind.has(partition)) this.#slow.delete(partition);
-    if (behind.size === 0) return new FencePass(this, mark, behind);
-    return this.#passSome(queue, mark, behind, stop);
+    return behind;
   }
 
   /** The partitions that the fold has not applied up to the mark; all of them when its positions prove nothing. */
@@ -113,7 +122,7 @@ export class Fence {
   async #passSome(
     queue: SendQueue,
     mark: FenceMark,
-    behind: Set<number>,
+    behind: ReadonlySet<number>,
     stop: AbortSignal | undefined,
   ): Promise<FencePass> {
     const found = await this.#search(queue, mark, behind);
@@ -130,7 +139,7 @@ export class Fence {
     }
     const left = await this.#behind(mark);
     if (left.size === 0) return new FencePass(this, mark, left);
-    this.#places.delete(queue.campaign_id);
+    this.#places.delete(queue.queue_id);
     return new FencePass(this, mark, left, (await this.#search(queue, mark, left)).send_ids);
   }
 
@@ -146,7 +155,7 @@ export class Fence {
     const { postgres, clock } = this.#deps;
     const now = new Date(clock.now_ms());
     const [send_ids, blocking] = [[] as string[], new Set<number>()];
-    let after = this.#places.get(queue.campaign_id) ?? NIL_ID;
+    let after = this.#places.get(queue.queue_id) ?? NIL_ID;
     let is_end = false;
     for (let page = 0; page < MAX_PAGES && send_ids.length === 0 && !is_end; page++) {
       const due = await selectDueMessages(postgres.service, queue, now, after, PAGE);
@@ -158,8 +167,8 @@ export class Fence {
       after = due.at(-1)?.send_id ?? after;
       is_end = due.length < PAGE;
     }
-    if (is_end) this.#places.delete(queue.campaign_id);
-    else this.#places.set(queue.campaign_id, after);
+    if (is_end) this.#places.delete(queue.queue_id);
+    else this.#places.set(queue.queue_id, after);
     return { send_ids, blocking };
   }
 }

@@ -3,7 +3,7 @@ import { readTenantConfig } from '../../tenants/config/read.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { gateRulesOf, type GateRules } from './gate.ts';
 import type { Gate } from './gate-queries.ts';
-import { quietZones } from './quiet-hours.ts';
+import { quietUntilMs, quietZones } from './quiet-hours.ts';
 
 /**
  * The gate at a moment. `zonesInUse` is called only when the tenant has quiet hours; null stands for players without a
@@ -15,10 +15,12 @@ export async function gateAt(
   zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
 ): Promise<Gate> {
   const { quiet_hours } = rules;
-  if (quiet_hours === null) return { ...rules, now, quiet_zones: [], known_zones: [] };
+  if (quiet_hours === null) return { ...rules, now, quiet_zones: [], quiet_until: [], known_zones: [] };
   const asked = new Set((await zonesInUse()).map((zone) => zone ?? quiet_hours.default_timezone));
   const known_zones = [...asked];
-  return { ...rules, now, quiet_zones: quietZones(quiet_hours, now.getTime(), known_zones), known_zones };
+  const quiet_zones = quietZones(quiet_hours, now.getTime(), known_zones);
+  const quiet_until = quiet_zones.map((zone) => new Date(quietUntilMs(quiet_hours, zone, now.getTime())));
+  return { ...rules, now, quiet_zones, quiet_until, known_zones };
 }
 
 /** The gate of a tenant for a channel, with the rules of the tenant's present configuration. */
@@ -28,5 +30,5 @@ export async function tenantGateAt(
   now: Date,
   zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
 ): Promise<Gate> {
-  return gateAt(gateRulesOf(await readTenantConfig(tx, tenant_id), channel), now, zonesInUse);
+  return gateAt(gateRulesOf(await readTenantConfig(tx, tenant_id), channel, now), now, zonesInUse);
 }

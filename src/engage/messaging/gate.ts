@@ -1,3 +1,5 @@
+import { messageRulesOf, type MessageRules } from '../../bonuses/licence/message-gate.ts';
+import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
 import type { TenantConfig } from '../../tenants/config/read.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { QuietHours } from './quiet-hours.ts';
@@ -16,10 +18,17 @@ export interface GateRules {
   /** Whether a player without a stored consent gets no messages. */
   consent_required: boolean;
   quiet_hours: TenantQuietHours | null;
+  /** What the tenant's licence asks of messages on bonuses. */
+  licence: MessageRules;
 }
 
-/** The rules of a tenant for a channel. */
-export function gateRulesOf({ config }: Pick<TenantConfig, 'config'>, channel: Channel): GateRules {
+/** The rules of a tenant for a channel that hold now. */
+export function gateRulesOf(
+  settings: Pick<TenantConfig, 'config' | 'license_jurisdiction'>,
+  channel: Channel,
+  now: Date,
+): GateRules {
+  const { config } = settings;
   const { frequency_caps, consent_required = false, quiet_hours } = config.messaging ?? {};
   const { per_day, per_week } = frequency_caps?.[channel] ?? {};
   const is_quiet_sometime = quiet_hours !== undefined && quiet_hours.start !== quiet_hours.end;
@@ -29,6 +38,7 @@ export function gateRulesOf({ config }: Pick<TenantConfig, 'config'>, channel: C
     per_week: per_week ?? null,
     consent_required,
     quiet_hours: is_quiet_sometime ? quiet_hours : null,
+    licence: messageRulesOf(licenceRulesOf(settings, now), channel),
   };
 }
 

@@ -2,7 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Message } from '../providers/message.ts';
-import { playerScope } from '../templates/player-scope.ts';
+import { selectBonuses } from './bonus-queries.ts';
+import { readsBonus } from '../templates/bonus-message.ts';
+import { NO_MONEY, type MoneyCatalogue } from '../templates/money.ts';
+import { readMoney } from '../templates/money-catalogue.ts';
+import { playerScope, type ScopeBonus } from '../templates/player-scope.ts';
 import { renderLongMessage } from '../templates/rendering.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
 import { selectSources, type ClaimedSend, type SendQueue, type SourceTemplate } from './messenger-queries.ts';
@@ -18,6 +22,12 @@ const MAX_TEMPLATES = 1_000;
 interface LinkSettings {
   link_key: Buffer;
   public_url: string;
+}
+
+/** What a message is made of beside its row. */
+interface Known {
+  bonus: ScopeBonus | undefined;
+  catalogue: MoneyCatalogue;
 }
 
 /** Makes messages out of claimed rows; keeps the templates that it has compiled. */
@@ -42,10 +52,13 @@ export class MessageRenderer {
     claimed: readonly ClaimedSend[],
   ): AsyncGenerator<{ row: ClaimedSend; message: Message | undefined }> {
     const templates = await this.#templatesOf(queue, claimed);
+    const bonuses = await this.#bonusesOf(queue, claimed, templates);
+    const catalogue = await this.#moneyOf(queue, templates);
     let since_ms = performance.now();
     for (const row of claimed) {
       const template = templates.get(row.template_id ?? '');
-      const render = () => this.#renderTimed(queue, row, template);
+      const render = () =>
+        this.#renderTimed(queue, row, template, { bonus: bonuses.get(row.send_id), catalogue });
       if (template !== undefined && this.#long.has(template)) {
         yield { row, message: await renderLongMessage(queue.tenant_id, render) };
         since_ms = performance.now();
@@ -75,6 +88,28 @@ export class MessageRenderer {
     return new Map(compiled);
   }
 
+  /** The bonuses of messages whose templates read one; others are not looked up. */
+  async #bonusesOf(
+    queue: SendQueue,
+    claimed: readonly ClaimedSend[],
+    templates: ReadonlyMap<string, CompiledTemplate>,
+  ): Promise<ReadonlyMap<string, ScopeBonus>> {
+    const reading = claimed.filter(({ template_id }) => {
+      const template = templates.get(template_id ?? '');
+      return template !== undefined && readsBonus(template);
+    });
+    return reading.length === 0 ? new Map() : selectBonuses(this.#deps.postgres.service, queue, reading);
+  }
+
+  /** The currencies of the tenant, where a template may write amounts. */
+  async #moneyOf(
+    { tenant_id }: SendQueue,
+    templates: ReadonlyMap<string, CompiledTemplate>,
+  ): Promise<MoneyCatalogue> {
+    const is_used = [...templates.values()].some(({ mentions_money }) => mentions_money);
+    return is_used ? readMoney(this.#deps.postgres.service, tenant_id) : NO_MONEY;
+  }
+
   /** Undefined for a template that does not compile: it was stored by a version that accepted it. */
   #compile(source: SourceTemplate): CompiledTemplate | undefined {
     try {
@@ -90,25 +125,31 @@ export class MessageRenderer {
     queue: SendQueue,
     row: ClaimedSend,
     template: CompiledTemplate | undefined,
+    known: Known,
   ): Message | undefined {
     if (template === undefined) return undefined;
     const started_ms = performance.now();
-    const message = this.#render(queue, row, template);
+    const message = this.#render(queue, row, template, known);
     if (performance.now() - started_ms > LONG_MS) this.#long.add(template);
     else this.#long.delete(template);
     return message;
   }
 
   /** Undefined when there is nothing to send: the template fails for this player, or its body is blank. */
-  #render(queue: SendQueue, row: ClaimedSend, template: CompiledTemplate): Message | undefined {
+  #render(
+    queue: SendQueue,
+    row: ClaimedSend,
+    template: CompiledTemplate,
+    { bonus, catalogue }: Known,
+  ): Message | undefined {
     const { channel, tenant_id, project_id } = queue;
     const { send_id, player_id, recipient } = row;
     const { link_key, public_url } = this.#settings;
     const who = { tenant_id, project_id, player_id, channel, address: recipient };
     const { url, headers } = unsubscribeHeaders(link_key, public_url, who);
     try {
-      const scope = playerScope(row, { context: row.context, unsubscribe_url: url });
-      const rendered = renderMessage(template, scope);
+      const scope = playerScope(row, { context: row.context, bonus: bonus ?? null, unsubscribe_url: url });
+      const rendered = renderMessage(template, scope, catalogue);
       if (isBlank(rendered)) return undefined;
       const { subject, preheader, body, text, data } = rendered;
       const of_email = channel === 'email' ? headers : {};

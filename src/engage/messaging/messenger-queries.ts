@@ -1,48 +1,88 @@
+import type { PendingQuery, Row } from 'postgres';
 import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
-import { isZoneKnownSql, recipientSql, statusSql, verdictSql, type Gate } from './gate-queries.ts';
+import type { ScopePlayer } from '../templates/player-scope.ts';
+import { scopeColumns, withTotals } from '../templates/scope-queries.ts';
+import {
+  bonusProductSql,
+  isZoneKnownSql,
+  quietUntilSql,
+  recipientSql,
+  statusSql,
+  verdictSql,
+  type Gate,
+} from './gate-queries.ts';
 
-/** A campaign with messages that wait to be sent, and the provider that sends them. */
+/**
+ * Messages that wait to be sent, and the provider that sends them: those of a campaign, or those of a journey that go
+ * through one provider.
+ */
 export interface SendQueue {
   tenant_id: string;
   project_id: string;
-  campaign_id: string;
+  /** Of a campaign its id. */
+  queue_id: string;
   channel: Channel;
   provider_id: string;
   /** The campaign is cancelled: its messages are skipped, without a provider. */
   is_cancelled: boolean;
 }
 
+/** The messages `s` of a queue; an expression of the index of open messages. */
+export function inQueue(sql: Tx, queue_id: string): PendingQuery<Row[]> {
+  return sql`coalesce(s.queue_id, s.campaign_id) = ${queue_id}::uuid`;
+}
+
+/**
+ * The order of a queue's messages. It names the expression of the index, although it is constant: without that Postgres
+ * sorts all messages of the queue instead of reading the first ones.
+ */
+export function queueOrder(sql: Tx): PendingQuery<Row[]> {
+  return sql`coalesce(s.queue_id, s.campaign_id), s.send_id`;
+}
+
+/** Whether a message need not wait any more, as an expression of the index: those that wait are passed over in it. */
+export function hasComeDue(sql: Tx, now: Date): PendingQuery<Row[]> {
+  return sql`coalesce(s.retry_at, '-infinity') <= ${now}`;
+}
+
 /** Queues per page of {@link selectQueues}. */
 export const MAX_QUEUES = 200;
 
 /**
- * The campaigns that have messages to send, after `after` in order of their keys. The query hops from one campaign to
- * the next in the index of open messages, so it does not read every message.
+ * The queues that have messages to send, after `after` in order of their keys. The query hops from one queue to the next
+ * in the index of open messages, so it does not read every message.
  */
 export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueue[]> {
   const beyond =
     after === undefined
       ? sql``
-      : sql`and (s.tenant_id, s.project_id, s.campaign_id) >
-          (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.campaign_id}::uuid)`;
-  const next = sql`select s.tenant_id, s.project_id, s.campaign_id from message_sends s
-    where s.status in ('queued', 'sending') and s.campaign_id is not null`;
+      : sql`and (s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id)) >
+          (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.queue_id}::uuid)`;
+  const next = sql`select s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) as queue_id from message_sends s
+    where s.status in ('queued', 'sending') and coalesce(s.queue_id, s.campaign_id) is not null`;
+  const in_order = sql`order by s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) limit 1`;
   return sql<SendQueue[]>`
     with recursive hop as (
-      (${next} ${beyond} order by s.tenant_id, s.project_id, s.campaign_id limit 1)
+      (${next} ${beyond} ${in_order})
       union all
       select n.* from hop cross join lateral (
-        ${next} and (s.tenant_id, s.project_id, s.campaign_id) > (hop.tenant_id, hop.project_id, hop.campaign_id)
-        order by s.tenant_id, s.project_id, s.campaign_id limit 1) n
+        ${next} and (s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id))
+          > (hop.tenant_id, hop.project_id, hop.queue_id)
+        ${in_order}) n
     )
-    select c.tenant_id, c.project_id, c.campaign_id, c.channel, c.provider_id, c.status = 'cancelled' as is_cancelled
+    select h.tenant_id, h.project_id, h.queue_id, q.channel, q.provider_id, q.is_cancelled
     from (select * from hop limit ${MAX_QUEUES}) h
-    join campaigns c using (tenant_id, project_id, campaign_id)
-    where c.provider_id is not null
-    order by c.tenant_id, c.project_id, c.campaign_id`;
+    cross join lateral (
+      select c.channel, c.provider_id, c.status = 'cancelled' as is_cancelled from campaigns c
+      where c.tenant_id = h.tenant_id and c.project_id = h.project_id and c.campaign_id = h.queue_id
+        and c.provider_id is not null
+      union all
+      select j.channel, j.provider_id, false from journey_queues j
+      where j.tenant_id = h.tenant_id and j.project_id = h.project_id and j.queue_id = h.queue_id) q
+    order by h.tenant_id, h.project_id, h.queue_id`;
 }
 
 /**
@@ -87,24 +127,25 @@ export async function selectQueuedZones(
 
 function dueSql(
   tx: Tx,
-  { tenant_id, project_id, campaign_id, is_cancelled }: SendQueue,
+  { tenant_id, project_id, queue_id, is_cancelled }: SendQueue,
   now: Date,
   { limit, only, least_tried_first }: DueChoice,
 ) {
   const is_chosen = only === undefined ? tx`` : tx`and s.send_id = any(${plainArray(only)}::text::uuid[])`;
   // Messages of a cancelled campaign are skipped at once, without waiting for their retry.
-  const is_due = is_cancelled ? tx`` : tx`and (s.retry_at is null or s.retry_at <= ${now})`;
-  const isDue = tx`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+  const is_due = is_cancelled ? tx`` : tx`and ${hasComeDue(tx, now)}`;
+  const isDue = tx`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and ${inQueue(tx, queue_id)}
       and s.status = 'queued' ${is_due} ${is_chosen}`;
   const is_near = least_tried_first
     ? tx`and s.send_id = any(array(
-        select s.send_id from message_sends s where ${isDue} order by s.send_id limit ${MAX_COMPARED}))`
+        select s.send_id from message_sends s where ${isDue} order by ${queueOrder(tx)} limit ${MAX_COMPARED}))`
     : tx``;
   return tx`
-    select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id
+    select s.ctid, s.tenant_id, s.project_id, s.send_id, s.player_id, s.template_id, s.journey_run_id,
+      s.defers_quiet_hours
     from message_sends s
     where ${isDue} ${is_near}
-    order by ${least_tried_first ? tx`s.attempts, s.send_id` : tx`s.send_id`} limit ${limit}`;
+    order by ${least_tried_first ? tx`s.attempts, s.send_id` : queueOrder(tx)} limit ${limit}`;
 }
 
 /** Of so many of the oldest due messages those are taken that were tried least: no queue is read as a whole for it. */
@@ -119,24 +160,18 @@ interface DueChoice {
   least_tried_first: boolean;
 }
 
-/** A row of a queue after the gate: `sending` by this messenger, or skipped. */
-export interface ClaimedSend {
+/** A row of a queue after the gate: `sending` by this messenger, skipped, or `queued` until quiet hours end. */
+export interface ClaimedSend extends ScopePlayer {
   send_id: string;
-  status: 'sending' | 'failed' | 'capped';
-  player_id: string;
+  status: 'sending' | 'failed' | 'capped' | 'queued';
+  /** The run that sends it; null: none. */
+  journey_run_id: string | null;
   template_id: string | null;
   recipient: string;
   attempts: number;
   /** Until when the message may wait for a provider that is unavailable. */
   give_up_at: Date;
   context: unknown;
-  external_id: string | null;
-  email: string | null;
-  phone: string | null;
-  timezone: string | null;
-  default_currency_code: string;
-  current_tier_code: string | null;
-  custom_attributes: Record<string, unknown>;
 }
 
 /** The terms of a claim. */
@@ -165,50 +200,59 @@ export async function claimSends(
     with due as (
       ${dueSql(tx, queue, gate.now, choice)} for update of s skip locked
     ), judged as (
-      select d.ctid, ${recipient} as recipient,
+      select d.ctid, ${recipient} as recipient, d.defers_quiet_hours, ${quietUntilSql(tx, gate)} as quiet_until,
         row_number() over (partition by d.player_id order by d.send_id) as turn,
         case
-          when c.status = 'cancelled' then 'SKIPPED_CANCELLED'
+          when coalesce((
+            -- Of a campaign: one look for all its messages.
+            select c.status from campaigns c
+            where c.tenant_id = ${queue.tenant_id} and c.project_id = ${queue.project_id} and c.campaign_id = ${queue.queue_id}
+          ), (
+            -- A message that was being sent when its run was cancelled, and comes back.
+            select r.status from journey_runs r
+            where r.run_id = d.journey_run_id and r.tenant_id = d.tenant_id and r.project_id = d.project_id
+          )) = 'cancelled' then 'SKIPPED_CANCELLED'
           when t.template_id is null then 'SKIPPED_TEMPLATE_MISSING'
           when not ${has_provider} then 'PROVIDER_NOT_CONFIGURED'
-          else ${verdictSql(tx, gate, recipient)}
+          else ${verdictSql(tx, gate, recipient, bonusProductSql(tx))}
         end as verdict,
         ${isZoneKnownSql(tx, gate)} as is_zone_known
       from due d
-      join lateral (
-        select status from campaigns c
-        where c.tenant_id = d.tenant_id and c.project_id = d.project_id and c.campaign_id = ${queue.campaign_id} offset 0
-      ) c on true
       left join lateral (
         select * from players p
         where p.tenant_id = d.tenant_id and p.project_id = d.project_id and p.player_id = d.player_id offset 0
       ) p on true
       left join lateral (
-        select template_id from templates t
+        select template_id, bonus_product, reads_bonus from templates t
         where t.tenant_id = d.tenant_id and t.project_id = d.project_id and t.template_id = d.template_id
           and t.deleted_at is null and t.status = 'active' offset 0
       ) t on true
       offset 0
+    ), decided as (
+      select j.*, ${statusSql(tx, 'sending')} as status,
+        j.verdict = 'SKIPPED_QUIET_HOURS' and j.defers_quiet_hours as is_deferred
+      from judged j
     ), written as (
       update message_sends m set
-        status = ${statusSql(tx, 'sending')},
-        error_code = j.verdict,
+        status = case when j.is_deferred then 'queued' else j.status end,
+        error_code = case when not j.is_deferred then j.verdict end,
         recipient = coalesce(j.recipient, m.recipient),
         lease_id = case when j.verdict is null then ${lease_id}::uuid end,
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
-        attempts = m.attempts + 1, retry_at = null, provider_code = null, provider_message = null,
-        changed_xid = pg_current_xact_id()
-      from judged j
+        attempts = m.attempts + 1, retry_at = case when j.is_deferred then j.quiet_until end,
+        give_up_at = case when j.is_deferred then j.quiet_until + interval '24 hours' else m.give_up_at end,
+        provider_code = null, provider_message = null, changed_xid = pg_current_xact_id()
+      from decided j
       -- Joins by the ctid of the locked row: no index is read again, and the planner cannot choose a wrong one.
       where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
       returning m.*
     )
-    select w.send_id, w.status, w.player_id, w.template_id, w.recipient, w.attempts, w.context,
+    select w.send_id, w.status, w.journey_run_id, w.template_id, w.recipient, w.attempts, w.context,
       coalesce(w.give_up_at, w.enqueued_at + interval '24 hours') as give_up_at,
-      p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code, p.custom_attributes
+      p.*, w.player_id
     from written w
     left join lateral (
-      select * from players p
+      select ${scopeColumns(tx)} from players p ${withTotals(tx)}
       where p.tenant_id = w.tenant_id and p.project_id = w.project_id and p.player_id = w.player_id offset 0
     ) p on w.status = 'sending'`;
 }
@@ -339,13 +383,13 @@ export interface LateSends {
 }
 
 /**
- * Gives up queued messages of the campaign that have waited too long for their provider, with PROVIDER_UNAVAILABLE. It
+ * Gives up queued messages of the queue that have waited too long for their provider, with PROVIDER_UNAVAILABLE. It
  * looks at a thousand of them, after the message `after`: ids are ordered by time, so behind the first young message there
  * are no old ones, and a long queue is not read as a whole. An old message that was queued again may wait for longer.
  */
 export async function giveUpLate(
   sql: Tx,
-  { tenant_id, project_id, campaign_id }: SendQueue,
+  { tenant_id, project_id, queue_id }: SendQueue,
   now: Date,
   after: string = NIL_ID,
 ): Promise<LateSends> {
@@ -354,9 +398,9 @@ export async function giveUpLate(
       select s.ctid, s.send_id, s.enqueued_at + interval '24 hours' <= ${now} as is_old,
         coalesce(s.give_up_at, s.enqueued_at + interval '24 hours') <= ${now} as is_late
       from message_sends s
-      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
+      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and ${inQueue(sql, queue_id)}
         and s.status = 'queued' and s.send_id > ${after}
-      order by s.send_id limit ${MAX_LOOKED_AT}
+      order by ${queueOrder(sql)} limit ${MAX_LOOKED_AT}
     ),
     late as materialized (
       select s.ctid from first cross join lateral (

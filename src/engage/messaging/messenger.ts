@@ -54,7 +54,7 @@ const MAX_BATCH = 1_000;
 const MAX_PAGES = 10;
 /**
  * A batch has no more messages than are rendered in this time, so that none waits long for the others. Before the first
- * batch of a campaign a message is assumed to take so long.
+ * batch of a queue a message is assumed to take so long.
  */
 const BATCH_RENDERING_MS = 300;
 const ASSUMED_RENDER_MS = 5;
@@ -63,7 +63,7 @@ const RECORD_TRIES = 20;
 const FIRST_RECORD_PAUSE_MS = 100;
 const LONGEST_RECORD_PAUSE_MS = 5_000;
 const HEARTBEAT_MS = 5_000;
-/** Campaigns of which something is remembered. */
+/** Queues of which something is remembered. */
 const MAX_REMEMBERED = 1_000;
 /** How often a queue whose provider takes no messages is searched for messages that have waited too long. */
 const LATE_PAUSE_MS = 60_000;
@@ -116,7 +116,7 @@ export class Messenger {
   readonly #dispatcher: BatchDispatcher;
   readonly #fence: Fence;
   readonly #renderer: MessageRenderer;
-  /** How long a message of a campaign took to render lately, in milliseconds. */
+  /** How long a message of a queue took to render lately, in milliseconds. */
   readonly #render_ms = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
   readonly #searched = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
@@ -141,14 +141,14 @@ export class Messenger {
     this.#settings = settings;
     this.#fence = new Fence(platform);
     this.#renderer = new MessageRenderer(platform, settings);
-    this.#dispatcher = new BatchDispatcher(({ campaign_id }, error) =>
-      platform.logger.warn({ err: error, campaign_id }, 'a batch of messages failed; its queue backs off'),
+    this.#dispatcher = new BatchDispatcher(({ queue_id }, error) =>
+      platform.logger.warn({ err: error, queue_id }, 'a batch of messages failed; its queue backs off'),
     );
     this.#transports = new Transports(
       platform,
       settings,
       (row) => this.#secretsOf(row),
-      (campaign_id) => this.#dispatcher.wake(campaign_id),
+      (queue_id) => this.#dispatcher.wake(queue_id),
     );
   }
 
@@ -161,9 +161,9 @@ export class Messenger {
     return true;
   }
 
-  /** Ends back-offs and the wait: the campaign, or without an id any campaign, may have work. */
-  wake(campaign_id?: string): void {
-    this.#dispatcher.wake(campaign_id);
+  /** Ends back-offs and the wait: the queue, or without an id any queue, may have work. */
+  wake(queue_id?: string): void {
+    this.#dispatcher.wake(queue_id);
   }
 
   /** Waits for running batches, closes the transports and releases the leases. */
@@ -205,8 +205,8 @@ export class Messenger {
     const { last } = this.#dispatcher;
     const queues = await selectQueues(service, last);
     if (last === undefined || queues.length >= MAX_QUEUES) return queues;
-    const known = new Set(queues.map(({ campaign_id }) => campaign_id));
-    return [...queues, ...(await selectQueues(service)).filter(({ campaign_id }) => !known.has(campaign_id))];
+    const known = new Set(queues.map(({ queue_id }) => queue_id));
+    return [...queues, ...(await selectQueues(service)).filter(({ queue_id }) => !known.has(queue_id))];
   }
 
   async #heartbeat(): Promise<void> {
@@ -264,7 +264,7 @@ export class Messenger {
       const is_waiting = provider.status !== 'active' || transport.is_failing;
       if (is_waiting && (await this.#giveUpLate(queue))) return 'worked';
     }
-    if (transport?.mayBegin(queue.campaign_id) === false) return 'nothing';
+    if (transport?.mayBegin(queue.queue_id) === false) return 'nothing';
     // The fence comes before the turn of the claim: a queue that waits for the fold delays no other of its project.
     const pass = await this.#fence.pass(queue, stop);
     if (pass.send_ids?.length === 0) return 'nothing';
@@ -281,16 +281,16 @@ export class Messenger {
   /** Gives up messages that have waited too long for their provider; returns whether there may be more. */
   async #giveUpLate(queue: SendQueue): Promise<boolean> {
     const { postgres, clock, metrics, logger } = this.#platform;
-    const { campaign_id, channel } = queue;
-    if (this.#searched.has(campaign_id)) return false;
-    const after = this.#searched_until.get(campaign_id);
+    const { queue_id, channel } = queue;
+    if (this.#searched.has(queue_id)) return false;
+    const after = this.#searched_until.get(queue_id);
     const now = new Date(clock.now_ms());
     const { late, last_old, has_more } = await giveUpLate(postgres.service, queue, now, after);
-    if (last_old !== undefined) this.#searched_until.set(campaign_id, last_old);
-    if (!has_more) this.#searched.set(campaign_id, true);
+    if (last_old !== undefined) this.#searched_until.set(queue_id, last_old);
+    if (!has_more) this.#searched.set(queue_id, true);
     if (late > 0) {
       metrics.messagesSent.inc({ channel, outcome: 'failed' }, late);
-      logger.warn({ campaign_id, late }, 'messages waited too long for their provider and were given up');
+      logger.warn({ queue_id, late }, 'messages waited too long for their provider and were given up');
     }
     return has_more;
   }
@@ -376,8 +376,8 @@ export class Messenger {
   }
 
   /** How many messages of the queue one batch may have: those that are rendered soon. */
-  #wanted({ campaign_id }: SendQueue): number {
-    const render_ms = this.#render_ms.get(campaign_id) ?? ASSUMED_RENDER_MS;
+  #wanted({ queue_id }: SendQueue): number {
+    const render_ms = this.#render_ms.get(queue_id) ?? ASSUMED_RENDER_MS;
     return Math.max(1, Math.min(MAX_BATCH, Math.floor(BATCH_RENDERING_MS / render_ms)));
   }
 
@@ -400,7 +400,7 @@ export class Messenger {
       await this.#record(lease, queue, rows.map(requeued), stop);
       throw error;
     }
-    this.#render_ms.set(queue.campaign_id, (performance.now() - begun_ms) / rows.length);
+    this.#render_ms.set(queue.queue_id, (performance.now() - begun_ms) / rows.length);
     const waited_s = (clock.now_ms() - gated_at_ms) / 1_000;
     for (const _ of ready) metrics.messageHandOver.observe({ channel }, waited_s);
     const outcomes = await transport.deliver(
@@ -437,7 +437,7 @@ export class Messenger {
     stop: AbortSignal | undefined,
   ): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
-    const { campaign_id } = queue;
+    const { queue_id } = queue;
     let pause_ms = FIRST_RECORD_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
       try {
@@ -449,7 +449,7 @@ export class Messenger {
       } catch (error) {
         if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;
         logger.warn(
-          { err: error, campaign_id, pause_ms },
+          { err: error, queue_id, pause_ms },
           'results of messages could not be written; trying again',
         );
       }

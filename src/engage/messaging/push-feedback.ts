@@ -1,4 +1,4 @@
-import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -22,15 +22,15 @@ export async function applyPushFeedback(
   records: readonly LogRecord[],
 ): Promise<void> {
   const byTenant = new Map<string, Receipt[]>();
-  for (const { value } of records) {
-    const step = STEPS.get(headOf(value)?.event ?? '');
+  for (const { name, places } of groupByEvent(records)) {
+    const step = STEPS.get(name.event);
     if (step === undefined) continue;
-    const event = JSON.parse(value) as PlayerEvent;
-    const receipt = receiptOf(event, step);
-    if (receipt === undefined) continue;
-    const receipts = byTenant.get(event.tenant_id);
-    if (receipts === undefined) byTenant.set(event.tenant_id, [receipt]);
-    else receipts.push(receipt);
+    const receipts = byTenant.get(name.tenant_id) ?? [];
+    for (const place of places) {
+      const receipt = receiptOf(JSON.parse(records[place]?.value ?? '') as PlayerEvent, step);
+      if (receipt !== undefined) receipts.push(receipt);
+    }
+    if (receipts.length > 0) byTenant.set(name.tenant_id, receipts);
   }
   const now = new Date(clock.now_ms());
   for (const [tenant_id, receipts] of byTenant)

@@ -7,6 +7,7 @@ export interface QuietHours {
 }
 
 const MINUTES_A_DAY = 1440;
+const MINUTE_MS = 60_000;
 
 /**
  * Whether the local time in `time_zone` is within the window at `at_ms`; a window whose end is before its start goes
@@ -26,12 +27,50 @@ export function quietZones(rules: QuietHours, at_ms: number, zones: readonly str
   return zones.filter((zone) => isQuiet(rules, zone, at_ms));
 }
 
+/**
+ * When the quiet hours in which `at_ms` lies end in the zone, in milliseconds since the epoch: the first minute that is
+ * not quiet. Between two changes of the zone's clocks are weeks, so at most one lies before the end.
+ */
+export function quietUntilMs(rules: QuietHours, time_zone: string, at_ms: number): number {
+  const from = Math.floor(at_ms / MINUTE_MS);
+  const end = from + minutesLeft(rules, time_zone, from);
+  const changed = clockChange(time_zone, from, end);
+  if (changed === undefined) return end * MINUTE_MS;
+  // The change may skip the end, or the whole pause between two days' windows; then the next day's window counts.
+  if (!isQuiet(rules, time_zone, changed * MINUTE_MS)) return changed * MINUTE_MS;
+  return (changed + minutesLeft(rules, time_zone, changed)) * MINUTE_MS;
+}
+
+/** Minutes from `minute` (since the epoch) to the end of the window, by the clock that is valid at that minute. */
+function minutesLeft(rules: QuietHours, time_zone: string, minute: number): number {
+  const local = localMinutes(time_zone, minute * MINUTE_MS);
+  return (minutesOf(rules.end) - local + MINUTES_A_DAY) % MINUTES_A_DAY;
+}
+
+/** The first minute after `from`, up to `until`, at which another offset is valid; undefined when there is none. */
+function clockChange(time_zone: string, from: number, until: number): number | undefined {
+  const offsetAt = (minute: number) => offsetOf(time_zone, minute * MINUTE_MS);
+  if (offsetAt(from) === offsetAt(until)) return undefined;
+  let [before, after] = [from, until];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (offsetAt(middle) === offsetAt(from)) before = middle;
+    else after = middle;
+  }
+  return after;
+}
+
 /** Minutes since midnight, local time of the zone. */
 function localMinutes(time_zone: string, at_ms: number): number {
+  const minutes = Math.floor(at_ms / MINUTE_MS + offsetOf(time_zone, at_ms));
+  return ((minutes % MINUTES_A_DAY) + MINUTES_A_DAY) % MINUTES_A_DAY;
+}
+
+/** Minutes by which the zone is ahead of UTC. */
+function offsetOf(time_zone: string, at_ms: number): number {
   // The library caches a formatter per spelling of a name; lower case limits the cache to one per zone.
   const offset = IANAZone.create(time_zone.toLowerCase()).offset(at_ms);
-  const minutes = Math.floor(at_ms / 60_000 + (Number.isNaN(offset) ? 0 : offset));
-  return ((minutes % MINUTES_A_DAY) + MINUTES_A_DAY) % MINUTES_A_DAY;
+  return Number.isNaN(offset) ? 0 : offset;
 }
 
 function minutesOf(time: string): number {

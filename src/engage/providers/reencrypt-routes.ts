@@ -3,12 +3,14 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import { reencryptCredentials } from './reencrypt.ts';
+import { reencryptCredentials, type Reencrypt } from './reencrypt.ts';
 
 /** The endpoint for one step of rotating CREDENTIALS_KEY (docs/key-rotation.md). */
 export function reencryptEndpoints(deps: {
   postgres: Postgres;
   credentials_keys: EncryptionKeys;
+  /** What else is encrypted with the same key. */
+  further: readonly Reencrypt[];
 }): AnyEndpoint[] {
   return [
     endpoint({
@@ -25,7 +27,10 @@ export function reencryptEndpoints(deps: {
         unreadable_provider_ids: z.array(z.uuid()),
       }),
       errors: [],
-      handle: async () => envelope(await reencryptCredentials(deps.postgres.service, deps.credentials_keys)),
+      handle: async () => {
+        const { postgres, credentials_keys, further } = deps;
+        return envelope(await reencryptCredentials(postgres.service, credentials_keys, further));
+      },
     }),
   ];
 }

@@ -9,6 +9,12 @@ const ROWS_AT_ONCE = 100;
 /** Unreadable providers that the result lists. */
 const MAX_NAMED = 100;
 
+/** Encrypts other rows with the current key, in small transactions. */
+export type Reencrypt = (
+  sql: Db,
+  keys: EncryptionKeys,
+) => Promise<Pick<Reencrypted, 'reencrypted' | 'unreadable'>>;
+
 /** The result of re-encrypting. */
 export interface Reencrypted {
   /** Rows that were encrypted with another key before, and have the current key now. */
@@ -23,11 +29,20 @@ export interface Reencrypted {
  * Encrypts all secrets that another key encrypted with the current key, in small transactions. It can be stopped and
  * repeated at any time. Once `unreadable` is 0, the previous key is no longer needed.
  */
-export async function reencryptCredentials(sql: Db, keys: EncryptionKeys): Promise<Reencrypted> {
+export async function reencryptCredentials(
+  sql: Db,
+  keys: EncryptionKeys,
+  further: readonly Reencrypt[],
+): Promise<Reencrypted> {
   const total: Reencrypted = {
     ...(await reencryptInstallationSecrets(sql, keys)),
     unreadable_provider_ids: [],
   };
+  for (const reencrypt of further) {
+    const { reencrypted, unreadable } = await reencrypt(sql, keys);
+    total.reencrypted += reencrypted;
+    total.unreadable += unreadable;
+  }
   const head = encryptedHead(keys.current);
   let after: EncryptedRow | undefined;
   for (;;) {

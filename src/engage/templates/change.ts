@@ -15,7 +15,8 @@ import {
 } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { TEMPLATE } from './read.ts';
-import { parseTemplate, type TemplateSource } from './render.ts';
+import { readsBonus } from './bonus-message.ts';
+import { compileTemplate, type CompiledTemplate, type TemplateSource } from './render.ts';
 import { templateResourceOf } from './template-json.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
 
@@ -31,9 +32,16 @@ export async function createTemplate(
   project: ProjectRef,
   body: CreateTemplateBody,
 ): Promise<TemplateRow> {
-  requireUsable(body);
+  const reads_bonus = readsBonus(requireUsable(body));
   const now = new Date(clock.now_ms());
-  const row = { ...body, template_id: newId(), created_at: now, updated_at: now, deleted_at: null };
+  const row = {
+    ...body,
+    reads_bonus,
+    template_id: newId(),
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  };
   await postgres.asTenant(project.tenant_id, (tx) =>
     Promise.all([insertTemplate(tx, project, row), auditTemplate(audit, tx, project, null, row)]),
   );
@@ -50,8 +58,8 @@ export async function changeTemplate(
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = requireRow(TEMPLATE, ref, await lockTemplate(tx, ref));
-    const changed: TemplateRow = { ...row, ...given, updated_at: now };
-    requireUsable(changed);
+    const asked: TemplateRow = { ...row, ...given, updated_at: now };
+    const changed = { ...asked, reads_bonus: readsBonus(requireUsable(asked)) };
     await Promise.all([updateTemplate(tx, ref, changed), auditTemplate(audit, tx, ref, row, changed)]);
     return changed;
   });
@@ -78,8 +86,8 @@ export async function deleteTemplate(
 
 const auditTemplate = auditOf(TEMPLATE, templateResourceOf);
 
-/** Throws VALIDATION_ERROR or TEMPLATE_INVALID unless the template can be rendered. */
-function requireUsable(source: TemplateSource): void {
+/** The parsed template. Throws VALIDATION_ERROR or TEMPLATE_INVALID unless it can be rendered. */
+function requireUsable(source: TemplateSource): CompiledTemplate {
   requireChannelFields(source);
-  parseTemplate(source);
+  return compileTemplate(source);
 }

@@ -1,4 +1,5 @@
 import { filters as ALL, toValue, type Context, type Liquid } from 'liquidjs';
+import { MONEY, moneyText, type MoneyContext } from './money.ts';
 import { chargeElements, chargeSearch, chargeSort, chargeValue, type Work } from './work.ts';
 
 /** Charges for what a filter is about to do with a value and its arguments. */
@@ -75,6 +76,13 @@ const date: Charge = (work, value, [format, zone]) => {
 };
 const namedDate: Charge = (work, value) => date(work, value, ['%a %b']);
 
+/** The forms of a locale, once for each that is new. */
+const MONEY_FORMS = 4_000;
+const money: Charge = (work, value, args) => {
+  charged(work, [value, ...args], 1);
+  work.use(MONEY_FORMS);
+};
+
 /**
  * Every filter that templates may use, with what it is charged for. A filter that is not here is refused: those whose
  * names end in `_exp` evaluate an expression for each element, `sample` draws lots, and `raw` would let a value from a
@@ -131,6 +139,9 @@ const CHARGES: Readonly<Record<string, Charge>> = {
   round: numbers,
   times: numbers,
   to_integer: numbers,
+  // An amount in the smallest unit of a currency: `{{ bonus.amount | money: bonus.currency, 'de' }}`. The currency is the
+  // tenant's base currency, the locale the player's or English, unless given.
+  money,
   // Lists.
   size: nothing,
   first: nothing,
@@ -173,13 +184,21 @@ export const FILTERS: readonly string[] = Object.keys(CHARGES);
 /** The width by which JSON is indented would multiply its length. */
 const WITHOUT_ARGUMENTS = new Set(['json', 'jsonify', 'inspect']);
 
+/** Filters that Liquid does not have. */
+const OWN: Readonly<Record<string, Handler>> = {
+  money(amount, currency, locale) {
+    const { [MONEY]: context } = this.context.globals as { [MONEY]?: MoneyContext };
+    return moneyText(context, amount, currency, locale);
+  },
+};
+
 /** Leaves the engine with the allowed filters alone, each of which charges for its work before it begins. */
 export function boundFilters(engine: Liquid): void {
   for (const name of Object.keys(engine.filters)) {
     if (!Object.hasOwn(CHARGES, name)) engine.unregisterFilter(name);
   }
   for (const [name, charge] of Object.entries(CHARGES)) {
-    const filter = (ALL as unknown as Record<string, Handler>)[name];
+    const filter = OWN[name] ?? (ALL as unknown as Record<string, Handler>)[name];
     if (filter !== undefined) engine.registerFilter(name, boundFilter(name, filter, charge));
   }
 }

@@ -1,5 +1,6 @@
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { withSurvivor } from '../../players/profile/read.ts';
+import { moneyFor } from './money-catalogue.ts';
 import {
   playerScope,
   SYNTHETIC_BONUS,
@@ -7,7 +8,8 @@ import {
   type ScopeExtra,
   type ScopePlayer,
 } from './player-scope.ts';
-import { selectScopePlayer, type TemplateRef } from './queries.ts';
+import type { TemplateRef } from './queries.ts';
+import { selectScopePlayer } from './scope-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { requireTemplate } from './read.ts';
 import { compileTemplate, RenderFailed, renderMessage, templateInvalid, type Rendered } from './render.ts';
@@ -29,9 +31,10 @@ export async function previewTemplate(
 ): Promise<Omit<Rendered, 'text'>> {
   const row = await requireTemplate(postgres, ref);
   const player = player_id === undefined ? undefined : await findScopePlayer(postgres, ref, player_id);
+  const catalogue = await moneyFor(postgres, ref.tenant_id, row);
   try {
     const { text: _text, ...shown } = await renderForRequest(ref.tenant_id, () =>
-      renderMessage(compileTemplate(row), scopeOf(public_url, player)),
+      renderMessage(compileTemplate(row), scopeOf(public_url, player), catalogue),
     );
     return shown;
   } catch (error) {

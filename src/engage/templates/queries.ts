@@ -1,9 +1,9 @@
 import type { PendingQuery } from 'postgres';
+import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { ScopePlayer } from './player-scope.ts';
 import type { TemplateFilters, TemplateStatus } from './schema.ts';
 
 /** The key of a template. */
@@ -21,13 +21,18 @@ export interface TemplateRow {
   preheader: string | null;
   body: string;
   data: Record<string, string>;
+  /** The product of the bonus that messages are about, as the author says; null: nothing is said. */
+  bonus_product: RuleProduct | null;
+  /** The source reads the variable `bonus`. */
+  reads_bonus: boolean;
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
 }
 
 function columns(tx: Tx) {
-  return tx`template_id, name, channel, status, subject, preheader, body, data, created_at, updated_at, deleted_at`;
+  return tx`template_id, name, channel, status, subject, preheader, body, data, bonus_product, reads_bonus,
+    created_at, updated_at, deleted_at`;
 }
 
 function itself(tx: Tx, { tenant_id, project_id, template_id }: TemplateRef) {
@@ -73,10 +78,10 @@ export async function insertTemplate(
 ): Promise<void> {
   await tx`
     insert into templates (tenant_id, project_id, template_id, name, channel, status, subject, preheader, body, data,
-      created_at, updated_at)
+      bonus_product, reads_bonus, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${row.template_id}, ${row.name}, ${row.channel}, ${row.status},
-      ${row.subject}, ${row.preheader}, ${row.body}, ${JSON.stringify(row.data)}::text::jsonb, ${row.created_at},
-      ${row.updated_at})`;
+      ${row.subject}, ${row.preheader}, ${row.body}, ${JSON.stringify(row.data)}::text::jsonb, ${row.bonus_product},
+      ${row.reads_bonus}, ${row.created_at}, ${row.updated_at})`;
 }
 
 /** Changes a locked template. */
@@ -84,7 +89,8 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
   await tx`
     update templates set
       name = ${row.name}, status = ${row.status}, subject = ${row.subject}, preheader = ${row.preheader},
-      body = ${row.body}, data = ${JSON.stringify(row.data)}::text::jsonb, updated_at = ${row.updated_at}
+      body = ${row.body}, data = ${JSON.stringify(row.data)}::text::jsonb,
+      bonus_product = ${row.bonus_product}, reads_bonus = ${row.reads_bonus}, updated_at = ${row.updated_at}
     where ${itself(tx, ref)}`;
 }
 
@@ -92,17 +98,4 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
 export async function softDeleteTemplate(tx: Tx, ref: TemplateRef, now: Date): Promise<void> {
   await tx`
     update templates set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
-}
-
-/** The fields of a player that templates may read; no row when the project has no player of this id. */
-export function selectScopePlayer(
-  tx: Tx,
-  project: ProjectRef,
-  player_id: string,
-): PendingQuery<ScopePlayer[]> {
-  return tx<ScopePlayer[]>`
-    select p.player_id, p.external_id, p.email, p.phone, p.timezone, p.default_currency_code, p.current_tier_code,
-      p.custom_attributes
-    from players p
-    where p.tenant_id = ${project.tenant_id} and p.project_id = ${project.project_id} and p.player_id = ${player_id}`;
 }

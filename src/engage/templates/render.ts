@@ -10,6 +10,7 @@ import {
 import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
+import { localeOf, mentionsMoney, MONEY, type MoneyCatalogue, type MoneyContext } from './money.ts';
 import { plainText } from './plain-text.ts';
 import { chargePath } from './work.ts';
 import { globalsOf, htmlEngine, textEngine } from './liquid.ts';
@@ -52,6 +53,8 @@ export interface CompiledTemplate {
   preheader: Field | null;
   body: Field;
   data: readonly (readonly [name: string, field: Field])[];
+  /** Whether it may use the filter `money`, which needs the currencies of the tenant. */
+  mentions_money: boolean;
   /** The variables that the template reads; the path of `bonus.code` is `['bonus', 'code']`. */
   reads: readonly { name: string; path: readonly (string | number)[] }[];
 }
@@ -80,8 +83,8 @@ export class RenderFailed extends Error {
 const MAX_LENGTH = { line: 10_000, text: 1024 * 1024 };
 const MAX_TAG_LENGTH = 100;
 /**
- * Limits of a template's code, which is parsed at once, over all fields: tags and outputs, their characters, and marks
- * between their parts.
+ * Limits of a template's code, which is parsed at once, over all fields: tags (also those in `liquid`) and outputs, their
+ * characters, and marks between their parts.
  */
 const MAX_TAGS = 1_000;
 const MAX_CODE = 32_768;
@@ -129,7 +132,13 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
     issues,
   );
   if (issues.length > 0) throw templateInvalid(issues);
-  return { channel: source.channel, subject, preheader, body, data, reads };
+  const mentions_money = mentionsMoney(textsOf(source));
+  return { channel: source.channel, subject, preheader, body, data, mentions_money, reads };
+}
+
+/** Every text of a template that may have Liquid in it. */
+export function textsOf({ subject, preheader, body, data }: TemplateSource): string[] {
+  return [subject ?? '', preheader ?? '', body, ...Object.values(data)];
 }
 
 /**
@@ -138,17 +147,22 @@ export function compileTemplate(source: TemplateSource): CompiledTemplate {
  */
 function tokensOf(text: string, engine: Liquid, so_far: Code): TopLevelToken[] {
   so_far.tags += text.match(/\{[{%]/g)?.length ?? 0;
-  requireAtMost(MAX_TAGS, so_far.tags, 'tags and outputs');
+  requireAtMost(MAX_TAGS, so_far.tags, 'tags, outputs and lines of liquid tags');
   const tokens = new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options);
   for (const token of tokens) {
     if (TypeGuards.isHTMLToken(token)) continue;
     const length = token.end - token.begin;
+    const code = text.slice(token.begin, token.end);
     so_far.characters += length;
-    so_far.marks += text.slice(token.begin, token.end).match(/[,|.:[]/g)?.length ?? 0;
+    so_far.marks += code.match(/[,|.:[]/g)?.length ?? 0;
+    // Each line of a `liquid` tag is a tag.
+    if (TypeGuards.isTagToken(token) && token.name === 'liquid')
+      so_far.tags += code.match(/\n/g)?.length ?? 0;
     if (length > MAX_TAG_CODE) {
       throw new RangeError(`has a tag or output of ${length} characters: give at most ${MAX_TAG_CODE}`);
     }
   }
+  requireAtMost(MAX_TAGS, so_far.tags, 'tags, outputs and lines of liquid tags');
   requireAtMost(MAX_CODE, so_far.characters, 'characters in tags and outputs');
   requireAtMost(MAX_MARKS, so_far.marks, 'of the marks , | . : [ in tags and outputs');
   return tokens;
@@ -159,13 +173,18 @@ function requireAtMost(most: number, given: number, what: string): void {
 }
 
 /**
- * Renders the template with the variables in `scope`. Throws {@link RenderFailed} when a limit is exceeded or a filter
- * fails. The limits of work and time apply to all fields of the message together.
+ * Renders the template with the variables in `scope`, and amounts in the currencies of the tenant. Throws
+ * {@link RenderFailed} when a limit is exceeded or a filter fails. The limits of work and time apply to all fields of the message together.
  */
-export function renderMessage(template: CompiledTemplate, scope: Record<string, unknown>): Rendered {
+export function renderMessage(
+  template: CompiledTemplate,
+  scope: Record<string, unknown>,
+  catalogue: MoneyCatalogue,
+): Rendered {
   const { subject, preheader, body, data, reads } = template;
+  const globals = { [MONEY]: { catalogue, locale: localeOf(scope) } satisfies MoneyContext };
   const contextOf = ({ engine }: Field, limits?: Pick<BoundedContext, 'memoryLimit' | 'renderLimit'>) =>
-    new BoundedContext(scope, engine.options, { sync: true }, { liquid: engine, ...limits });
+    new BoundedContext(scope, engine.options, { sync: true, globals }, { liquid: engine, ...limits });
   const { memoryLimit, renderLimit } = contextOf(body);
   const made = (field: Field, kind: 'line' | 'text') =>
     render(field, contextOf(field, { memoryLimit, renderLimit }), kind);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { trimmedText } from '../../http/trimmed-text.ts';
+import { RULE_PRODUCTS } from '../../bonuses/licence/rule.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
 export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;
@@ -20,6 +21,13 @@ const fields = {
     .record(z.string().min(1).max(100), z.string().max(MAX_DATA_VALUE))
     .refine((value) => Object.keys(value).length <= MAX_DATA_KEYS, `must have at most ${MAX_DATA_KEYS} keys`)
     .meta({ maxProperties: MAX_DATA_KEYS }),
+  bonus_product: z
+    .enum(RULE_PRODUCTS)
+    .nullable()
+    .describe(
+      'The product of the bonus that messages are about: licences ask for consent to it. Null: about none, or, where ' +
+        'the template reads `bonus`, about any',
+    ),
 };
 
 /** `POST /v1/templates`. `requireChannelFields` checks which fields the channel has. */
@@ -30,6 +38,7 @@ export const createTemplateBody = z.strictObject({
   subject: fields.subject.default(null),
   preheader: fields.preheader.default(null),
   data: fields.data.default({}),
+  bonus_product: fields.bonus_product.default(null),
 });
 export type CreateTemplateBody = z.infer<typeof createTemplateBody>;
 
@@ -41,6 +50,7 @@ export const patchTemplateBody = z.strictObject({
   preheader: fields.preheader.optional(),
   body: fields.body.optional(),
   data: fields.data.optional(),
+  bonus_product: fields.bonus_product.optional(),
 });
 export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
 
@@ -82,6 +92,7 @@ export const templateResource = z.object({
   preheader: z.string().nullable(),
   body: z.string(),
   data: z.record(z.string(), z.string()),
+  bonus_product: fields.bonus_product,
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),

@@ -17,6 +17,7 @@ export function templateResourceOf(
     preheader: row.preheader,
     body: row.body,
     data: row.data,
+    bonus_product: row.bonus_product,
     created_at: row.created_at,
     updated_at: row.updated_at,
     deleted_at: row.deleted_at,

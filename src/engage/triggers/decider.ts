@@ -132,8 +132,9 @@ export class TriggerDecider {
         if (firing.length > 0) {
           await decision.fire(
             tx,
-            firing.map(({ event_key, player_id, value }) => {
-              return { event_key, player_id, event: JSON.parse(value) as PlayerEvent };
+            firing.map(({ value, event_key, player_id, partition, log_offset, log_id }) => {
+              const event = JSON.parse(value) as PlayerEvent;
+              return { event_key, player_id, event, partition, log_offset, log_id };
             }),
           );
         }

@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The kinds of what an event may fire; a stored name. */
-export type ListenerKind = 'campaign';
+export type ListenerKind = 'campaign' | 'journey';
 
 /** Something that events fire: its id is unique over all kinds. */
 export interface ListenerRef extends ProjectRef {
@@ -15,6 +15,8 @@ export interface Listener extends ListenerRef {
   event: string;
   /** It is fired by events that were received from then on. */
   since: Date;
+  /** Whether an event of the name may fire it; absent: every one. Events that may not are not recorded. */
+  accepts?: (event: PlayerEvent) => boolean;
 }
 
 /** An event for whose player the listener is fired; `player_id` is the survivor of a merged player. */
@@ -22,6 +24,11 @@ export interface FiringEvent {
   event_key: string;
   player_id: string;
   event: PlayerEvent;
+  /** Its position on `player-events`. */
+  partition: number;
+  log_offset: bigint;
+  /** The id of that log; null: it is not known. */
+  log_id: string | null;
 }
 
 /** How a listener decides about its events at this moment. */

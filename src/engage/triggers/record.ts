@@ -1,4 +1,4 @@
-import { headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { LOG_ID_MS } from '../../platform/event-log/passed-ends.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
@@ -41,10 +41,13 @@ export async function recordTriggerEvents(
       if (of_trigger === undefined) continue;
       const events =
         read.get(trigger) ??
-        of_trigger.map((record) => ({ record, event: JSON.parse(record.value) as PlayerEvent }));
+        of_trigger.flatMap((place) => {
+          const record = records[place];
+          return record === undefined ? [] : { record, event: JSON.parse(record.value) as PlayerEvent };
+        });
       read.set(trigger, events);
       for (const { record, event } of events) {
-        if (!mayFire(event, listener, now_ms)) continue;
+        if (!mayFire(event, listener, now_ms) || listener.accepts?.(event) === false) continue;
         const { tenant_id, project_id, listener_id } = listener;
         found.push({
           tenant_id,
@@ -70,23 +73,17 @@ export async function recordTriggerEvents(
   return found.length;
 }
 
-/** Records by project and event name, and their projects. */
+/** The places of records by project and event name, and their projects. */
 function grouped(records: readonly LogRecord[]): {
-  byTrigger: Map<string, LogRecord[]>;
+  byTrigger: Map<string, readonly number[]>;
   projects: ProjectRef[];
 } {
-  const byTrigger = new Map<string, LogRecord[]>();
+  const byTrigger = new Map<string, readonly number[]>();
   const projects = new Map<string, ProjectRef>();
-  for (const record of records) {
-    const head = headOf(record.value);
-    if (head === undefined) continue;
-    const { tenant_id, project_id } = head;
-    const trigger = triggerOf(head);
-    const same = byTrigger.get(trigger);
-    if (same === undefined) {
-      byTrigger.set(trigger, [record]);
-      projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
-    } else same.push(record);
+  for (const { name, places } of groupByEvent(records)) {
+    const { tenant_id, project_id } = name;
+    byTrigger.set(triggerOf(name), places);
+    projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id });
   }
   return { byTrigger, projects: [...projects.values()] };
 }

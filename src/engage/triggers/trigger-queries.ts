@@ -1,7 +1,8 @@
-import { PLAYERS_MIRROR } from '../../analytics/mirror-queries.ts';
+import { PLAYERS_MIRROR } from '../../analytics/mirrors.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
 // Without statistics the planner takes the index of waiting events and the primary key for equally good, and may read all
@@ -89,6 +90,9 @@ export async function selectWaitingListeners(
 export interface ClaimedEvent {
   event_key: string;
   player_id: string;
+  partition: number;
+  log_offset: bigint;
+  log_id: string | null;
   value: string;
   attempts: number;
   /** The player was merged into another since the event was recorded. */
@@ -133,9 +137,10 @@ export async function claimTriggerEvents(
       update trigger_events e
       set claimed_until = now() + ${CLAIM_S} * interval '1 second', attempts = e.attempts + 1
       from due where e.ctid = due.ctid and due.tenant_id = ${tenant_id} and due.project_id = ${project_id}
-      returning e.tenant_id, e.project_id, e.event_key, e.player_id, e.value, e.attempts
+      returning e.tenant_id, e.project_id, e.event_key, e.player_id, e.partition, e.log_offset, e.log_id, e.value,
+        e.attempts
     )
-    select c.event_key, c.player_id, c.value, c.attempts, m.player_id is not null as is_merged
+    select c.event_key, c.player_id, c.partition, c.log_offset, c.log_id, c.value, c.attempts, m.player_id is not null as is_merged
     from claimed c
     left join lateral (
       select m.player_id from player_merges m
@@ -180,7 +185,7 @@ function named(sql: Tx, { tenant_id, project_id, listener_id }: ListenerRef) {
 /** Locks players until the transaction ends: they are not merged or deleted meanwhile. */
 export async function holdPlayers(
   tx: Tx,
-  { tenant_id, project_id }: ListenerRef,
+  { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
 ): Promise<void> {
   await tx`

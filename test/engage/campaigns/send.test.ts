@@ -347,3 +347,105 @@ async function eventuallyClosed(campaign_id: string): Promise<ShownSend[]> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+describe('messages on bonuses under a licence', () => {
+  /** Players who differ in what they said; by name. */
+  async function players() {
+    const ids = await client.players(5);
+    const [casino = '', all = '', silent = '', risky = '', unknown = ''] = ids;
+    const yes = { casino: true, betting: true, bingo: true };
+    // Inserted players have attributes of their own; these replace them.
+    const say = async (id: string, attributes: Body) =>
+      service.platform.postgres.service`
+        update players set custom_attributes = ${JSON.stringify(attributes)}::text::jsonb where player_id = ${id}`;
+    await say(casino, { rg_risk: 'none', consent: { email: { casino: true } } });
+    await say(all, { rg_risk: 'low', consent: { email: yes }, 'consent.email': true });
+    await say(silent, { rg_risk: 'none', 'consent.email': true });
+    await say(risky, { rg_risk: 'strong', consent: { email: yes } });
+    await say(unknown, { consent: { email: yes } });
+    return { ids, casino, all, silent, risky, unknown };
+  }
+
+  const licensed = async (config: Body = {}) => {
+    const body = { license_jurisdiction: 'ukgc', config };
+    expect((await client.api('PATCH', '/v1/tenant/config', body)).status).toBe(200);
+  };
+
+  /** The codes of the members in the order of `ids`, after the answer to `send`. */
+  async function codesFor(template: Body, ids: readonly string[], rest: Body = {}) {
+    const template_id = await client.template(template);
+    const { campaign_id } = await campaignFor(ids, { template_id, ...rest });
+    const sent = await client.send(campaign_id);
+    await client.reaches(campaign_id, 'sent');
+    const codes = codesOf(await client.recipients(campaign_id));
+    expect(sent.data['enqueued']).toBe(ids.filter((id) => codes[id] === null).length);
+    return ids.map((id) => codes[id]);
+  }
+
+  it('go to players who consented to the product on the channel, and are not at risk', async () => {
+    const { ids } = await players();
+    await licensed();
+    const [no, risk] = ['SKIPPED_NO_CONSENT', 'SKIPPED_AT_RISK'];
+    const about = (bonus_product: string) => codesFor({ bonus_product }, ids);
+    expect(await about('casino')).toEqual([null, null, no, risk, risk]);
+    expect(await about('betting')).toEqual([no, null, no, risk, risk]);
+    expect(await about('any')).toEqual([no, null, no, risk, risk]);
+    expect(await about('lottery')).toEqual([null, null, null, risk, risk]);
+    // Nobody said what this one is about: it may show any bonus.
+    const reading = { body: '{% if bonus %}{{ bonus.name }}{% endif %}!' };
+    expect(await codesFor(reading, ids)).toEqual([no, null, no, risk, risk]);
+    expect(await codesFor({ ...reading, bonus_product: 'casino' }, ids)).toEqual([
+      null,
+      null,
+      no,
+      risk,
+      risk,
+    ]);
+    // A message on something else needs none of this.
+    expect(await codesFor({}, ids)).toEqual([null, null, null, null, null]);
+    // What is not known refuses nothing where the tenant has loosened the rule.
+    const warn = { severity: 'warn', reason: 'asked counsel' };
+    await licensed({ license_rules: { ukgc_at_risk: warn, ukgc_marketing_consent: warn } });
+    expect(await about('casino')).toEqual([null, null, null, risk, null]);
+  });
+
+  it('are told apart by a change of the template, and by the licence alone', async () => {
+    const { ids, silent } = await players();
+    const body = { body: '{{ bonus.name }}!' };
+    expect(await codesFor(body, ids)).toEqual([null, null, null, null, null]);
+    await licensed();
+    const template_id = await client.template();
+    const changed = await client.api('PATCH', `/v1/templates/${template_id}`, { bonus_product: 'bingo' });
+    expect(changed.data).toMatchObject({ bonus_product: 'bingo' });
+    const test = async () => {
+      const answer = { recipient: 'me@example.com', player_id: silent };
+      return (await client.api('POST', `/v1/templates/${template_id}/send-test`, answer)).data['error_code'];
+    };
+    expect(await test()).toBe('SKIPPED_NO_CONSENT');
+    await client.api('PATCH', `/v1/templates/${template_id}`, { bonus_product: null });
+    expect(await test()).toBeNull();
+    await client.api('PATCH', `/v1/templates/${template_id}`, body);
+    expect(await test()).toBe('SKIPPED_NO_CONSENT');
+  });
+
+  it('are decided by the template of the variant', async () => {
+    const { casino, silent } = await players();
+    await licensed();
+    const [template_id, plain] = [
+      await client.template({ bonus_product: 'casino' }),
+      await client.template(),
+    ];
+    const { campaign_id } = await campaignFor([casino, silent]);
+    for (const [name, of] of Object.entries({ plain, bonus: template_id })) {
+      const variant = { name, label: name, template_id: of, weight: 50, sort_order: 1 };
+      await client.api('POST', `/v1/campaigns/${campaign_id}/variants`, variant);
+    }
+    // Only players whom every variant reaches are counted before.
+    expect((await client.send(campaign_id)).data).toMatchObject({ recipients_total: 2, enqueued: 1 });
+    await client.reaches(campaign_id, 'sent');
+    for (const { player_id, template_id: of, error_code } of await client.recipients(campaign_id)) {
+      const is_refused = player_id === silent && of === template_id;
+      expect(error_code).toBe(is_refused ? 'SKIPPED_NO_CONSENT' : null);
+    }
+  });
+});

@@ -122,6 +122,37 @@ it('a triggered campaign messages a member at each of its events, from its start
   expect(await client.recipients(campaign_id)).toHaveLength(2);
 });
 
+it('a message on a bonus goes to a member who consented to its product, where the licence asks for that', async () => {
+  const tenant = await service.newTenant();
+  const licensed = messagingClient(service, tenant);
+  await licensed.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
+  const [consenting = '', silent = ''] = await licensed.players(2);
+  await service.platform.postgres.service`
+    update players set custom_attributes = case when player_id = ${consenting} then
+      '{"rg_risk": "none", "consent.email.casino": true}'::jsonb else '{"rg_risk": "none"}'::jsonb end
+    where tenant_id = ${tenant.tenant_id}`;
+  const conditions = [{ type: 'trait', field: 'email', op: 'contains', value: '@example.com' }];
+  const everybody = { name: 'all', definition: { operator: 'AND', conditions }, refresh_strategy: 'manual' };
+  const segment_id = (await licensed.api('POST', '/v1/segments', everybody)).data['id'];
+  const template_id = await licensed.template({ bonus_product: 'casino' });
+  const rest = {
+    type: 'triggered',
+    trigger_event: 'deposit_confirmed',
+    provider_id: await licensed.provider(),
+  };
+  const campaign_id = await licensed.campaign({ segment_id, template_id, ...rest });
+  expect((await licensed.send(campaign_id)).status).toBe(200);
+  for (const id of [consenting, silent]) await licensed.event(id, 'deposit_confirmed', deposit(id));
+  const rows = await eventually('both events have fired it', async () => {
+    const found = await licensed.recipients(campaign_id);
+    return found.length === 2 && found.every(({ status }) => !/queued|sending/.test(status))
+      ? found
+      : undefined;
+  });
+  const codes = Object.fromEntries(rows.map(({ player_id, error_code }) => [player_id, error_code]));
+  expect(codes).toEqual({ [consenting]: null, [silent]: 'SKIPPED_NO_CONSENT' });
+});
+
 it('needs an event, which cannot be the event of one of its own messages', async () => {
   const segment_id = await client.segment([]);
   const provider_id = await client.provider();

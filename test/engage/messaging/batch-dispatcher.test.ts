@@ -3,11 +3,11 @@ import { BatchDispatcher, type Served } from '../../../src/engage/messaging/batc
 import type { SendQueue } from '../../../src/engage/messaging/messenger-queries.ts';
 
 function queueOf(n: number): SendQueue {
-  const campaign_id = String(n).padStart(3, '0');
+  const queue_id = String(n).padStart(3, '0');
   return {
     tenant_id: 't',
     project_id: 'p',
-    campaign_id,
+    queue_id,
     channel: 'email',
     provider_id: 'p',
     is_cancelled: false,
@@ -19,7 +19,7 @@ const forever = () => new Promise<Served>(() => undefined);
 /** The order in which a messenger finds queues: those after the last one served come first. */
 function inTurn(dispatcher: BatchDispatcher, queues: readonly SendQueue[]): SendQueue[] {
   const { last } = dispatcher;
-  const from = queues.findIndex(({ campaign_id }) => last !== undefined && campaign_id > last.campaign_id);
+  const from = queues.findIndex(({ queue_id }) => last !== undefined && queue_id > last.queue_id);
   return from < 0 ? [...queues] : [...queues.slice(from), ...queues.slice(0, from)];
 }
 
@@ -27,9 +27,9 @@ test('many empty queues do not delay one that has work', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   const queues = queuesOf(30);
   const worked: string[] = [];
-  const serve = async ({ campaign_id }: SendQueue): Promise<Served> => {
-    if (campaign_id !== '029') return 'nothing';
-    worked.push(campaign_id);
+  const serve = async ({ queue_id }: SendQueue): Promise<Served> => {
+    if (queue_id !== '029') return 'nothing';
+    worked.push(queue_id);
     return 'worked';
   };
   for (let turn = 0; turn < 10 && worked.length === 0; turn++) {
@@ -44,8 +44,8 @@ test('queues that always have work are served equally often', async () => {
   const queues = queuesOf(40);
   const served = new Map<string, number>();
   for (let turn = 0; turn < 40; turn++) {
-    dispatcher.dispatch(inTurn(dispatcher, queues), async ({ campaign_id }) => {
-      served.set(campaign_id, (served.get(campaign_id) ?? 0) + 1);
+    dispatcher.dispatch(inTurn(dispatcher, queues), async ({ queue_id }) => {
+      served.set(queue_id, (served.get(queue_id) ?? 0) + 1);
       return 'worked';
     });
     await dispatcher.close();
@@ -98,9 +98,9 @@ test('an empty queue is asked at growing intervals, until a wake-up for it arriv
 
 test('a queue that failed is left alone even after a wake-up; the other queues go on', async () => {
   const failures: string[] = [];
-  const dispatcher = new BatchDispatcher(({ campaign_id }) => failures.push(campaign_id));
-  const serve = async ({ campaign_id }: SendQueue): Promise<Served> => {
-    if (campaign_id === '001') throw new Error('no');
+  const dispatcher = new BatchDispatcher(({ queue_id }) => failures.push(queue_id));
+  const serve = async ({ queue_id }: SendQueue): Promise<Served> => {
+    if (queue_id === '001') throw new Error('no');
     return 'worked';
   };
   dispatcher.dispatch(queuesOf(2), serve);
@@ -127,9 +127,9 @@ test('queues that may not be served now take no slot and no turn', async () => {
   const dispatcher = new BatchDispatcher(() => undefined);
   const queues = queuesOf(30);
   const served: string[] = [];
-  const mayServe = ({ campaign_id }: SendQueue) => campaign_id === '029';
-  const serve = async ({ campaign_id }: SendQueue): Promise<Served> => {
-    served.push(campaign_id);
+  const mayServe = ({ queue_id }: SendQueue) => queue_id === '029';
+  const serve = async ({ queue_id }: SendQueue): Promise<Served> => {
+    served.push(queue_id);
     return 'worked';
   };
   // A page without a queue to serve is passed over.

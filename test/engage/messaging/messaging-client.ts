@@ -135,7 +135,7 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
       const segment_id = await create('/v1/segments', body);
       await postgres.service`
         insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
-        select ${tenant.tenant_id}, ${tenant.project_id}, ${segment_id}, u.player_id, now()
+        select ${tenant.tenant_id}, ${tenant.project_id}, ${segment_id}, u.player_id, now() - interval '1 second'
         from unnest(${plainArray(player_ids)}::text::uuid[]) as u (player_id)`;
       return segment_id;
     },

@@ -251,7 +251,7 @@ it('the search for late messages reads a part of the queue, and finds those behi
     from message_sends, generate_series(1, 2500) where campaign_id = ${campaign_id}`;
   await service`update messaging_providers set status = 'paused' where provider_id = ${provider_id}`;
   const [queue] = await selectQueues(service).then((queues) =>
-    queues.filter((one) => one.campaign_id === campaign_id),
+    queues.filter((one) => one.queue_id === campaign_id),
   );
   if (queue === undefined) throw new Error('the campaign has no queue');
   await service.begin(async (tx) => {

@@ -14,6 +14,8 @@ import {
   encryptSecrets,
   decryptSecrets,
 } from '../../../src/engage/providers/credentials.ts';
+import { selectSigningSecrets } from '../../../src/engage/webhooks/secret-queries.ts';
+import { readSecret } from '../../../src/engage/webhooks/secrets.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { encryptionKeyId } from '../../../src/platform/encryption.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
@@ -129,6 +131,10 @@ it('credentials and links stay valid through a rotation of the encryption key', 
     address: 'ann@example.com',
   } as const;
   const link = unsubscribeHeaders(fixture.deps.link_key, '', who).url;
+  const webhook_secret = (await post(fixture.app, '/v1/webhook-secrets', {})).data as {
+    id: string;
+    secret: string;
+  };
   const works = async (app: FastifyInstance) => {
     given.length = 0;
     for (const provider_id of [named, unnamed]) {
@@ -147,14 +153,18 @@ it('credentials and links stay valid through a rotation of the encryption key', 
   const unreadable = { unreadable: 1, unreadable_provider_ids: [lost] };
   expect(await internal(both, '/v1/internal/reencrypt-credentials')).toEqual({
     status: 200,
-    // The credentials of two providers, and the key of the links.
-    data: { reencrypted: 3, ...unreadable },
+    // The credentials of two providers, the key of the links, and a webhook secret.
+    data: { reencrypted: 4, ...unreadable },
   });
   expect((await internal(both, '/v1/internal/reencrypt-credentials')).data).toEqual({
     reencrypted: 0,
     ...unreadable,
   });
   await works(await restart({ CREDENTIALS_KEY: NEW }));
+  const [signing] = await selectSigningSecrets(fixture.platform.postgres.service, [tenant]);
+  if (signing === undefined) throw new Error('no webhook secret');
+  expect(readSecret(alone(NEW), signing, signing.secret)).toBe(webhook_secret.secret);
+  expect(() => readSecret(alone(OLD), signing, signing.secret)).toThrow(encryptionKeyId(NEW));
 });
 
 it('a provider whose credentials no key decrypts takes new ones, and asks for them', async () => {

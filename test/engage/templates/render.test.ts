@@ -9,6 +9,7 @@ import {
   RenderFailed,
   renderMessage,
 } from '../../../src/engage/templates/render.ts';
+import { NO_MONEY } from '../../../src/engage/templates/money.ts';
 
 type Source = Parameters<typeof compileTemplate>[0];
 const email = (body: string, rest: Partial<Source> = {}): Source => ({
@@ -21,7 +22,7 @@ const email = (body: string, rest: Partial<Source> = {}): Source => ({
 });
 const sms = (body: string): Source => email(body, { channel: 'sms', subject: null });
 const render = (source: Source, scope: Record<string, unknown> = {}) =>
-  renderMessage(compileTemplate(source), scope);
+  renderMessage(compileTemplate(source), scope, NO_MONEY);
 const html = (body: string, scope: Record<string, unknown> = {}) => render(email(body), scope).body;
 const text = (body: string, scope: Record<string, unknown> = {}) => render(sms(body), scope).body;
 
@@ -205,6 +206,24 @@ describe('a player', () => {
   });
 });
 
+describe('totals of a player', () => {
+  const scope = playerScope({
+    ...SYNTHETIC_PLAYER,
+    total_deposited: '12345',
+    total_won: '9007199254740993',
+    ggr: '-500',
+  });
+
+  it('are numbers, and exact beyond 2^53', () => {
+    expect(text('{{ total_deposited }} {{ player.total_deposited | divided_by: 5 }} {{ ggr }}', scope)).toBe(
+      '12345 2469 -500',
+    );
+    expect(text('{% if total_deposited > 12344 %}much{% endif %} {{ total_won }}', scope)).toBe(
+      'much 9007199254740993',
+    );
+  });
+});
+
 describe('limits', () => {
   it.each([
     '{% for i in (1..99999999) %}x{% endfor %}',
@@ -258,7 +277,10 @@ it.each([
   ['{{ a | sample }}', 'undefined filter: sample. It is not offered'],
   ['{{ a | nope }}', 'undefined filter: nope'],
   ['{% render "x" %}', 'tag "render" not found'],
-  ['{% assign a = 1 %}'.repeat(1_001), 'brings the template to 1001 tags and outputs: give at most 1000'],
+  [
+    '{% assign a = 1 %}'.repeat(1_001),
+    'brings the template to 1001 tags, outputs and lines of liquid tags: give at most 1000',
+  ],
 ])('a template that uses what is not offered is refused with the reason: %#', (body, reason) => {
   expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
   expect((thrownBy(() => parseTemplate(email(body))) as ApiError).message).toContain(reason);

@@ -6,6 +6,7 @@ import {
   renderMessage,
   type TemplateSource,
 } from '../../../src/engage/templates/render.ts';
+import { NO_MONEY } from '../../../src/engage/templates/money.ts';
 import { ApiError } from '../../../src/errors.ts';
 import { hostileScope, templates } from './template-grammar.ts';
 
@@ -52,7 +53,7 @@ function costOfSource(template: TemplateSource) {
   const render_ms = cpuMs(() => {
     if (compiled === undefined) return;
     try {
-      renderMessage(compiled, { ...scope });
+      renderMessage(compiled, { ...scope }, NO_MONEY);
     } catch (error) {
       if (!(error instanceof RenderFailed)) throw error;
       end = 'failed';
@@ -142,6 +143,7 @@ describe('a hostile template', () => {
     ['the most operands', thrice(`{% if a${' or b.c'.repeat(TAG / 7)} %}{% endif %}`)],
     ['the longest path', thrice(`{{ a${'.b'.repeat(TAG / 2)} }}`)],
     ['the deepest index', thrice(`{{ a${'[b'.repeat(TAG / 3)}${']'.repeat(TAG / 3)} }}`)],
+    ['the most lines', thrice(`{% liquid ${'echo a\n'.repeat(332)} %}`)],
     ['many lines', thrice(`{% liquid ${'echo a\n'.repeat(TAG / 7)} %}`)],
     ['many tags not closed', '{%'.repeat(100_000)],
     ['deep nesting', '{% if a %}'.repeat(500) + '{% endif %}'.repeat(500)],

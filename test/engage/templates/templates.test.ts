@@ -63,6 +63,7 @@ describe('a template', () => {
       preheader: null,
       body: EMAIL.body,
       data: {},
+      bonus_product: null,
       updated_at: created_at,
       deleted_at: null,
     });
@@ -197,6 +198,26 @@ describe('a template', () => {
   });
 });
 
+describe('the fields of the player resource', () => {
+  it('are in previews and tests, at the top level and under `player`', async () => {
+    const player_id = await fixture.person({ email: 'totals@example.com' });
+    const resource = (await api('GET', `/v1/players/${player_id}`)).data;
+    const names = Object.keys(resource).filter(
+      (name) =>
+        !['tenant_id', 'project_id', 'segment_ids', 'anonymous_ids', 'custom_attributes'].includes(name),
+    );
+    expect(names).toContain('total_deposited');
+    const body = names.map((name) => `${name}={{ ${name} }}|{{ player.${name} }}`).join('\n');
+    const id = await make({ name: 'All', channel: 'sms', body, status: 'active' });
+    const shown = resource as Record<string, string | number | null>;
+    const expected = names.map((name) => `${name}=${shown[name] ?? ''}|${shown[name] ?? ''}`).join('\n');
+    expect((await preview(id, { player_id })).data['body']).toBe(expected);
+    const synthetic = (await preview(id)).data;
+    expect(synthetic['body']).toContain('total_deposited=250000|250000');
+    expect(synthetic['missing_variables']).toEqual(['deleted_at', 'player.deleted_at']);
+  });
+});
+
 describe('a preview', () => {
   it('shows what a player would get, and names missing variables', async () => {
     const id = await make({
@@ -232,6 +253,17 @@ describe('a preview', () => {
     });
   });
 
+  it('writes amounts of the tenant’s currencies in the player’s language, and names a currency that is none', async () => {
+    const body = "{{ bonus.amount | money }} {{ 5 | money: 'JPY' }} {{ 1 | money: code | default: 'none' }}";
+    const id = await make({ name: 'm', channel: 'sms', body, status: 'active' });
+    expect((await preview(id)).data['body']).toBe('€100.00 ¥5 €0.01');
+    const player_id = await fixture.person({ language: 'de', code: 'USDT' });
+    expect((await preview(id, { player_id })).data['body']).toBe(' 5\u00a0¥ 0,000001\u00a0USDT');
+    const lost = await preview(id, { player_id: await fixture.person({ code: 'LOST' }) });
+    expectCode(lost, 'TEMPLATE_INVALID');
+    expect(lost.text).toContain('money: the currency LOST is not in the catalogue');
+  });
+
   it('of a merged player shows the survivor, and one that cannot be rendered names the position', async () => {
     const traits = { first_name: 'Known' };
     const known = await fixture.person(traits, { external_id: 'survivor' });
@@ -251,7 +283,7 @@ describe('a test message', () => {
   it('reaches the recipient as the player would get it', async () => {
     const provider_id = await makeProvider('email');
     const newer = await makeProvider('email');
-    const id = await make({ ...EMAIL, status: 'active', preheader: 'Pst' });
+    const id = await make({ ...EMAIL, status: 'active', preheader: '{{ 1250 | money }}' });
     const player_id = await fixture.person({ first_name: 'Ann\r\nBcc: x@y.z', email: 'ann@example.com' });
     const sent = await sendTest(id, { recipient: 'me@example.com', player_id });
     expect(sent.status, sent.text).toBe(200);
@@ -260,7 +292,7 @@ describe('a test message', () => {
       recipient: 'me@example.com',
       channel: 'email',
       subject: 'Hi Ann Bcc: x@y.z',
-      preheader: 'Pst',
+      preheader: '€12.50',
       body: '<p>Hello Ann\nBcc: x@y.z</p>',
       send_id: null,
       provider_id,

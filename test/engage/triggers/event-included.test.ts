@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { setKycModel, startTestService, type TestService } from '../../engines/service.ts';
 import type { Body } from '../messaging/messaging-client.ts';
 import { counted, everybody, group, triggerFixture, type TriggerFixture } from './trigger-fixture.ts';
 
@@ -7,6 +7,7 @@ let service: TestService;
 let on: TriggerFixture;
 beforeAll(async () => {
   service = await startTestService();
+  await setKycModel(service, service);
   on = triggerFixture(service);
 });
 afterAll(async () => service?.close());

@@ -66,6 +66,14 @@ export function triggerFixture(service: TestService, tenant: TestTenant = servic
     },
     event: (player_id: string, name: string, properties: Body = {}) =>
       client.event(player_id, name, properties),
+    /** Sends events of a player in one request, which the log keeps in this order. */
+    events: (player_id: string, ...named: [event: string, properties?: Body][]) =>
+      post(
+        `${service.ingest_url}/v1/events/batch`,
+        tenant.api_key,
+        { events: named.map(([event, properties = {}]) => ({ event, player_id, properties })) },
+        202,
+      ),
     /** Sends an event of an anonymous visitor. */
     visit: (anonymous_id: string, event: string, properties: Body = {}) =>
       post(`${service.ingest_url}/v1/events`, tenant.api_key, { event, anonymous_id, properties }, 202),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { signatureRefused } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
+import { RouteLane } from '../../../http/route-lane.ts';
 import { envelope } from '../../../http/envelope.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -45,11 +46,14 @@ export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
 }
 
 function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint {
+  // Its own, because the tenant is known only after the look-up of the provider.
+  const lane = new RouteLane();
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/sendgrid',
     summary: "SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints",
     access: { mode: 'webhook' },
+    load: 'elsewhere',
     raw_types: ['application/json'],
     query: z.object({ provider_id }),
     status: 200,
@@ -62,18 +66,23 @@ function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint 
         throw signatureRefused();
       const events = readSendgridBody(caller.body, now_ms);
       const callbacks = events.filter((event) => event !== undefined);
-      const applied = await applyAll(postgres, provider, callbacks, now_ms);
+      const applied = await lane.run(provider.tenant_id, () =>
+        applyAll(postgres, provider, callbacks, now_ms),
+      );
       return envelope({ received: events.length, applied });
     },
   });
 }
 
 function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url }: RouteDeps): AnyEndpoint {
+  // Its own, because the tenant is known only after the look-up of the provider.
+  const lane = new RouteLane();
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
     summary: "Twilio's status callbacks of messages",
     access: { mode: 'webhook' },
+    load: 'elsewhere',
     raw_types: ['application/x-www-form-urlencoded'],
     query: z.object({ provider_id, send_id: id.describe('The message') }),
     status: 200,
@@ -86,7 +95,10 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
       const secrets = credentials === null ? {} : decryptSecrets(credentials_keys, provider, credentials);
       if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
       const callback = readTwilioBody(caller.body, query.send_id, now_ms);
-      const applied = await applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);
+      const callbacks = callback === undefined ? [] : [callback];
+      const applied = await lane.run(provider.tenant_id, () =>
+        applyAll(postgres, provider, callbacks, now_ms),
+      );
       return envelope({ received: 1, applied });
     },
   });

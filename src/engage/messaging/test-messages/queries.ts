@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
@@ -6,7 +7,7 @@ import { verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';
 
 /**
- * The gate's code why the player must get no message at `recipient`; null: it may. No row: the project has no such
+ * The gate's code why the player must get no message at `recipient` about a bonus of `product` (null: about none); null: it may. No row: the project has no such
  * player.
  */
 export function selectVerdict(
@@ -15,9 +16,10 @@ export function selectVerdict(
   player_id: string,
   gate: Gate,
   recipient: string,
+  product: RuleProduct | null,
 ): PendingQuery<{ verdict: SkipCode | null }[]> {
   return tx<{ verdict: SkipCode | null }[]>`
-    select ${verdictSql(tx, gate, tx`${recipient}::text`)} as verdict
+    select ${verdictSql(tx, gate, tx`${recipient}::text`, tx`${product}::text`)} as verdict
     from players p
     where p.tenant_id = ${project.tenant_id} and p.project_id = ${project.project_id} and p.player_id = ${player_id}`;
 }

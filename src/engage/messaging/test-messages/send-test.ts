@@ -19,6 +19,8 @@ import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { readTenantConfig } from '../../../tenants/config/read.ts';
 import type { ScopePlayer } from '../../templates/player-scope.ts';
 import { findScopePlayer, scopeOf } from '../../templates/preview.ts';
+import { moneyFor } from '../../templates/money-catalogue.ts';
+import { bonusProductOf } from '../../templates/bonus-message.ts';
 import type { TemplateRef, TemplateRow } from '../../templates/queries.ts';
 import { requireTemplate } from '../../templates/read.ts';
 import {
@@ -114,12 +116,13 @@ async function deliver(
 ): Promise<Made> {
   const { logger, public_url } = deps;
   const { channel } = template;
-  const verdict = await verdictOn(deps, ref, channel, player, recipient);
+  const verdict = await verdictOn(deps, ref, template, player, recipient);
   if (verdict !== null) return failed(verdict);
+  const catalogue = await moneyFor(deps.postgres, ref.tenant_id, template);
   let rendered: Rendered;
   try {
     rendered = await renderForRequest(ref.tenant_id, () =>
-      renderMessage(compileTemplate(template), scopeOf(public_url, player)),
+      renderMessage(compileTemplate(template), scopeOf(public_url, player), catalogue),
     );
   } catch (error) {
     if (!(error instanceof RenderFailed)) throw error;
@@ -165,7 +168,7 @@ const CODES = {
 async function verdictOn(
   deps: SendTestDeps,
   ref: TemplateRef,
-  channel: Channel,
+  template: TemplateRow,
   player: ScopePlayer | undefined,
   recipient: string,
 ): Promise<SkipCode | null> {
@@ -176,8 +179,8 @@ async function verdictOn(
   });
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
-    const own = await ownVerdict(tx, ref, channel, player, recipient, now);
-    const theirs = await selectAddresseeVerdicts(tx, ref, channel, recipient, now);
+    const own = await ownVerdict(tx, ref, template, player, recipient, now);
+    const theirs = await selectAddresseeVerdicts(tx, ref, template.channel, recipient, now);
     const verdicts = new Set([own, ...theirs.map(({ verdict }) => verdict)]);
     // SKIP_CODES are in the order in which the gate checks them.
     return SKIP_CODES.find((code) => verdicts.has(code)) ?? null;
@@ -188,18 +191,19 @@ async function verdictOn(
 async function ownVerdict(
   tx: Tx,
   ref: TemplateRef,
-  channel: Channel,
+  template: TemplateRow,
   player: ScopePlayer | undefined,
   recipient: string,
   now: Date,
 ): Promise<SkipCode | null> {
+  const { channel } = template;
   if (player === undefined) {
     const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
     return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
   }
-  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel));
+  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel, now));
   const gate = await gateAt(rules, now, () => Promise.resolve([]));
-  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient);
+  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient, bonusProductOf(template));
   // No row: the player was merged away a moment ago.
   return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
 }

@@ -12,9 +12,9 @@ const MAX_OPEN = 200;
 export interface OpenedTransport {
   /**
    * Whether a message may begin now: the provider is active, does not rest after failures, and has free places. When
-   * it has too few, the campaign is reported to `onPlace` once they are free.
+   * it has too few, the queue is reported to `onPlace` once they are free.
    */
-  mayBegin(campaign_id: string): boolean;
+  mayBegin(queue_id: string): boolean;
   /** Whether the provider failed last, also while it is probed. */
   is_failing: boolean;
   /**
@@ -42,15 +42,15 @@ export class Transports {
   });
   readonly #rests: ProviderRests;
   readonly #places = new Map<string, Places>();
-  /** The campaigns that wait for a place, by provider; the first one is reported when a place is free. */
+  /** The queues that wait for a place, by provider; the first one is reported when a place is free. */
   readonly #waiting = new Map<string, Set<string>>();
-  readonly #onPlace: (campaign_id: string) => void;
+  readonly #onPlace: (queue_id: string) => void;
 
   constructor(
     deps: Deps,
     settings: { public_url: string },
     secretsOf: (row: ProviderRow) => Record<string, unknown>,
-    onPlace: (campaign_id: string) => void = () => undefined,
+    onPlace: (queue_id: string) => void = () => undefined,
   ) {
     this.#onPlace = onPlace;
     this.#deps = deps;
@@ -85,10 +85,10 @@ export class Transports {
     const { provider_id } = row;
     const places = this.#placesOf(provider_id, transport);
     return {
-      mayBegin: (campaign_id) => {
+      mayBegin: (queue_id) => {
         if (row.status !== 'active' || this.#rests.most(row) === 0) return false;
         if (places.is_worth_a_claim) return true;
-        this.#wait(provider_id, campaign_id);
+        this.#wait(provider_id, queue_id);
         return false;
       },
       is_failing: this.#rests.isFailing(row),
@@ -121,10 +121,10 @@ export class Transports {
     return made;
   }
 
-  #wait(provider_id: string, campaign_id: string): void {
+  #wait(provider_id: string, queue_id: string): void {
     const waiting = this.#waiting.get(provider_id);
-    if (waiting === undefined) this.#waiting.set(provider_id, new Set([campaign_id]));
-    else waiting.add(campaign_id);
+    if (waiting === undefined) this.#waiting.set(provider_id, new Set([queue_id]));
+    else waiting.add(queue_id);
   }
 
   #reportPlace(provider_id: string): void {

@@ -1,0 +1,64 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { ScopeBonus } from '../templates/player-scope.ts';
+
+/** A message whose template reads a bonus. */
+export interface BonusReader {
+  send_id: string;
+  player_id: string;
+  journey_run_id: string | null;
+}
+
+/** A bonus with its amounts as digits. */
+interface StoredBonus extends ScopeBonus {
+  send_id: string;
+  amount: string;
+  wagering_required: string;
+  wagering_progress: string;
+  ends_at: Date | null;
+}
+
+/**
+ * The bonuses that messages speak of, by `send_id`: the latest that their run has granted, else the player's newest one
+ * that is pending or active. A message without one is left out.
+ */
+export async function selectBonuses(
+  sql: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  readers: readonly BonusReader[],
+): Promise<ReadonlyMap<string, ScopeBonus>> {
+  const rows = await sql<StoredBonus[]>`
+    select r.send_id, b.* from unnest(
+      ${plainArray(readers.map((r) => r.send_id))}::text::uuid[],
+      ${plainArray(readers.map((r) => r.player_id))}::text::uuid[],
+      ${plainArray(readers.map((r) => r.journey_run_id))}::text::uuid[]) as r (send_id, player_id, run_id)
+    cross join lateral (
+      select g.grant_id as id, g.facts ->> 'platform_bonus_id' as code, g.terms ->> 'name' as name,
+        g.terms ->> 'type' as type, g.status, g.currency, g.bonus_amount::text as amount,
+        g.wagering_required::text as wagering_required, g.wagering_progress::text as wagering_progress,
+        g.expires_at as ends_at
+      from bonus_grants g
+      where g.player_id = r.player_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
+        and (g.status in ('pending', 'active') or g.granted_by_id = r.run_id)
+      order by coalesce(g.granted_by_kind = 'journey' and g.granted_by_id = r.run_id, false) desc, g.created_at desc,
+        g.grant_id desc
+      limit 1) b`;
+  return new Map(
+    rows.map(({ send_id, ends_at, amount, wagering_required, wagering_progress, ...bonus }) => [
+      send_id,
+      {
+        ...bonus,
+        amount: shown(amount),
+        wagering_required: shown(wagering_required),
+        wagering_progress: shown(wagering_progress),
+        expires_at: ends_at?.toISOString() ?? null,
+      },
+    ]),
+  );
+}
+
+function shown(digits: string): number | string {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) ? number : digits;
+}
