@@ -6,6 +6,7 @@ import type { SegmentRef } from './queries.ts';
 import { OUT_OF_MEMORY } from '../platform/clickhouse/error-codes.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Group } from './language/conditions.ts';
+import { MAX_FIELD, parameterBytes } from './sql/bindings.ts';
 import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';
 import { compileMatrix } from './sql/matrix.ts';
 
@@ -29,15 +30,6 @@ function isOverLimits(error: unknown): boolean {
   return OVER_LIMITS.has(String(code));
 }
 
-/** Bytes of a statement, or of one parameter: by default a ClickHouse server accepts 128 KiB per form field. */
-const MAX_FIELD = 120_000;
-
-/** The bytes of a parameter in the request, or a little more: quotes and backslashes are escaped twice. */
-function lengthOf(value: unknown): number {
-  const text = JSON.stringify(value);
-  return Buffer.byteLength(text) + 3 * (text.match(/['\\]/g)?.length ?? 0);
-}
-
 /**
  * Runs a query within the limits. Rejects with SEGMENT_TOO_EXPENSIVE when the statement or a parameter is too long, or
  * when ClickHouse stops the query at a limit. When others use the memory, it rejects with the error of ClickHouse.
@@ -48,7 +40,7 @@ export async function ask<Row>(
   limits: string,
   params: Record<string, unknown>,
 ): Promise<Row[]> {
-  if (sql.length > MAX_FIELD || Object.values(params).some((value) => lengthOf(value) > MAX_FIELD)) {
+  if (sql.length > MAX_FIELD || Object.values(params).some((value) => parameterBytes(value) > MAX_FIELD)) {
     const message = 'the definition is too long for one query: use fewer conditions, or shorter values';
     throw new ApiError('SEGMENT_TOO_EXPENSIVE', message);
   }

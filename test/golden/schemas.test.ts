@@ -130,12 +130,22 @@ describe('the migrations', () => {
 
 /** Tables with a row per player, membership or message that are looked up by more than one index. */
 const LARGE = [
+  'bonus_breaches',
+  'bonus_contributions',
+  'bonus_grant_events',
+  'bonus_grants',
+  'journey_runs',
+  'journey_steps',
+  'kyc_calls',
+  'kyc_decisions',
   'message_sends',
   'player_identities',
   'player_merges',
+  'player_tier_history',
   'player_totals',
   'players',
   'segment_members',
+  'tier_deadlines',
 ];
 
 describe('tenancy', () => {

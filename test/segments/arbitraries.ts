@@ -30,7 +30,7 @@ const TEXTS = [
   'slots live',
   '{p0:String}',
 ];
-const KEYS = ['game', 'points', 'vip', "k'ey", 'a.b', 'tags', 'since'];
+export const KEYS = ['game', 'points', 'vip', "k'ey", 'a.b', 'tags', 'since'];
 const DATES = [
   '2026-05-15T12:00:00Z',
   '2026-05-08T12:00:00+00:00',
@@ -45,13 +45,19 @@ const number = fc.oneof(
   fc.integer({ min: -3, max: 30 }),
 );
 const scalar = fc.oneof(text, number, fc.boolean(), fc.constantFrom(...DATES));
-const json = fc.oneof(scalar, fc.constant(null), fc.array(scalar, { maxLength: 3 }), fc.constant({ a: 1 }));
+/** A value of a custom attribute or of an event's property. */
+export const json = fc.oneof(
+  scalar,
+  fc.constant(null),
+  fc.array(scalar, { maxLength: 3 }),
+  fc.constant({ a: 1 }),
+);
 const object = fc.dictionary(fc.constantFrom(...KEYS), json, { maxKeys: 4 });
 /** Instants on or next to the edges of the windows that definitions use. */
 const time = fc
   .tuple(fc.constantFrom(0, 1, 2, 24, 48, 7 * 24, 30 * 24), fc.constantFrom(-1, 0, 1, 1_800_000))
   .map(([hours, off_ms]) => NOW_MS - hours * HOUR_MS + off_ms);
-const money = fc.option(fc.constantFrom(0, 100, 250, 500, 1_000), { nil: null });
+export const money = fc.option(fc.constantFrom(0, 100, 250, 500, 1_000), { nil: null });
 
 const event: fc.Arbitrary<NaiveEvent> = fc.record({
   event: fc.constantFrom(...EVENTS),
@@ -83,6 +89,7 @@ const message: fc.Arbitrary<NaiveMessage> = fc.record({
 export const player: fc.Arbitrary<Omit<NaivePlayer, 'segment_ids'>> = fc.record({
   player_id: fc.uuid({ version: 4 }),
   traits: fc.record({
+    external_id: fc.option(text, { nil: null }),
     email: fc.option(text, { nil: null }),
     phone: fc.option(text, { nil: null }),
     telegram_id: fc.option(text, { nil: null }),
@@ -113,7 +120,7 @@ export const player: fc.Arbitrary<Omit<NaivePlayer, 'segment_ids'>> = fc.record(
 });
 
 const span = fc.constantFrom({ hours: 1 }, { days: 1 }, { days: 7 }, { hours: 48 }, { days: 30 });
-const isoTime = time.map((ms) => new Date(ms).toISOString());
+export const isoTime = time.map((ms) => new Date(ms).toISOString());
 const window: fc.Arbitrary<WrittenWindow> = fc.oneof(
   fc.constant(null),
   span.map((last) => ({ last })),
@@ -144,7 +151,8 @@ const ofNumber = fc.oneof(
   existence,
 );
 const moneyValue = fc.constantFrom(0, 100, 250, 350, 500, 600, 99.5);
-const ofMoney = fc.oneof(
+/** A comparison of money, as callers write it. */
+export const ofMoney = fc.oneof(
   comparing(moneyValue),
   fc.record({ op: order, value: moneyValue }),
   fc.record({ op: fc.constant('between'), value: pair(moneyValue, (n) => n) }),
@@ -162,7 +170,8 @@ const ofDate = fc.oneof(
   fc.record({ op: fc.constant('between'), value: pair(isoTime, Date.parse) }),
   existence,
 );
-const ofJson = fc.oneof(
+/** A comparison of a JSON value, as callers write it. */
+export const ofJson = fc.oneof(
   comparing(scalar),
   ofNumber,
   ofDate,
@@ -184,7 +193,7 @@ const property = fc.constantFrom('amount', 'payout', 'points', 'game');
 
 const traitCondition = fc.oneof(
   fc
-    .tuple(fc.constantFrom('email', 'phone', 'telegram_id'), ofText(text))
+    .tuple(fc.constantFrom('external_id', 'email', 'phone', 'telegram_id'), ofText(text))
     .map(([field, comparison]) => ({ field, ...comparison })),
   ofText(fc.constantFrom('Europe/Malta', 'UTC')).map((comparison) => ({ field: 'timezone', ...comparison })),
   fc

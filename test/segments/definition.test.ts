@@ -87,10 +87,10 @@ const TRAITS: Refusal[] = [
     'an unknown field',
     and(trait('balance', 'gt', 1)),
     `${COND}.field`,
-    /one of email, .*custom_attributes\.<key>/,
+    /one of external_id, email, .*custom_attributes\.<key>/,
   ],
-  ['a field of every object', and(trait('toString', 'exists')), `${COND}.field`, /one of email/],
-  ['an id', and(trait('player_id', 'exists')), `${COND}.field`, /one of email/],
+  ['a field of every object', and(trait('toString', 'exists')), `${COND}.field`, /one of external_id/],
+  ['an id', and(trait('player_id', 'exists')), `${COND}.field`, /one of external_id/],
   ['no key of a custom attribute', and(trait('custom_attributes.', 'exists')), `${COND}.field`, /<key>/],
   ['no operator', and({ type: 'trait', field: 'email' } as never), `${COND}.op`, /one of eq, neq/],
   ['an unknown operator', and(trait('email', 'like', 'a')), `${COND}.op`, /one of eq, neq/],
@@ -350,6 +350,47 @@ describe('an invalid definition is refused with the path of the mistake and what
         message: expect.stringMatching(/bytes of JSON: at most 65536 are allowed/) as string,
       },
     ]);
+  });
+});
+
+describe('a refusal quotes what was sent', () => {
+  const messageAt = (definition: unknown, path: string) =>
+    issuesOf(definition).find((one) => one.path === path)?.message;
+
+  it.each<[unknown, string, RegExp]>([
+    [
+      and(trait('password_hash', 'exists')),
+      `${COND}.field`,
+      /^"password_hash" is no field; .*one of external_id/,
+    ],
+    [and(trait('total_deposit', 'gt', 1)), `${COND}.field`, /; the nearest is total_deposited$/],
+    [and(trait('email', 'like', 'a')), `${COND}.op`, /^"like" is no operator here; it must be one of eq/],
+    [and(trait('ggr', 'contains', '1')), `${COND}.op`, /^"contains" is no operator here; it must be one of/],
+    [and(trait('ggr', 'gt', '7')), `${COND}.value`, /^"7" is not allowed; it must be a number$/],
+    [and(trait('email', 'nin', ['a', 12])), `${COND}.value`, /^12 is not allowed; /],
+    [and(trait('email', 'in', Array(501).fill('a'))), `${COND}.value`, /^a list of 501 is not allowed; /],
+    [
+      spend({ event: 'bet_place' }),
+      `${COND}.event`,
+      /^"bet_place" is no event; .*; the nearest (is|are) bet_placed/,
+    ],
+    [spend({ aggregate: 'median' }), `${COND}.aggregate`, /^"median"/],
+    [and({ type: 'mail' } as never), `${COND}.type`, /^"mail" is no type of condition; /],
+    [{ operator: 'XOR', conditions: [bets] }, 'definition.operator', /^"XOR" is no operator of a group; /],
+    [and('x' as never), COND, /^"x" is not allowed; it must be a condition/],
+  ])('%j', (definition, path, message) => {
+    expect(messageAt(definition, path)).toMatch(message);
+  });
+
+  it('shortened, and without control characters', () => {
+    const property = fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (field) => {
+      const [issue] = issuesOf(and(trait(`?${field}`, 'exists'), trait('ggr', 'gt', field)));
+      expect(issue?.message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+      expect(issue?.message.isWellFormed()).toBe(true);
+    });
+    fc.assert(property, { numRuns: 300 });
+    const long = messageAt(and(trait('x'.repeat(200), 'exists')), `${COND}.field`);
+    expect(long).toMatch(/^"x{78}… is no field/);
   });
 });
 

@@ -1,12 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../src/ingest/events/catalogue.ts';
 import { CHANNELS } from '../../src/tenants/config/channels.ts';
 import { MESSAGE_STATUSES } from '../../src/analytics/message-status.ts';
-import { packageRoot } from '../../src/package-root.ts';
 import {
   AGGREGATES,
   CONDITION_SCHEMAS,
@@ -22,31 +18,15 @@ import {
   type Operator,
 } from '../../src/segments/language/operators.ts';
 import { compileMembers } from '../../src/segments/sql/compile.ts';
+import { code, expectSections, table } from '../doc-sections.ts';
 import { aggregate, and, count, trait, where } from './example-shapes.ts';
 import { CAMPAIGN_EXAMPLES, LANGUAGE_EXAMPLES } from './examples.ts';
 import { LIMITS } from './limits.ts';
 
 // docs/segments.md repeats facts of the code; this test compares them. UPDATE_GOLDEN=1 writes its generated sections.
 
-const path = join(packageRoot, 'docs/segments.md');
+it('docs/segments.md agrees with the code', () => expectSections('docs/segments.md', SECTIONS));
 
-it('docs/segments.md agrees with the code', async () => {
-  const page = await readFile(path, 'utf8');
-  const named = [...page.matchAll(/<!-- (\w+):begin -->/g)].map(([, name]) => name);
-  expect(new Set(named)).toEqual(new Set(Object.keys(SECTIONS)));
-  let written = page;
-  for (const [name, section] of Object.entries(SECTIONS)) {
-    const place = new RegExp(`(<!-- ${name}:begin -->\n)[\\s\\S]*?(<!-- ${name}:end -->)`);
-    written = written.replace(place, (_, begin: string, end: string) => `${begin}\n${section()}\n\n${end}`);
-  }
-  written = await format(written, { ...(await resolveConfig(path)), filepath: path });
-  if (process.env['UPDATE_GOLDEN'] === '1') await writeFile(path, written);
-  else expect(page, 'look at the change, then run with UPDATE_GOLDEN=1').toBe(written);
-});
-
-const table = (header: string[], rows: string[][]) =>
-  [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-const code = (text: string) => `\`${text}\``;
 const json = (value: unknown) => `\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
 const sql = (definition: unknown) => `\`\`\`sql\n${compileMembers(readDefinition(definition)).sql}\n\`\`\``;
 

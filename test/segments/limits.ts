@@ -33,9 +33,23 @@ const ofBytes = (n: number) => {
   return filled([...thousands, ...times(6, '').map((_, i) => 'x'.repeat(length(i)))]);
 };
 
+/** A definition of n bytes, most of them in a list of ids. */
+const ofBytesWithIds = (n: number) => {
+  const listed = (texts: string[]) => and(trait('external_id', 'in', texts));
+  const thousands = times(780, 'x'.repeat(1_000));
+  const rest = n - Buffer.byteLength(JSON.stringify(listed([...thousands, ...times(6, '')])));
+  const length = (i: number) => Math.floor(rest / 6) + (i < rest % 6 ? 1 : 0);
+  return listed([...thousands, ...times(6, '').map((_, i) => 'x'.repeat(length(i)))]);
+};
+
 /** The limits of the language; docs/segments.md shows them. */
 export const LIMITS: readonly Limit[] = [
-  { what: 'bytes of JSON of a definition', most: 65_536, definition: ofBytes },
+  {
+    what: 'bytes of JSON of a definition, without the lists of `external_id`',
+    most: 65_536,
+    definition: ofBytes,
+  },
+  { what: 'bytes of JSON of a definition', most: 786_432, definition: ofBytesWithIds },
   { what: 'groups one in another, the outermost included', most: 5, definition: nested },
   { what: 'conditions in a definition', most: 50, definition: inTens },
   { what: 'conditions and groups in a group', least: 1, most: 50, definition: (n) => and(...times(n, bets)) },
@@ -50,6 +64,12 @@ export const LIMITS: readonly Limit[] = [
     least: 1,
     most: 500,
     definition: (n) => and(trait('email', 'in', times(n, 'a'))),
+  },
+  {
+    what: 'values of `in` and `nin` for `external_id`',
+    least: 1,
+    most: 10_000,
+    definition: (n) => and(trait('external_id', 'in', times(n, 'a'))),
   },
   {
     what: 'characters of a text',

@@ -11,7 +11,7 @@ export async function storePopulation(
 ): Promise<void> {
   const line = (row: Record<string, unknown>) => JSON.stringify({ ...project, ...row });
   const rows = players.map(({ player_id, traits, custom_attributes }) =>
-    line({ player_id, ...traits, custom_attributes, external_id: null, revision: 1 }),
+    line({ player_id, external_id: null, ...traits, custom_attributes, revision: 1 }),
   );
   const events = players.flatMap(({ player_id, events }) =>
     events.map(({ occurred_ms, ...event }) =>

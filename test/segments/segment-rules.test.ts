@@ -257,3 +257,46 @@ describe('deleting', () => {
     }
   });
 });
+
+describe('a list of external ids', () => {
+  // Of the longest that people have, with what a parameter of a statement must escape.
+  const listed = (n: number) => `it's-\\${'x'.repeat(50)}-${n}`;
+  const ids = Array.from({ length: 10_000 }, (_, n) => listed(n));
+
+  it('of 10,000 selects those players, in a refresh, for one player and in realtime', async () => {
+    const tenant = await service.newTenant();
+    const [last, other] = [
+      await person({}, { external_id: listed(9_999) }, tenant),
+      await person({}, { external_id: 'another' }, tenant),
+      await person({}, { anonymous_id: 'nobody yet' }, tenant),
+    ];
+    await caughtUp();
+    const inside = await make(group(trait('external_id', 'in', ids)), {}, tenant);
+    const outside = await make(group(trait('external_id', 'nin', ids)), {}, tenant);
+    const live = await make(group(trait('external_id', 'in', ids)), { refresh_strategy: 'realtime' }, tenant);
+    const refresh = (id: string) => api('POST', `/v1/segments/${id}/refresh`, {}, tenant);
+    expect((await refresh(inside)).data).toMatchObject({ matched: 1 });
+    expect((await refresh(outside)).data).toMatchObject({ matched: 2 });
+    const explained = await api('GET', `/v1/segments/${inside}/explain?player_id=${last}`, undefined, tenant);
+    expect(explained.data, explained.text.slice(0, 200)).toMatchObject({ matches: true });
+    const refreshed = await api('POST', `/v1/players/${other}/refresh-segments`, {}, tenant);
+    expect(refreshed.status, refreshed.text).toBe(200);
+    const late = await person({}, { external_id: listed(0) }, tenant);
+    await eventually('the late player is a member', async () => {
+      const { data } = await api('GET', `/v1/players/${late}`, undefined, tenant);
+      return (data['segment_ids'] as string[]).includes(live) ? true : undefined;
+    });
+  });
+
+  it('of more, or of more than 768 KiB, is refused', async () => {
+    const many = await api('POST', '/v1/segments/preview', {
+      definition: group(trait('external_id', 'in', [...ids, 'one more'])),
+    });
+    expectRefused(many, 'SEGMENT_DEFINITION_INVALID', 'definition.conditions.0.value');
+    const longer = ids.map((id) => `${id}-${'y'.repeat(20)}`);
+    const long = await api('POST', '/v1/segments/preview', {
+      definition: group(trait('external_id', 'in', longer)),
+    });
+    expectRefused(long, 'SEGMENT_DEFINITION_INVALID', 'definition');
+  });
+});

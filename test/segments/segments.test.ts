@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, sunk, type TestService } from '../engines/service.ts';
+import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
+import { eventually, startTestService, type TestService } from '../engines/service.ts';
 import { call } from '../tenants/filled-project.ts';
 
 let service: TestService;
@@ -85,7 +86,7 @@ describe('a manual segment', () => {
     await deposit(rich, 400);
     await deposit(rich, 200);
     await deposit(poor, 500);
-    await sunk(service.platform);
+    await waitUntilCaughtUp(service.platform, 60_000);
     const preview = await api('POST', '/v1/segments/preview', { definition: bigSpenders });
     expect(preview).toMatchObject({ status: 200, data: { estimated_size: 1, sample: [rich] } });
     const made = await api('POST', '/v1/segments', { name: 'Big spenders', definition: bigSpenders });
@@ -138,7 +139,7 @@ describe('a realtime segment', () => {
     const segment = await makeSegment(bigSpenders, { refresh_strategy: 'realtime' });
     const player = await identify();
     await deposit(player, 400);
-    await sunk(service.platform);
+    await waitUntilCaughtUp(service.platform, 60_000);
     expect(await segmentsOf(player)).not.toContain(segment);
     await deposit(player, 200);
     await enters(player, segment);
@@ -147,7 +148,7 @@ describe('a realtime segment', () => {
   it('contains players who matched before it existed, and new players who match without any event', async () => {
     const before = await identify();
     await send(before, 'login');
-    await sunk(service.platform);
+    await waitUntilCaughtUp(service.platform, 60_000);
     const never = { type: 'event', event: 'withdrawal_confirmed', aggregate: 'count', op: 'eq', value: 0 };
     const segment = await makeSegment(group(never), { refresh_strategy: 'realtime' });
     await enters(before, segment);

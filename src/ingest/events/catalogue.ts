@@ -38,6 +38,9 @@ const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
 export const MAX_KYC_LEVEL = 100;
 const kycLevel: PropertySchema = { type: 'integer', minimum: 0, maximum: MAX_KYC_LEVEL };
 
+/** The day or the moment at which an approval is over; null: it has no end. */
+const kycEnd: PropertySchema = { type: ['string', 'null'], format: 'date-or-time' };
+
 const transaction = { amount: money, currency, transaction_id: id };
 const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };
 const sportOutcome = { bet_id: id, payout: money, currency };
@@ -56,6 +59,7 @@ function plain<Name extends string>(group: string, ...names: Name[]): Record<Nam
 }
 
 const kyc = define('KYC', {}, { level: kycLevel });
+const kycApproval = define('KYC', {}, { level: kycLevel, expires_at: kycEnd });
 
 export const EVENTS = {
   ...plain(
@@ -69,10 +73,10 @@ export const EVENTS = {
     'click',
   ),
   kyc_submitted: kyc,
-  kyc_approved: kyc,
+  kyc_approved: kycApproval,
   kyc_rejected: kyc,
   kyc_expired: kyc,
-  kyc_level_upgraded: kyc,
+  kyc_level_upgraded: kycApproval,
   ...plain(
     'Responsible gaming',
     'self_exclusion_set',

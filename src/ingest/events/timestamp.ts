@@ -30,6 +30,13 @@ export function parseStoredTime(text: string): number | undefined {
   return at_ms !== undefined && at_ms >= EARLIEST_MS && at_ms <= LATEST_MS ? at_ms : undefined;
 }
 
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Like {@link parseStoredTime}, but a date alone (`2027-03-31`) is a time, too: the beginning of that day in UTC. */
+export function parseDateOrTime(text: string): number | undefined {
+  return parseStoredTime(DATE.test(text) ? `${text}T00:00:00Z` : text);
+}
+
 function parseCarefully(text: string): number | undefined {
   const match = ISO_8601.exec(text);
   if (match === null) return undefined;

@@ -10,7 +10,7 @@ import {
   propertiesSchema,
 } from './catalogue.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
-import { EARLIEST_MS, MAX_AHEAD_MS, parseStoredTime, parseTimestamp } from './timestamp.ts';
+import { EARLIEST_MS, MAX_AHEAD_MS, parseDateOrTime, parseStoredTime, parseTimestamp } from './timestamp.ts';
 
 /** An event as the caller sent it, after validation (spec part 6). */
 export interface EventBody {
@@ -40,6 +40,7 @@ const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 
 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
 ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
+ajv.addFormat('date-or-time', (text: string) => parseDateOrTime(text) !== undefined);
 const validators = new Map<string, ValidateFunction>(
   Object.entries(EVENTS).map(([name, definition]) => [name, ajv.compile(propertiesSchema(definition))]),
 );
@@ -180,5 +181,7 @@ function expectation(name: string, field: string): string {
   if (schema['type'] === 'integer')
     return `must be an integer from ${String(schema['minimum'])} to ${String(schema['maximum'])}`;
   if (schema['format'] === 'date-time') return 'must be a time in ISO-8601, like 2026-01-31T12:00:00.000Z';
+  if (schema['format'] === 'date-or-time')
+    return 'must be a date like 2026-01-31, a time in ISO-8601 like 2026-01-31T12:00:00.000Z, or null';
   return `must be a text of 1 to ${String(schema['maxLength'])} characters`;
 }

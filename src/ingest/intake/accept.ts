@@ -6,6 +6,7 @@ import { findEventProblem, type EventBody, type ValidationContext } from '../eve
 import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
 import type { JsonBody } from './body.ts';
+import { isProtecting } from './exclusions.ts';
 
 /** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
 export interface BatchResult {
@@ -20,17 +21,23 @@ export function stampFor(key: ApiKeyPrincipal, received_at_ms: number): Stamp {
   return { ingestion_id: newId(), tenant_id, project_id, environment, received_at_ms };
 }
 
+/** What goes to the log. */
+export interface Accepted {
+  records: NewRecord[];
+  /** One of the events protects its player: the answer waits DEPARTURE_MS. */
+  is_protecting: boolean;
+}
+
 /** The log record of a single event. Throws the ApiError that names its problem. */
-export function acceptEvent(body: JsonBody, stamp: Stamp, context: ValidationContext): NewRecord {
+export function acceptEvent(body: JsonBody, stamp: Stamp, context: ValidationContext): Accepted {
   const problem = findEventProblem(body.value, context);
   if (problem !== undefined) {
     const { code, path, message } = problem;
     throw new ApiError(code, message, { details: { issues: [{ path, message }] } });
   }
-  return {
-    key: identityKey(stamp.project_id, body.value as EventBody),
-    value: encodeAccepted(stamp, 0, body.text),
-  };
+  const event = body.value as EventBody;
+  const record = { key: identityKey(stamp.project_id, event), value: encodeAccepted(stamp, 0, body.text) };
+  return { records: [record], is_protecting: isProtecting(event.event) };
 }
 
 /**
@@ -41,21 +48,24 @@ export function acceptBatch(
   body: JsonBody,
   stamp: Stamp,
   context: ValidationContext,
-): { records: NewRecord[]; result: BatchResult } {
+): Accepted & { result: BatchResult } {
   const events = eventsOf(body.value);
   const records: NewRecord[] = [];
   const rejected: BatchResult['rejected'] = [];
+  let is_protecting = false;
   for (let index = 0; index < events.length; index++) {
     const event = events[index];
     const problem = findEventProblem(event, context);
     if (problem === undefined) {
       const value = encodeAccepted(stamp, index, JSON.stringify(event));
       records.push({ key: identityKey(stamp.project_id, event as EventBody), value });
+      is_protecting ||= isProtecting((event as EventBody).event);
     } else {
       rejected.push({ index, code: problem.code, reason: problem.message });
     }
   }
-  return { records, result: { ingestion_id: stamp.ingestion_id, accepted: records.length, rejected } };
+  const { ingestion_id } = stamp;
+  return { records, is_protecting, result: { ingestion_id, accepted: records.length, rejected } };
 }
 
 function eventsOf(value: unknown): unknown[] {

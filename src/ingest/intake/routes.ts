@@ -4,18 +4,14 @@ import { andThen, type Maybe } from '../../auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import type { Clock } from '../../platform/clock.ts';
-import {
-  LogUnavailable,
-  RecordTooLarge,
-  type EventLog,
-  type NewRecord,
-} from '../../platform/event-log/port.ts';
+import { LogUnavailable, RecordTooLarge, type EventLog } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
-import { acceptBatch, acceptEvent, stampFor } from './accept.ts';
+import { acceptBatch, acceptEvent, stampFor, type Accepted } from './accept.ts';
 import type { JsonBody } from './body.ts';
+import { DEPARTURE_MS } from './exclusions.ts';
 
 export interface IntakeDeps {
   apiKeys: ApiKeyAuthenticator;
@@ -54,11 +50,11 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
       const stamp = stampFor(key, now_ms);
-      const record = counted(metrics, () => acceptEvent(bodyOf(request), stamp, context));
+      const accepted = counted(metrics, () => acceptEvent(bodyOf(request), stamp, context));
       const answer =
         `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
-      append(deps, [record], reply, answer);
+      append(deps, accepted, reply, answer);
     });
   });
 
@@ -66,9 +62,10 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
-      const { records, result } = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
+      const accepted = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
+      const { result } = accepted;
       for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
-      append(deps, records, reply, JSON.stringify({ data: result }));
+      append(deps, accepted, reply, JSON.stringify({ data: result }));
     });
   });
 }
@@ -133,10 +130,13 @@ function withContext(
   accept({ now_ms, hasCurrency: (code) => tenant.currencies.has(code) });
 }
 
-/** Answers 202 once the records are durable. The log joins the appends of concurrent requests. */
+/**
+ * Answers 202 once the records are durable, and, if one of them protects a player, all that may still be done by an
+ * earlier look at the player is done. The log joins the appends of concurrent requests.
+ */
 function append(
   { eventLog, metrics }: IntakeDeps,
-  records: NewRecord[],
+  { records, is_protecting }: Accepted,
   reply: FastifyReply,
   answer: string,
 ): void {
@@ -144,7 +144,9 @@ function append(
   const accepted = () => {
     metrics.appendSeconds.observe((performance.now() - started_ms) / 1000);
     metrics.eventsAccepted.inc(records.length);
-    void reply.code(202).header('content-type', JSON_TYPE).send(answer);
+    const send = () => void reply.code(202).header('content-type', JSON_TYPE).send(answer);
+    if (is_protecting) setTimeout(send, DEPARTURE_MS);
+    else send();
   };
   eventLog.append(TOPICS.events, records).then(accepted, (cause: unknown) => {
     void reply.send(refusalOf(cause));

@@ -5,8 +5,10 @@ import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts'
 import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { transactionEffect } from '../money/transactions.ts';
+import { isActivity } from './activity.ts';
 import { joinChanges, statusChangeOf, type StatusChange } from './status-events.ts';
 import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
+import { KycOfBatch } from './kyc-events.ts';
 import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
 import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
 import { conversionKey, type Snapshot } from './snapshot.ts';
@@ -30,6 +32,7 @@ interface TouchedBet {
 interface Seen {
   first_seen_at_ms: number | null;
   last_seen_at_ms: number | null;
+  last_active_at_ms: number | null;
 }
 
 /**
@@ -48,9 +51,10 @@ class Decider {
   #ledgerRows: LedgerRow[] = [];
   #touchedBets = new Map<string, TouchedBet>();
   #totals = new TotalsAccumulator();
-  /** player_id → first and last event times; has every player whose totals row the batch writes. */
+  /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
   #statuses = new Map<string, StatusChange>();
+  #kyc: KycOfBatch;
   #emitted: PlayerEvent[] = [];
   #rejections: Rejection[] = [];
   #duplicates = 0;
@@ -58,6 +62,7 @@ class Decider {
   constructor(snapshot: Snapshot, options: DecideOptions) {
     this.#snapshot = snapshot;
     this.#options = options;
+    this.#kyc = new KycOfBatch(snapshot);
   }
 
   decide(events: readonly FoldEvent[]): Decision {
@@ -74,6 +79,7 @@ class Decider {
           player_id,
           ...change,
         })),
+        kyc: this.#kyc.changes(),
       },
       emission: { events: this.#emitted, rejections: this.#rejections },
       duplicates: this.#duplicates,
@@ -100,6 +106,7 @@ class Decider {
     if (claim !== undefined && row !== undefined) this.#book(claim, row);
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(event, player_id);
+    this.#kyc.take(event, player_id, seenAt(event));
     this.#emitted.push(toPlayerEvent(event, player_id, row));
   }
 
@@ -222,7 +229,8 @@ class Decider {
   /** Has the player's totals row updated, even by nothing: the update finds no row when the player was merged away. */
   #touch({ tenant_id, project_id }: ProjectRef, player_id: string): void {
     if (this.#seen.has(player_id)) return;
-    this.#seen.set(player_id, { tenant_id, project_id, first_seen_at_ms: null, last_seen_at_ms: null });
+    const never = { first_seen_at_ms: null, last_seen_at_ms: null, last_active_at_ms: null };
+    this.#seen.set(player_id, { tenant_id, project_id, ...never });
   }
 
   #addPlayer(
@@ -245,13 +253,21 @@ class Decider {
 
   #see(event: FoldEvent, player_id: string): void {
     const at_ms = seenAt(event);
+    const is_active = isActivity(event.accepted.event.event);
     const seen = this.#seen.get(player_id);
     if (seen === undefined) {
       const { tenant_id, project_id } = event.accepted;
-      this.#seen.set(player_id, { tenant_id, project_id, first_seen_at_ms: at_ms, last_seen_at_ms: at_ms });
+      const times = { first_seen_at_ms: at_ms, last_seen_at_ms: at_ms };
+      this.#seen.set(player_id, {
+        tenant_id,
+        project_id,
+        ...times,
+        last_active_at_ms: is_active ? at_ms : null,
+      });
     } else {
       seen.first_seen_at_ms = Math.min(seen.first_seen_at_ms ?? at_ms, at_ms);
       seen.last_seen_at_ms = Math.max(seen.last_seen_at_ms ?? at_ms, at_ms);
+      if (is_active) seen.last_active_at_ms = Math.max(seen.last_active_at_ms ?? at_ms, at_ms);
     }
   }
 

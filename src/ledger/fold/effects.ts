@@ -2,6 +2,7 @@ import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { BetStatus } from '../money/bets.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
+import type { KycChange } from '../../players/kyc/decisions/decision-queries.ts';
 import type { StatusChange } from './status-events.ts';
 import type { Rejection } from './fold-event.ts';
 
@@ -13,6 +14,8 @@ export interface PlayerEffect {
   /** Null when no event of the batch is the player's: a bet changed the totals, or a verdict depends on the player. */
   first_seen_at_ms: number | null;
   last_seen_at_ms: number | null;
+  /** Null when none of these events is the player's own activity. */
+  last_active_at_ms: number | null;
   sums: Record<Sum, bigint>;
 }
 
@@ -48,6 +51,7 @@ export interface Effects {
   bets: BetWrite[];
   players: PlayerEffect[];
   statuses: PlayerStatusChange[];
+  kyc: KycChange[];
 }
 
 /** What the fold appends to the log after the transaction of a batch. */

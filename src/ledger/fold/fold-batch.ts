@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Thresholds } from '../crossings/threshold-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { PositionMoved, type LogBatch, type LogRecord } from '../../platform/event-log/port.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -24,6 +25,8 @@ export interface FoldContext {
   positions: Map<number, bigint>;
   /** tenant_id → base currency of the tenants seen so far: saves look-ups of rates that are not needed. */
   baseCurrencies: Map<string, string>;
+  /** What tiers require: players whose totals newly fit one are queued with the batch. */
+  thresholds: Thresholds;
 }
 
 const MAX_ATTEMPTS = 12;
@@ -87,8 +90,8 @@ async function replayRecords(
     const { events, rejections } = parseAll(part);
     // One database snapshot for all reads: an identity and its ledger rows must name the same player.
     const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
-      // A replay needs no rates: the ledger has the converted amounts.
-      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [] }),
+      // A replay needs no rates and no KYC: the ledger has the converted amounts, and nothing is decided again.
+      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [], kyc: [] }),
     );
     const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
@@ -160,6 +163,7 @@ async function applyInOneTransaction(
   rejections: readonly Rejection[],
 ): Promise<Emission> {
   const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
+  const thresholds = await context.thresholds.of(tenantsOf(events));
   const { topic, partition } = batch;
   const started_ms = performance.now();
   const decision = await sql.begin(async (tx): Promise<Decision> => {
@@ -167,7 +171,7 @@ async function applyInOneTransaction(
     for (const { tenant_id, base_currency } of snapshot.projects.values())
       baseCurrencies.set(tenant_id, base_currency);
     const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
-    await writeEffects(tx, decided.effects, { topic, partition, ...move }, clock.now_ms());
+    await writeEffects(tx, decided.effects, { topic, partition, ...move }, clock.now_ms(), thresholds);
     return decided;
   });
   positions.set(partition, move.next);
@@ -177,6 +181,12 @@ async function applyInOneTransaction(
   metrics.duplicates.inc(decision.duplicates);
   metrics.stakeMismatches.inc(decision.stake_mismatches);
   return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
+}
+
+function tenantsOf(events: readonly FoldEvent[]): string[] {
+  const tenants = new Set<string>();
+  for (const { accepted } of events) tenants.add(accepted.tenant_id);
+  return [...tenants];
 }
 
 function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejections: Rejection[] } {

@@ -3,6 +3,8 @@ import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '.
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { readKyc } from '../../players/kyc/decisions/decision-queries.ts';
+import { mayEventsDecide } from '../../players/kyc/decisions/models.ts';
 import { anonymousIdentityKey, betKey, playerIdentityKey, referenceKey } from './fold-event.ts';
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 
@@ -27,7 +29,23 @@ export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Sn
     readLedger(tx, request.references),
     readConversions(tx, request.conversions),
   ]);
-  return { players, ledger, betRevisions, projects, conversions };
+  const kyc = await readDecidableKyc(tx, request.kyc, { projects, players });
+  return { players, ledger, betRevisions, projects, conversions, kyc };
+}
+
+/** The KYC of the players whose tenants let events decide it; nothing is asked for other batches, which are nearly all. */
+async function readDecidableKyc(
+  tx: Tx,
+  wanted: SnapshotRequest['kyc'],
+  { projects, players }: Pick<Snapshot, 'projects' | 'players'>,
+): Promise<Snapshot['kyc']> {
+  const refs = wanted.flatMap(({ tenant_id, project_id, identity_key }) => {
+    const owner = projects.get(project_id);
+    const player_id = players.get(identity_key);
+    const is_decidable = owner?.tenant_id === tenant_id && mayEventsDecide(owner.kyc_model);
+    return player_id === undefined || !is_decidable ? [] : [{ tenant_id, project_id, player_id }];
+  });
+  return readKyc(tx, refs);
 }
 
 /** The conversion of each wanted currency to its tenant's base currency at the wanted time; no entry without a rate. */
@@ -64,11 +82,13 @@ async function readProjects(
   projects: SnapshotRequest['projects'],
 ): Promise<Map<string, ProjectOwner>> {
   const rows = await tx<(ProjectOwner & { project_id: string })[]>`
-    select p.project_id, p.tenant_id, t.base_currency
+    select p.project_id, p.tenant_id, t.base_currency,
+      case when c.is_kyc_model_chosen then c.kyc_model end as kyc_model
     from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
     join projects p using (tenant_id, project_id)
-    join tenants t using (tenant_id)`;
+    join tenants t using (tenant_id)
+    left join tenant_configs c using (tenant_id)`;
   return new Map(rows.map((row) => [row.project_id, row]));
 }
 
@@ -137,7 +157,8 @@ export async function readLedger(
   return ledger;
 }
 
-async function readBetRevisions(tx: Tx, bets: SnapshotRequest['bets']): Promise<Map<string, number>> {
+/** The revisions of bets, by {@link betKey}. */
+export async function readBetRevisions(tx: Tx, bets: SnapshotRequest['bets']): Promise<Map<string, number>> {
   if (bets.length === 0) return new Map();
   const rows = (await tx`
     select b.project_id, b.kind, b.bet_id, b.revision

@@ -1,6 +1,9 @@
 import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { KnownKyc } from '../../players/kyc/decisions/decision-queries.ts';
+import type { KycModel } from '../../tenants/config/catalogue.ts';
 import type { FoldEvent } from './fold-event.ts';
+import { kycKindOf } from './kyc-kinds.ts';
 
 /** The players, ledger rows, bets, projects and rates of a batch, as the transaction read them from Postgres. */
 export interface Snapshot {
@@ -14,11 +17,15 @@ export interface Snapshot {
   projects: Map<string, ProjectOwner>;
   /** conversion key → the conversion to the base currency at that time, where a rate is known. */
   conversions: Map<string, Conversion>;
+  /** player_id → what is known of the KYC of players whose kyc_* events may decide it. */
+  kyc: Map<string, KnownKyc>;
 }
 
 export interface ProjectOwner {
   tenant_id: string;
   base_currency: string;
+  /** Who decides the KYC of the tenant's players; null: nobody has chosen. */
+  kyc_model: KycModel | null;
 }
 
 /** The keys to read from Postgres to decide a batch, each once. */
@@ -29,6 +36,8 @@ export interface SnapshotRequest {
   bets: { tenant_id: string; project_id: string; kind: BetKind; bet_id: string }[];
   projects: { tenant_id: string; project_id: string }[];
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
+  /** The identities of which the batch has kyc_* events. */
+  kyc: { tenant_id: string; project_id: string; identity_key: string }[];
 }
 
 /** tenant_id → base currency, which never changes. A missing tenant costs unneeded look-ups of rates, nothing else. */
@@ -46,6 +55,7 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
     bets: [],
     projects: [],
     conversions: [],
+    kyc: [],
   };
   for (const { accepted, identity, claim, occurred_at_ms } of events) {
     const { tenant_id, project_id } = accepted;
@@ -56,6 +66,8 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
       const list = identity.kind === 'player' ? request.players : request.anonymous;
       list.push({ tenant_id, project_id, id: identity.id });
     }
+    if (kycKindOf(accepted.event.event) !== undefined && isFirst(seen.keys, `kyc:${identity.key}`))
+      request.kyc.push({ tenant_id, project_id, identity_key: identity.key });
     if (claim === undefined) continue;
     const { reference, reference_key, bet } = claim;
     if (isFirst(seen.references, reference_key))

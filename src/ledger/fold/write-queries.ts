@@ -1,7 +1,10 @@
 import type { PendingQuery, Row } from 'postgres';
+import { requestTiers, type TierRequest } from '../crossings/queries.ts';
+import { crossed, type TenantThresholds } from '../crossings/thresholds.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { writeKyc } from '../../players/kyc/decisions/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
 
@@ -19,21 +22,30 @@ interface Position {
  * Writes a batch's effects; the statements are sent in one round trip. Rejects with {@link WriteConflict} when another
  * transaction changed the position or a row that was read; the caller's transaction must then roll back. Every writer
  * of players or money except merges takes its locks in this order: identities, players, player_totals, bets, ledger.
+ * Players whose totals newly fit a tier are queued in a second round trip.
  */
 export async function writeEffects(
   tx: Tx,
   effects: Effects,
   position: Position,
   now_ms: number,
+  thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Promise<void> {
-  await Promise.all([
+  const [, , , , requests] = await Promise.all([
     movePosition(tx, position),
     insertPlayers(tx, effects.newPlayers, now_ms),
     changeStatuses(tx, effects.statuses, now_ms),
-    addToTotals(tx, effects.players, new Set(effects.newPlayers.map((p) => p.player_id)), now_ms),
+    writeKyc(tx, effects.kyc, now_ms),
+    addToTotals(
+      tx,
+      effects.players,
+      { new_ids: new Set(effects.newPlayers.map((p) => p.player_id)), thresholds },
+      now_ms,
+    ),
     writeBets(tx, effects.bets),
     insertLedger(tx, effects.ledgerRows, position.partition),
   ]);
+  await requestTiers(tx, requests);
 }
 
 async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: Position): Promise<void> {
@@ -133,18 +145,61 @@ function rateColumns(tx: Tx, rows: LedgerRow[]) {
 /**
  * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
  * into another since it was read: that is a write conflict. Sorted for the same reason as bets. player-mirror finds the
- * changed rows by `changed_xid`.
+ * changed rows by `changed_xid`. Resolves with the players whose tier is to be computed again.
  */
 async function addToTotals(
   tx: Tx,
   players: PlayerEffect[],
-  newIds: ReadonlySet<string>,
+  {
+    new_ids,
+    thresholds,
+  }: { new_ids: ReadonlySet<string>; thresholds: ReadonlyMap<string, TenantThresholds> },
   now_ms: number,
-): Promise<void> {
+): Promise<TierRequest[]> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
-  const added = sorted.filter((player) => newIds.has(player.player_id));
-  const known = sorted.filter((player) => !newIds.has(player.player_id));
-  await Promise.all([insertTotals(tx, added, now_ms), updateTotals(tx, known, now_ms)]);
+  const added = sorted.filter((player) => new_ids.has(player.player_id));
+  const known = sorted.filter((player) => !new_ids.has(player.player_id));
+  const [, updated] = await Promise.all([
+    insertTotals(tx, added, now_ms),
+    updateTotals(tx, known, now_ms, thresholds),
+  ]);
+  return [...newcomers(added, thresholds), ...crossers(known, updated, thresholds)];
+}
+
+function newcomers(added: PlayerEffect[], thresholds: ReadonlyMap<string, TenantThresholds>): TierRequest[] {
+  if (thresholds.size === 0) return [];
+  return added.filter(({ tenant_id, sums }) => {
+    const of_tenant = thresholds.get(tenant_id);
+    return of_tenant !== undefined && crossed(of_tenant, undefined, sums);
+  });
+}
+
+/** player_id, the totals after the batch, whether the first event is one of the batch, and whether a demotion is over. */
+type UpdatedTotals = [string, bigint, bigint, boolean | null, boolean | null];
+
+/** The known players who fit a tier that they did not fit, by totals or by days, or who are back after a demotion. */
+function crossers(
+  known: PlayerEffect[],
+  updated: readonly UpdatedTotals[],
+  thresholds: ReadonlyMap<string, TenantThresholds>,
+): TierRequest[] {
+  if (updated.length === 0) return [];
+  const by_id = new Map(known.map((player) => [player.player_id, player]));
+  return updated.flatMap(([player_id, total_deposited, total_wagered, is_first, is_back]) => {
+    const player = by_id.get(player_id);
+    const of_tenant = player && thresholds.get(player.tenant_id);
+    if (player === undefined || of_tenant === undefined) return [];
+    const { sums } = player;
+    const before = {
+      total_deposited: total_deposited - sums.total_deposited,
+      total_wagered: total_wagered - sums.total_wagered,
+    };
+    const is_wanted =
+      is_back === true ||
+      (is_first === true && of_tenant.counts_days) ||
+      crossed(of_tenant, before, { total_deposited, total_wagered });
+    return is_wanted ? [player] : [];
+  });
 }
 
 async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
@@ -152,18 +207,31 @@ async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Pr
   const now = new Date(now_ms);
   await tx`
     insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
-      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, updated_at)
+      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, last_active_at, updated_at)
     select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
-      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending, ${now}
+      r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending,
+      coalesce(r.last_active_at, '-infinity'), ${now}
     from ${totalsRows(tx, players)}`;
 }
 
-async function updateTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
-  if (players.length === 0) return;
+/** Returns rows only for a batch with tenants that have tiers: each returned row costs time. */
+async function updateTotals(
+  tx: Tx,
+  players: PlayerEffect[],
+  now_ms: number,
+  thresholds: ReadonlyMap<string, TenantThresholds>,
+): Promise<UpdatedTotals[]> {
+  if (players.length === 0) return [];
+  const returning =
+    thresholds.size === 0
+      ? tx``
+      : tx`returning t.player_id, t.total_deposited, t.total_wagered, t.first_seen_at = r.first_seen_at,
+          t.tier_demoted_at < t.last_active_at`;
   const updated = await tx`
     update player_totals t set
       first_seen_at = least(t.first_seen_at, r.first_seen_at),
       last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
+      last_active_at = greatest(coalesce(t.last_active_at, t.last_seen_at), r.last_active_at),
       total_deposited = t.total_deposited + r.deposited,
       total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered,
@@ -174,9 +242,11 @@ async function updateTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Pr
       updated_at = ${new Date(now_ms)},
       changed_xid = pg_current_xact_id()
     from ${totalsRows(tx, players)}
-    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
+    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
+    ${returning}`.values();
   if (updated.count !== players.length)
     throw new WriteConflict('a player of this batch was merged into another');
+  return thresholds.size === 0 ? [] : (updated as unknown as UpdatedTotals[]);
 }
 
 /** The players' additions as rows `r`. */
@@ -184,16 +254,18 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
   return tx`(
       select tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, bets, sessions, pending,
         'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
-        'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at
+        'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at,
+        'epoch'::timestamptz + active_ms * interval '1 millisecond' as last_active_at
       from unnest(
         ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
         ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
         ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
+        ${plainArray(p.map((r) => r.last_active_at_ms))}::text::bigint[],
         ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
         ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
         ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
         ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
-      ) as u (tenant_id, project_id, player_id, first_ms, last_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
+      ) as u (tenant_id, project_id, player_id, first_ms, last_ms, active_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
     ) r`;
 }
 
@@ -208,24 +280,17 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
     with r as (
       select r.tenant_id, r.project_id, r.player_id,
         r.excluded, 'epoch'::timestamptz + r.excluded_ms * interval '1 millisecond' as excluded_at,
-        r.kyc, 'epoch'::timestamptz + r.kyc_ms * interval '1 millisecond' as kyc_at,
-        r.level, 'epoch'::timestamptz + r.level_ms * interval '1 millisecond' as level_at,
         'epoch'::timestamptz + r.cooldown_ms * interval '1 millisecond' as cooldown_until
       from unnest(
         ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
-        ${plainArray(c.map((r) => r.kyc_status?.value ?? null))}::text::text[], ${plainArray(c.map((r) => r.kyc_status?.at_ms ?? null))}::text::bigint[],
-        ${plainArray(c.map((r) => r.kyc_level?.value ?? null))}::text::integer[], ${plainArray(c.map((r) => r.kyc_level?.at_ms ?? null))}::text::bigint[],
         ${plainArray(c.map((r) => r.cooldown_until_ms ?? null))}::text::bigint[]
-      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, kyc, kyc_ms, level, level_ms,
-        cooldown_ms)
+      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, cooldown_ms)
     ), judged as (
       select r.*,
         r.excluded is not null and (p.self_excluded_at is null or p.self_excluded_at < r.excluded_at
-          or (p.self_excluded_at = r.excluded_at and r.excluded)) as excluded_holds,
-        r.kyc is not null and (p.kyc_status_at is null or p.kyc_status_at <= r.kyc_at) as kyc_holds,
-        r.level is not null and (p.kyc_level_at is null or p.kyc_level_at <= r.level_at) as level_holds
+          or (p.self_excluded_at = r.excluded_at and r.excluded)) as excluded_holds
       from r join players p using (tenant_id, project_id, player_id)
       for update of p
     )
@@ -236,10 +301,6 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
         when excluded_holds and j.excluded and p.status in ('active', 'conflict') then 'self_excluded'
         when excluded_holds and not j.excluded and p.status = 'self_excluded' then 'active'
         else p.status end,
-      kyc_status = case when kyc_holds then j.kyc else p.kyc_status end,
-      kyc_status_at = case when kyc_holds then j.kyc_at else p.kyc_status_at end,
-      kyc_level = case when level_holds then j.level else p.kyc_level end,
-      kyc_level_at = case when level_holds then j.level_at else p.kyc_level_at end,
       cooldown_until = greatest(p.cooldown_until, j.cooldown_until),
       updated_at = ${new Date(now_ms)}
     from judged j

@@ -1,7 +1,7 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { fractionOf, type Fraction } from '../money/conversion.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { exactDecimal, roundedDecimal } from './decimal.ts';
 import { selectKnownCodes, selectRateLegs, type RateLeg } from './queries.ts';
 import type { LatestRateQuery } from './schema.ts';
@@ -31,15 +31,30 @@ export async function findLatestRate(
     postgres.readAsTenant(tenant_id, (tx) => selectRateLegs(tx, tenant_id, pair, now)),
   ]);
   requireKnown(pair, new Set(known.map(({ code }) => code)));
-  if (pair.base === pair.quote) {
-    return { rate: '1', ts: withOffset(now.getTime()), source: 'identity' };
-  }
+  if (pair.base === pair.quote) return identity(now);
   const rate = rateOf(legs);
   if (rate === undefined) {
     throw new ApiError('FX_RATE_NOT_FOUND', `no rate from ${pair.base} to ${pair.quote} is known`);
   }
   return rate;
 }
+
+/** The same within a transaction, of codes that the catalogue has; undefined when no rate is known. */
+export async function latestRateWithin(
+  tx: Tx,
+  tenant_id: string,
+  pair: LatestRateQuery,
+  now: Date,
+): Promise<LatestRate | undefined> {
+  if (pair.base === pair.quote) return identity(now);
+  return rateOf(await selectRateLegs(tx, tenant_id, pair, now));
+}
+
+const identity = (now: Date): LatestRate => ({
+  rate: '1',
+  ts: withOffset(now.getTime()),
+  source: 'identity',
+});
 
 function requireKnown(pair: LatestRateQuery, known: ReadonlySet<string>): void {
   const unknown = (['base', 'quote'] as const).filter((name) => !known.has(pair[name]));

@@ -1,3 +1,5 @@
+import { requestTiers } from '../crossings/queries.ts';
+import { crossed, type TenantThresholds } from '../crossings/thresholds.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { BetKind, LedgerRow } from '../money/ledger.ts';
@@ -267,15 +269,19 @@ export async function writeRestatements(
       and l.event = c.event and l.occurrence = c.occurrence`;
 }
 
-/** Adds to the totals of players whose totals rows are locked. */
+/**
+ * Adds to the totals of players whose totals rows are locked. Players who newly fit a tier are queued in the same
+ * transaction.
+ */
 export async function addToLockedTotals(
   tx: Tx,
   players: readonly (PlayerRef & { sums: Record<Sum, bigint> })[],
   now_ms: number,
+  thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Promise<void> {
   if (players.length === 0) return;
   const sums = (sum: Sum) => plainArray(players.map((p) => p.sums[sum]));
-  await tx`
+  const updated = (await tx`
     update player_totals t set
       total_deposited = t.total_deposited + r.deposited, total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered, total_won = t.total_won + r.won,
@@ -288,5 +294,27 @@ export async function addToLockedTotals(
       ${sums('total_wagered')}::text::bigint[], ${sums('total_won')}::text::bigint[],
       ${sums('pending_conversions')}::text::bigint[]
     ) as r (tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, pending)
-    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id`;
+    where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
+    returning t.player_id, t.total_deposited, t.total_wagered`.values()) as unknown as [
+    string,
+    bigint,
+    bigint,
+  ][];
+  if (thresholds.size === 0) return;
+  const after = new Map(
+    updated.map(([player_id, total_deposited, total_wagered]) => [
+      player_id,
+      { total_deposited, total_wagered },
+    ]),
+  );
+  const requests = players.filter(({ tenant_id, player_id, sums: added }) => {
+    const [of_tenant, now] = [thresholds.get(tenant_id), after.get(player_id)];
+    if (of_tenant === undefined || now === undefined) return false;
+    const before = {
+      total_deposited: now.total_deposited - added.total_deposited,
+      total_wagered: now.total_wagered - added.total_wagered,
+    };
+    return crossed(of_tenant, before, now);
+  });
+  await requestTiers(tx, requests);
 }

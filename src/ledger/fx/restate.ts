@@ -1,3 +1,4 @@
+import { readThresholds } from '../crossings/queries.ts';
 import { readLedger } from '../fold/read-queries.ts';
 import { referenceKey } from '../fold/fold-event.ts';
 import { betEffect } from '../money/bets.ts';
@@ -124,7 +125,10 @@ async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<
   const changed = restatements.filter(({ row, money }) => !isEqual(row, money));
   if (changed.length === 0) return;
   const now_ms = deps.clock.now_ms();
-  await addToLockedTotals(tx, totalsOf(changed, ledger), now_ms);
+  const totals = totalsOf(changed, ledger);
+  // Read in the transaction: restating is rare, and needs no cache.
+  const thresholds = await readThresholds(tx, [...new Set(totals.map(({ tenant_id }) => tenant_id))]);
+  await addToLockedTotals(tx, totals, now_ms, thresholds);
   await writeRestatements(tx, changed, now_ms);
   deps.metrics.rowsRestated.inc(changed.length);
 }

@@ -1,13 +1,8 @@
 import { copyPendingChanges } from '../../segments/publish-changes.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { differencesOfCopy, isSame } from './compare.ts';
-import {
-  COPIES,
-  readLiveSegments,
-  type CopiedRow,
-  type CopySource,
-  type PlacedRow,
-} from './copies-queries.ts';
+import { COPIES, readLiveSegments } from './copies-queries.ts';
+import type { CopiedRow, CopySource, PlacedRow } from './copy-source-queries.ts';
 import type { Findings } from './findings.ts';
 import type { Project } from './queries.ts';
 

@@ -1,4 +1,4 @@
-import type { Column, CopiedRow } from './copies-queries.ts';
+import type { Column, CopiedRow } from './copy-source-queries.ts';
 import type { Difference } from './schema.ts';
 import type { ChangedPlayer, DifferingSum } from './sums-queries.ts';
 

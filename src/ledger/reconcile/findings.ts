@@ -5,7 +5,7 @@ import { MAX_LISTED, type Difference } from './schema.ts';
 const MAX_REMEMBERED = 100_000;
 
 /** Tables of ClickHouse that are rebuilt together. */
-export type Family = 'events' | 'aliases' | 'players' | 'members' | 'messages';
+export type Family = 'events' | 'aliases' | 'players' | 'members' | 'messages' | 'journeys';
 
 const FAMILIES: Record<NonNullable<Difference['table']>, Family> = {
   events: 'events',
@@ -15,6 +15,9 @@ const FAMILIES: Record<NonNullable<Difference['table']>, Family> = {
   segment_members: 'members',
   message_sends: 'messages',
   campaign_sends: 'messages',
+  journey_sends: 'messages',
+  journey_runs: 'journeys',
+  journey_steps: 'journeys',
 };
 
 /** Collects the differences of a comparison in bounded memory. */

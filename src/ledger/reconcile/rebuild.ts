@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../../analytics/correction-queries.ts';
 import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../analytics/mirror-queries.ts';
+import { readChangedJourneyRows } from '../../analytics/journey-mirror-queries.ts';
 import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
 import { ApiError } from '../../errors.ts';
 import { newId } from '../../platform/ids.ts';
@@ -29,6 +30,7 @@ type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' |
 
 const PLAYERS_AT_ONCE = 10_000;
 const SENDS_AT_ONCE = 10_000;
+const JOURNEY_ROWS_AT_ONCE = 10_000;
 const MEMBERS_AT_ONCE = 20_000;
 /** More aliases than a rewriter leaves to be rewritten; further ones are reported by the comparison that follows. */
 const MAX_ALIASES = 100_000;
@@ -71,6 +73,7 @@ export async function rebuild(
   await rebuildPlayers(run, of('players'));
   await rebuildMembers(run, of('members'));
   await rebuildMessages(run, of('messages'));
+  await rebuildJourneys(run, of('journeys'));
   await refreshSegments(
     run.engines,
     [...differing.values()].flatMap((projects) => [...projects.values()]),
@@ -163,8 +166,7 @@ async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promi
     for (let position = MIRROR_START, full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
-      const lines = page.filter(isWanted).map(({ line }) => line);
-      if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
+      await insertPage(clickhouse, table, page.filter(isWanted), position);
       const last = page.at(-1);
       if (last !== undefined) {
         position = { ...position, changed_xid: last.changed_xid, row_id: last.player_id };
@@ -179,14 +181,16 @@ async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promi
 async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Promise<void> {
   const { postgres, clickhouse, clock } = run.engines;
   const isWanted = within(projects);
-  const tables = ['message_sends', 'campaign_sends'] as const;
+  const tables = ['message_sends', 'campaign_sends', 'journey_sends'] as const;
   await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
     const table = beside('message_sends');
     for (let position = MIRROR_START, full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedSends(postgres.service, position, SENDS_AT_ONCE, clock.now_ms());
-      const lines = page.filter((send) => !send.is_pending && isWanted(send)).map(({ line }) => line);
-      if (lines.length > 0) await clickhouse.insertLines(table, lines, tokenOf(table, position));
+      const sends = page.filter((send) => !send.is_pending && isWanted(send));
+      const of_journeys = sends.filter(({ journey_id }) => journey_id !== null);
+      await insertPage(clickhouse, table, sends, position);
+      await insertPage(clickhouse, beside('journey_sends'), of_journeys, position);
       const last = page.at(-1);
       if (last !== undefined) {
         position = { ...position, changed_xid: last.changed_xid, row_id: last.send_id };
@@ -200,6 +204,34 @@ async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Prom
       { from: `${table} final`, to, scope, of_scope: true },
       'campaign_id is not null',
     );
+  });
+}
+
+/**
+ * Reads the runs and steps in the order of their mirror. The steps of archived runs, which Postgres does not have, are
+ * copied from the live table.
+ */
+async function rebuildJourneys(run: Rebuild, projects: readonly Project[]): Promise<void> {
+  const { postgres, clickhouse } = run.engines;
+  const isWanted = within(projects);
+  const tables = ['journey_runs', 'journey_steps'] as const;
+  await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
+    for (let position = MIRROR_START, full = true; full;) {
+      await requireLocks(run.session);
+      const page = await readChangedJourneyRows(postgres.service, position, JOURNEY_ROWS_AT_ONCE);
+      for (const table of tables) {
+        const rows = page.rows.filter((row) => row.table === table && isWanted(row));
+        await insertPage(clickhouse, beside(table), rows, position);
+      }
+      const last = page.rows.at(-1);
+      if (last !== undefined) position = { ...position, changed_xid: last.changed_xid, row_id: last.run_id };
+      full = page.is_full;
+    }
+    await run.catchUp();
+    const archived = `(tenant_id, project_id, run_id) in (
+      select tenant_id, project_id, run_id from ${beside('journey_runs')} final where is_archived = 1)`;
+    const steps = { from: 'journey_steps final', to: beside('journey_steps'), scope, of_scope: true };
+    await copyRows(clickhouse, steps, archived);
   });
 }
 
@@ -233,6 +265,17 @@ async function refreshSegments({ postgres, jobs }: Engines, projects: readonly P
 function within(projects: readonly Project[]): (row: Project) => boolean {
   const wanted = new Set(projects.map(({ tenant_id, project_id }) => `${tenant_id} ${project_id}`));
   return ({ tenant_id, project_id }) => wanted.has(`${tenant_id} ${project_id}`);
+}
+
+async function insertPage(
+  clickhouse: Engines['clickhouse'],
+  table: string,
+  rows: readonly { line: string }[],
+  position: MirrorPosition,
+): Promise<void> {
+  if (rows.length === 0) return;
+  const lines = rows.map(({ line }) => line);
+  await clickhouse.insertLines(table, lines, tokenOf(table, position));
 }
 
 function tokenOf(table: string, position: MirrorPosition): string {

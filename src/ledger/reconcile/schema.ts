@@ -11,6 +11,9 @@ const COPIED_TABLES = [
   'segment_members',
   'message_sends',
   'campaign_sends',
+  'journey_sends',
+  'journey_runs',
+  'journey_steps',
 ] as const;
 export type CopiedTable = (typeof COPIED_TABLES)[number];
 

@@ -87,7 +87,11 @@ async function write(
   if (target === undefined) {
     const status = conflict ? 'conflict' : 'active';
     const player = { ...ref, external_id: external_id ?? null, anonymous_id: link, status } as const;
-    const [won] = await Promise.all([insertPlayer(tx, player, now), applyPatch(tx, ref, patch, now_ms)]);
+    const [won] = await Promise.all([
+      insertPlayer(tx, player, now),
+      applyPatch(tx, ref, patch, now_ms),
+      ...dependents.map((dependent) => dependent.onCreate?.(tx, ref)),
+    ]);
     if (!won) throw new WriteConflict('an id was taken');
     return;
   }

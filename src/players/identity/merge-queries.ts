@@ -27,6 +27,7 @@ export async function mergePlayer(
     lockBoth(tx, pair),
     lockBothTotals(tx, pair),
     moveIdentities(tx, pair),
+    ...dependents.map((dependent) => dependent.beforeMerge?.(tx, pair, now)),
     mergeProfile(tx, pair, now),
     mergeTotals(tx, pair, now),
     ...dependents.map((dependent) => dependent.onMerge(tx, pair, now)),
@@ -78,8 +79,9 @@ async function moveIdentities(
 }
 
 /**
- * The survivor keeps its own values and gets those that it lacks, except attributes that would exceed the size limit. A
- * self-exclusion or a ban of either player stays in force, and the longer of two pauses.
+ * The survivor keeps its own values and gets those that it lacks, except attributes that would exceed the size limit. What
+ * protects either player stays in force: a self-exclusion, a ban, the longer of two pauses, each refusal of messages, the
+ * worse risk and the later date of birth.
  */
 async function mergeProfile(
   tx: Tx,
@@ -112,21 +114,14 @@ async function mergeProfile(
         when t.self_excluded = g.self_excluded then greatest(t.self_excluded_at, g.self_excluded_at)
         when t.self_excluded then t.self_excluded_at
         else g.self_excluded_at end,
-      kyc_status = case when g.kyc_status_at > coalesce(t.kyc_status_at, '-infinity') then g.kyc_status else t.kyc_status end,
-      kyc_status_at = greatest(t.kyc_status_at, g.kyc_status_at),
-      kyc_level = case when g.kyc_level_at > coalesce(t.kyc_level_at, '-infinity') then g.kyc_level else t.kyc_level end,
-      kyc_level_at = greatest(t.kyc_level_at, g.kyc_level_at),
       cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
-      current_tier_code = coalesce(t.current_tier_code, g.current_tier_code),
-      tier_promoted_at = case when t.current_tier_code is null then g.tier_promoted_at else t.tier_promoted_at end,
+      kyc_provider_ref = coalesce(t.kyc_provider_ref, g.kyc_provider_ref),
       ltv_predicted = coalesce(t.ltv_predicted, g.ltv_predicted),
       custom_attributes = case
         when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
           then g.custom_attributes || t.custom_attributes
         else t.custom_attributes end
-        -- A refusal of messages by either player stays in force.
-        || (select coalesce(jsonb_object_agg('consent.' || channel, false), '{}') from unnest(array['email', 'sms', 'push']) channel
-          where not consent_to(g.custom_attributes, channel) or not consent_to(t.custom_attributes, channel)),
+        || protections_of_both(t.custom_attributes, g.custom_attributes),
       created_at = least(t.created_at, g.created_at),
       updated_at = ${now}
     from gone g
@@ -147,6 +142,7 @@ async function mergeTotals(
     update player_totals t set
       first_seen_at = least(t.first_seen_at, g.first_seen_at),
       last_seen_at = greatest(t.last_seen_at, g.last_seen_at),
+      last_active_at = greatest(coalesce(t.last_active_at, t.last_seen_at), coalesce(g.last_active_at, g.last_seen_at)),
       total_deposited = t.total_deposited + g.total_deposited,
       total_withdrawn = t.total_withdrawn + g.total_withdrawn,
       total_wagered = t.total_wagered + g.total_wagered,

@@ -7,7 +7,14 @@ import { playerAuditOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import { lockPlayer, patchPlayer, selectPlayer, softDeletePlayer } from './queries.ts';
+import {
+  lockPlayer,
+  patchAttributes,
+  patchPlayer,
+  selectPlayer,
+  softDeletePlayer,
+  type AttributePatch,
+} from './queries.ts';
 import { withSurvivor } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
 
@@ -77,9 +84,19 @@ const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>({ id: 'player_id'
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
 export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {
   if (isEmptyPatch(patch)) return;
-  const bytes = await patchPlayer(tx, ref, patch, new Date(now_ms));
-  if (bytes !== undefined && bytes > MAX_ATTRIBUTES_BYTES) {
-    const message = `must be at most ${MAX_ATTRIBUTES_BYTES} bytes of JSON in all`;
-    throw validationError([{ path: 'custom_attributes', message }]);
-  }
+  requireSize(await patchPlayer(tx, ref, patch, new Date(now_ms)));
+}
+
+/**
+ * Changes custom attributes of many players, each named once, as a PATCH of each would; deleted players stay as they
+ * are. VALIDATION_ERROR when the attributes of one grow too large.
+ */
+export async function applyAttributes(tx: Tx, patches: readonly AttributePatch[], now: Date): Promise<void> {
+  if (patches.length > 0) requireSize(await patchAttributes(tx, patches, now));
+}
+
+function requireSize(bytes = 0): void {
+  if (bytes <= MAX_ATTRIBUTES_BYTES) return;
+  const message = `must be at most ${MAX_ATTRIBUTES_BYTES} bytes of JSON in all`;
+  throw validationError([{ path: 'custom_attributes', message }]);
 }

@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import { textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRow } from './player-json.ts';
@@ -180,6 +180,53 @@ export async function patchPlayer(
   return rows[0]?.attributes_bytes;
 }
 
+/** A change of a player's custom attributes, and nothing else. */
+export type AttributePatch = PlayerRef & Pick<ProfilePatch, 'attributes' | 'removed_attributes'>;
+
+/**
+ * Locks players in the order of their ids and applies a patch to each that is not deleted, as {@link patchPlayer} does;
+ * each player is named once. Returns the size of the largest custom attributes after the change, in bytes of JSON.
+ */
+export async function patchAttributes(
+  tx: Tx,
+  patches: readonly AttributePatch[],
+  now: Date,
+): Promise<number> {
+  const given = tx`unnest(
+      ${plainArray(patches.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(patches.map((p) => p.project_id))}::text::uuid[],
+      ${plainArray(patches.map((p) => p.player_id))}::text::uuid[],
+      ${textArray(patches.map((p) => JSON.stringify(p.attributes)))}::text::text[],
+      ${textArray(patches.map((p) => textArray(p.removed_attributes)))}::text::text[]
+    ) as g (tenant_id, project_id, player_id, attributes, removed)`;
+  const isGiven = tx`p.player_id = g.player_id and p.tenant_id = g.tenant_id and p.project_id = g.project_id
+    and p.deleted_at is null`;
+  // A statement of its own locks first, so that the next one sees what other transactions have changed.
+  const [, rows] = await Promise.all([
+    tx`
+      select from (select * from ${given} order by g.player_id) g
+      cross join lateral (select from players p where ${isGiven} for no key update) p`,
+    tx<{ bytes: number | null }[]>`
+      with wanted as (
+        select f.ctid, (f.custom_attributes || g.attributes::jsonb) - g.removed::text[] as custom_attributes
+        from ${given}
+        cross join lateral (select p.ctid, p.custom_attributes from players p where ${isGiven} offset 0) f
+      ), changed as (
+        update players p set custom_attributes = w.custom_attributes, updated_at = ${now}
+        from wanted w where p.ctid = w.ctid and p.custom_attributes is distinct from w.custom_attributes
+        returning p.tenant_id, p.project_id, p.player_id, octet_length(p.custom_attributes::text) as bytes
+      ), touched as (
+        update player_totals t set updated_at = ${now}, changed_xid = pg_current_xact_id()
+        from changed c
+        cross join lateral (
+          select o.ctid from player_totals o
+          where o.tenant_id = c.tenant_id and o.project_id = c.project_id and o.player_id = c.player_id offset 0) found
+        where t.ctid = found.ctid
+      )
+      select max(bytes) as bytes from changed`,
+  ]);
+  return rows[0]?.bytes ?? 0;
+}
+
 /** Soft delete; a player that is deleted already is not changed. */
 export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promise<void> {
   await tx`
@@ -209,10 +256,13 @@ function playerColumns(tx: Tx) {
     t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
     t.pending_conversions,
     array_to_json(array(
-      select m.segment_id from segment_members m
-      join segments s using (tenant_id, project_id, segment_id)
-      where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.player_id = p.player_id
-        and s.deleted_at is null
+      select m.segment_id from (
+        select m.tenant_id, m.project_id, m.segment_id, m.entered_at from segment_members m
+        where m.tenant_id = p.tenant_id and m.project_id = p.project_id and m.player_id = p.player_id offset 0) m
+      where exists (
+        select from segments s
+        where s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
+          and s.deleted_at is null offset 0)
       order by m.entered_at, m.segment_id))::text as segment_ids,
     array_to_json(p.anonymous_ids)::text as anonymous_ids`;
 }

@@ -13,6 +13,7 @@ import {
 import { MOMENT_EXAMPLE, momentMs, SPAN_EXAMPLE, spanMs, spanSchema } from './span.ts';
 
 const MAX_TEXT = 1024;
+/** Values of `in` and `nin`, unless the operand allows more. */
 const MAX_LIST = 500;
 const TEXT = `a text of at most ${MAX_TEXT} characters without NUL or lone surrogates`;
 
@@ -21,12 +22,16 @@ export interface Operand {
   kind: ValueKind;
   /** All allowed values, for fields with a fixed set of values. */
   values?: readonly string[] | undefined;
+  /** How many values `in` and `nin` may list; absent: {@link MAX_LIST}. */
+  max_values?: number | undefined;
 }
 
 /** Why a comparison is refused: the wrong key, and what would be allowed there. */
 export interface ComparisonProblem {
   key: 'op' | 'value';
   message: string;
+  /** What of the operator or value is wrong. */
+  sent: unknown;
 }
 
 /** Checks an operator and its value against the operand. `value` must be absent with exists and not_exists. */
@@ -36,12 +41,22 @@ export function readComparison(
 ): Comparison | ComparisonProblem {
   const op = OPERATOR_ALIASES[written.op] ?? (written.op as Operator);
   const allowed = OPERATORS_OF[operand.kind];
-  if (!allowed.includes(op)) return { key: 'op', message: `must be one of ${allowed.join(', ')}` };
+  if (!allowed.includes(op)) {
+    return { key: 'op', message: `must be one of ${allowed.join(', ')}`, sent: written.op };
+  }
   const complement = (COMPLEMENTS as Partial<Record<Operator, PositiveOperator>>)[op];
   const positive = readPositive(operand, complement ?? (op as PositiveOperator), written);
   return typeof positive === 'string'
-    ? { key: 'value', message: positive }
+    ? { key: 'value', message: positive, sent: wrongPart(operand, op, written.value) }
     : { negated: complement !== undefined, positive };
+}
+
+/** The part of a refused value that is wrong: of a list that is not too long, the first wrong element. */
+function wrongPart(operand: Operand, op: Operator, value: unknown): unknown {
+  if ((op !== 'in' && op !== 'nin') || !Array.isArray(value)) return value;
+  if (value.length > (operand.max_values ?? MAX_LIST)) return value;
+  const wrong = (value as unknown[]).findIndex((one) => !isScalar(operand, one));
+  return wrong < 0 ? value : (value as unknown[])[wrong];
 }
 
 /** The comparison, or as a text what its value must be. */
@@ -59,7 +74,7 @@ function readPositive(
     case 'in':
       return isList(operand, value)
         ? { op, values: value }
-        : `must be a list of 1 to ${MAX_LIST}, each ${scalarOf(operand)}`;
+        : `must be a list of 1 to ${operand.max_values ?? MAX_LIST}, each ${scalarOf(operand)}`;
     case 'gt':
     case 'gte':
     case 'lt':
@@ -104,7 +119,7 @@ function isList(operand: Operand, value: unknown): value is Scalar[] {
   return (
     Array.isArray(value) &&
     value.length > 0 &&
-    value.length <= MAX_LIST &&
+    value.length <= (operand.max_values ?? MAX_LIST) &&
     value.every((one) => isScalar(operand, one))
   );
 }

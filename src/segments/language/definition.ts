@@ -1,6 +1,6 @@
 import type { Issue } from '../../errors.ts';
 import { ApiError } from '../../errors.ts';
-import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
+import { CUSTOM_PREFIX, EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 import { issuesOf } from '../../http/error-handler.ts';
 import { readComparison, type Operand } from './comparison.ts';
@@ -13,16 +13,19 @@ import {
   type Group,
   type WhereClause,
 } from './conditions.ts';
-import { ATTRIBUTE_PREFIX, isMoneyProperty, isTraitField, TRAIT_FIELDS } from './fields.ts';
+import { ATTRIBUTE_PREFIX, isMoneyProperty, isTraitField, TRAIT_FIELDS, traitField } from './fields.ts';
 import type { Comparison } from './operators.ts';
+import { nearestOf, quoted } from './quoted.ts';
 import { spanMs, windowOf, type Window } from './span.ts';
 
 /** Depth of nested groups; the root is at depth 1. */
 const MAX_DEPTH = 5;
 /** Conditions in the whole tree; also the members of one group. */
 const MAX_CONDITIONS = 50;
-/** Bytes of the definition as JSON. */
+/** Bytes of the definition as JSON, without the lists of fields that take more values than others. */
 const MAX_BYTES = 64 * 1024;
+/** Bytes of the definition as JSON with these lists: they and the rest of a request fit into its body. */
+const MAX_BYTES_WITH_LISTS = 768 * 1024;
 const MAX_ISSUES = 20;
 const GROUP_KEYS = ['operator', 'conditions'];
 const MAX_KEY = 200;
@@ -34,6 +37,8 @@ const DATE_AGGREGATES: readonly Aggregate[] = ['first_seen', 'last_seen'];
  * to report several at once.
  */
 interface Reading {
+  /** What the paths of issues begin with. */
+  root: readonly string[];
   issues: Issue[];
   conditions: number;
 }
@@ -43,17 +48,35 @@ interface Reading {
  * whose issues name the path of each wrong node and what would be allowed there. Equal definitions give equal trees.
  */
 export function readDefinition(written: unknown): Group {
-  const reading: Reading = { issues: [], conditions: 0 };
-  if (!isWithinBytes(written)) {
-    report(reading, [], `is more than ${MAX_BYTES} bytes of JSON: at most ${MAX_BYTES} are allowed`);
-    throw invalidDefinition(reading.issues);
-  }
-  const root = readGroup(written, [], 1, reading);
+  const reading: Reading = { root: ['definition'], issues: [], conditions: 0 };
+  const root = readBounded(written, reading, () => readGroup(written, [], 1, reading));
+  if (root === undefined || reading.issues.length > 0) throw invalidDefinition(reading.issues);
+  return root;
+}
+
+/**
+ * Reads one condition or group that is a part of something else, under the same rules and limits. Returns it, or its
+ * issues, whose paths begin at the condition.
+ */
+export function readPartialDefinition(written: unknown): DefinitionNode | { issues: readonly Issue[] } {
+  const reading: Reading = { root: [], issues: [], conditions: 0 };
+  const node = readBounded(written, reading, () => readNode(written, [], 1, reading));
+  return node === undefined || reading.issues.length > 0 ? { issues: reading.issues } : node;
+}
+
+/** What `read` returns, unless the definition is too large to be read, with the check of the number of conditions. */
+function readBounded<Node>(
+  written: unknown,
+  reading: Reading,
+  read: () => Node | undefined,
+): Node | undefined {
+  const too_large = sizeProblem(written);
+  if (too_large !== undefined) return report(reading, [], too_large);
+  const node = read();
   if (reading.conditions > MAX_CONDITIONS) {
     report(reading, [], `has ${reading.conditions} conditions: at most ${MAX_CONDITIONS} are allowed`);
   }
-  if (root === undefined || reading.issues.length > 0) throw invalidDefinition(reading.issues);
-  return root;
+  return node;
 }
 
 /** 422 SEGMENT_DEFINITION_INVALID with `details.issues`; paths begin at the definition. */
@@ -63,30 +86,65 @@ export function invalidDefinition(issues: Issue[]): ApiError {
   return new ApiError('SEGMENT_DEFINITION_INVALID', message, { details: { issues } });
 }
 
-function isWithinBytes(written: unknown): boolean {
+/** Why the definition is too large to be read; undefined when it is not. */
+function sizeProblem(written: unknown): string | undefined {
+  const beyond = (most: number, what: string) =>
+    `is more than ${most} bytes of JSON${what}: at most ${most} are allowed`;
   try {
-    return Buffer.byteLength(JSON.stringify(written) ?? '') <= MAX_BYTES;
+    const bytes = Buffer.byteLength(JSON.stringify(written) ?? '');
+    if (bytes <= MAX_BYTES) return undefined;
+    const rest = Buffer.byteLength(JSON.stringify(written, withoutLongLists));
+    if (rest > MAX_BYTES) return beyond(MAX_BYTES, rest < bytes ? ' without its long lists' : '');
+    return bytes > MAX_BYTES_WITH_LISTS ? beyond(MAX_BYTES_WITH_LISTS, '') : undefined;
   } catch (error) {
     // The value is nested deeper than the stack of JSON.stringify; it is refused as too large.
-    if (error instanceof RangeError) return false;
+    if (error instanceof RangeError) return beyond(MAX_BYTES, '');
     throw error;
   }
 }
 
+/** For JSON.stringify: leaves out the values that a trait is compared with where its field takes long lists. */
+function withoutLongLists(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  if (key !== 'value' || !Array.isArray(value) || this['type'] !== 'trait') return value;
+  const { field } = this;
+  const takes_many =
+    typeof field === 'string' && isTraitField(field) && traitField(field).max_values !== undefined;
+  return takes_many ? undefined : value;
+}
+
 type Path = readonly (string | number)[];
+
+/** What the keys of conditions hold, for messages about a wrong one. */
+const NOUNS: Readonly<Record<string, string>> = {
+  aggregate: 'aggregate',
+  event: 'event',
+  field: 'field',
+  op: 'operator here',
+  operator: 'operator of a group',
+  type: 'type of condition',
+};
+
+/** Reports what is wrong with a value that was sent, and quotes it; undefined: nothing was sent. */
+function reportSent(reading: Reading, path: Path, sent: unknown, message: string): undefined {
+  if (sent === undefined) return report(reading, path, message);
+  const noun = NOUNS[String(path.at(-1))];
+  const wrong = noun === undefined ? 'is not allowed' : `is no ${noun}`;
+  return report(reading, path, `${quoted(sent)} ${wrong}; it ${message}`);
+}
 
 function report(reading: Reading, path: Path, message: string): undefined {
   if (reading.issues.length < MAX_ISSUES) {
-    reading.issues.push({ path: ['definition', ...path].join('.'), message });
+    reading.issues.push({ path: [...reading.root, ...path].join('.'), message });
   }
   return undefined;
 }
 
 function readNode(written: unknown, path: Path, depth: number, reading: Reading): DefinitionNode | undefined {
   if (!isObject(written)) {
-    return report(
+    return reportSent(
       reading,
       path,
+      written,
       'must be a condition {"type": …} or a group {"operator": …, "conditions": […]}',
     );
   }
@@ -96,7 +154,7 @@ function readNode(written: unknown, path: Path, depth: number, reading: Reading)
 function readGroup(written: unknown, path: Path, depth: number, reading: Reading): Group | undefined {
   if (depth > MAX_DEPTH) return report(reading, path, `groups may be nested ${MAX_DEPTH} deep at most`);
   if (!isObject(written)) {
-    return report(reading, path, 'must be a group {"operator": "AND", "conditions": […]}');
+    return reportSent(reading, path, written, 'must be a group {"operator": "AND", "conditions": […]}');
   }
   for (const key of Object.keys(written).filter((key) => !GROUP_KEYS.includes(key))) {
     report(
@@ -107,7 +165,7 @@ function readGroup(written: unknown, path: Path, depth: number, reading: Reading
   }
   const { operator, conditions } = written;
   const is_operator = operator === 'AND' || operator === 'OR' || operator === 'NOT';
-  if (!is_operator) report(reading, [...path, 'operator'], 'must be AND, OR or NOT');
+  if (!is_operator) reportSent(reading, [...path, 'operator'], operator, 'must be AND, OR or NOT');
   if (!Array.isArray(conditions) || conditions.length === 0) {
     return report(reading, [...path, 'conditions'], 'must be a list of at least one condition or group');
   }
@@ -134,11 +192,11 @@ function readCondition(
   const { type } = written;
   if (typeof type !== 'string' || !Object.hasOwn(CONDITION_SCHEMAS, type)) {
     const types = Object.keys(CONDITION_SCHEMAS).join(', ');
-    return report(reading, [...path, 'type'], `must be one of ${types}`);
+    return reportSent(reading, [...path, 'type'], type, `must be one of ${types}`);
   }
   const parsed = CONDITION_SCHEMAS[type as ConditionType].safeParse(written);
   if (!parsed.success) {
-    for (const issue of issuesOf(parsed.error)) report(reading, [...path, issue.path], issue.message);
+    for (const issue of issuesOf(parsed.error)) reportShape(reading, path, written, issue);
     return undefined;
   }
   const { data } = parsed;
@@ -160,6 +218,28 @@ function readCondition(
   }
 }
 
+/** Reports what the schema of a condition says about a key of it, and quotes its value. */
+function reportShape(
+  reading: Reading,
+  path: Path,
+  written: Record<string, unknown>,
+  issue: Pick<Issue, 'path' | 'message'>,
+): undefined {
+  const keys = issue.path.split('.');
+  const at = [...path, ...keys];
+  // Messages about the key itself, which the path names.
+  if (issue.message.startsWith('is ')) return report(reading, at, issue.message);
+  const sent = keys.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
+        : undefined,
+    written,
+  );
+  if (issue.message.startsWith('must ')) return reportSent(reading, at, sent, issue.message);
+  return report(reading, at, sent === undefined ? issue.message : `${quoted(sent)}: ${issue.message}`);
+}
+
 type Written<T extends ConditionType> = ReturnType<(typeof CONDITION_SCHEMAS)[T]['parse']>;
 
 function readTrait(written: Written<'trait'>, path: Path, reading: Reading): Condition | undefined {
@@ -167,7 +247,8 @@ function readTrait(written: Written<'trait'>, path: Path, reading: Reading): Con
   const operand = traitOperand(field);
   if (operand === undefined) {
     const fields = [...Object.keys(TRAIT_FIELDS), `${ATTRIBUTE_PREFIX}<key>`].join(', ');
-    return report(reading, [...path, 'field'], `must be one of ${fields}`);
+    const near = nearestOf(field, Object.keys(TRAIT_FIELDS));
+    return reportSent(reading, [...path, 'field'], field, `must be one of ${fields}${near}`);
   }
   const comparison = compare(operand, written, path, reading);
   return comparison && { type: 'trait', field, comparison };
@@ -216,7 +297,7 @@ function readEventSet(
 ): { event: string; window: Window; where: WhereClause[] } | undefined {
   if (!isEventName(event)) {
     const message = `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`;
-    report(reading, [...path, 'event'], message);
+    reportSent(reading, [...path, 'event'], event, message + nearestOf(event, Object.keys(EVENTS)));
   }
   const clauses = where.map(({ property, ...written }, i) => {
     const kind = isMoneyProperty(property) ? 'number' : 'json';
@@ -234,7 +315,7 @@ function compare(
   reading: Reading,
 ): Comparison | undefined {
   const read = readComparison(operand, written);
-  return 'key' in read ? report(reading, [...path, read.key], read.message) : read;
+  return 'key' in read ? reportSent(reading, [...path, read.key], read.sent, read.message) : read;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { KYC_STATUSES } from '../../ledger/fold/status-events.ts';
+import { KYC_STATUSES } from '../../players/kyc/decisions/decide.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operators.ts';
 
@@ -11,6 +11,8 @@ export interface TraitField {
   is_fraction?: true;
   /** All allowed values, for fields with a fixed set of values. */
   values?: readonly string[];
+  /** How many values `in` and `nin` may list; absent: as many as for any operand. */
+  max_values?: number;
 }
 
 const money: TraitField = { kind: 'number', nullable: false };
@@ -24,6 +26,8 @@ const optionalDate: TraitField = { kind: 'date', nullable: true };
  * in the smallest unit of the base currency.
  */
 export const TRAIT_FIELDS = {
+  // Managers paste the ids of a list that they were given.
+  external_id: { ...optionalText, max_values: 10_000 },
   email: optionalText,
   phone: optionalText,
   telegram_id: optionalText,

@@ -1,3 +1,28 @@
+/** Bytes of a statement, or of one parameter: by default a ClickHouse server accepts 128 KiB per form field. */
+export const MAX_FIELD = 120_000;
+
+/** The bytes of a parameter in the request, or a little more: quotes and backslashes are escaped twice. */
+export function parameterBytes(value: unknown): number {
+  const text = JSON.stringify(value);
+  return Buffer.byteLength(text) + 3 * (text.match(/['\\]/g)?.length ?? 0);
+}
+
+/** The values in as few lists as parameters may hold. */
+export function parameterLists(values: readonly unknown[]): unknown[][] {
+  const lists: unknown[][] = [];
+  let bytes = MAX_FIELD;
+  for (const value of values) {
+    const more = parameterBytes(value) + 1;
+    if (bytes + more >= MAX_FIELD) {
+      lists.push([]);
+      bytes = 2;
+    }
+    bytes += more;
+    lists.at(-1)?.push(value);
+  }
+  return lists;
+}
+
 /**
  * Whether the number is an integer beyond the safe range (2^53). The client of the embedded ClickHouse refuses such a
  * number even for a Float64 parameter; as text it gives the same double.

@@ -1,5 +1,5 @@
 import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
-import type { Bindings } from './bindings.ts';
+import { parameterLists, type Bindings } from './bindings.ts';
 
 /** Decimals of exact sums; further decimals of a property are cut off. */
 export const DECIMAL_SCALE = 18;
@@ -80,14 +80,15 @@ const SIGNS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
 /**
  * Equal to one of the values. They are bound as one list where possible: there may be hundreds of values, and a
- * comparison per value takes hundreds of characters.
+ * comparison per value takes hundreds of characters. A list too long for one parameter takes several.
  */
 function equalsSql(operand: Operand, values: readonly Scalar[], bindings: Bindings): string {
   const { kind, sql } = operand;
   if (kind !== 'number') {
-    return values.length === 1
-      ? `${sql} = ${bindings.bind('String', values[0])}`
-      : `has(${bindings.bind('Array(String)', values)}, ${sql})`;
+    if (values.length === 1) return `${sql} = ${bindings.bind('String', values[0])}`;
+    // A set: thousands of values cost as much per player as a few.
+    const sets = parameterLists(values).map((list) => `${sql} in ${bindings.bind('Array(String)', list)}`);
+    return sets.length === 1 ? (sets[0] ?? '0') : `(${sets.join(' or ')})`;
   }
   const numbers = values.map(Number);
   const listed = numbers.length === 1 ? [] : numbers.filter((value) => canBeListed(operand, value));

@@ -187,7 +187,7 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and has({p2:Array(String)}, JSONExtractString(properties, {p1:String}))) as a0, countIf(event = {p4:String} and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, countIf(event = {p0:String} and JSONExtractString(properties, {p1:String}) in {p2:Array(String)}) as a0, countIf(event = {p4:String} and JSONExtractString(properties, {p5:String}) = {p6:String}) as a1
   from events final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and ((event = {p0:String}) or (event = {p4:String}))
   group by owner
@@ -439,7 +439,7 @@ from (
   select player_id, current_tier_code, last_seen_at from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where ((ifNull(has({p0:Array(String)}, p.current_tier_code), 0)) and (not (p.last_seen_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and p.last_seen_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'))) and (p.player_id not in (select player_id from segment_members final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {p2:UUID})))
+where ((ifNull(p.current_tier_code in {p0:Array(String)}, 0)) and (not (p.last_seen_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p1:Int64}, 'UTC') and p.last_seen_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'))) and (p.player_id not in (select player_id from segment_members final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {p2:UUID})))
 -- p0 = ["silver","gold","platinum"]
 -- p1 = 604800000
 -- p2 = "01980000-0000-7000-8000-0000000000bb"

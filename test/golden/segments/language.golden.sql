@@ -24,7 +24,7 @@ from (
   select player_id, default_currency_code from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (has({p0:Array(String)}, p.default_currency_code))
+where (p.default_currency_code in {p0:Array(String)})
 -- p0 = ["SEK","NOK"]
 
 -- text: none of a list
@@ -33,7 +33,7 @@ from (
   select player_id, kyc_status from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where (not (has({p0:Array(String)}, p.kyc_status)))
+where (not (p.kyc_status in {p0:Array(String)}))
 -- p0 = ["approved","pending"]
 
 -- text: contains, literally
@@ -198,7 +198,7 @@ from (
   select player_id, custom_attributes from players final
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
-where ((JSONType(p.custom_attributes, {p0:String}) = 'String' and has({p1:Array(String)}, JSONExtractString(p.custom_attributes, {p0:String}))))
+where ((JSONType(p.custom_attributes, {p0:String}) = 'String' and JSONExtractString(p.custom_attributes, {p0:String}) in {p1:Array(String)}))
 -- p0 = "code"
 -- p1 = ["12","true","spring",""]
 
@@ -368,7 +368,7 @@ from (
 any left join (
   select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, count() as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and has({p3:Array(String)}, JSONExtractString(properties, {p2:String}))
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String} and JSONExtractString(properties, {p2:String}) in {p3:Array(String)}
   group by owner
 ) as e on e.owner = p.player_id
 where (e.a0 >= {p0:Int64})

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { encodeAccepted } from '../../../src/ingest/events/envelope.ts';
+import { ThresholdCache } from '../../../src/ledger/crossings/threshold-cache.ts';
 import type { FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';
@@ -65,6 +66,7 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
         newId,
         positions: new Map(),
         baseCurrencies: new Map(),
+        thresholds: new ThresholdCache({ sql: postgres.service, clock: systemClock }),
         overtaken,
       };
     },

@@ -88,7 +88,10 @@ it('gives a batch up only when the fold of its next part has ended, and emits al
     },
   } as unknown as EventLog;
   const postgres = { service: fixture.sql };
-  const running = await startPlayerFold({ ...fold, postgres, eventLog } as unknown as Platform);
+  const running = await startPlayerFold(
+    { ...fold, postgres, eventLog } as unknown as Platform,
+    fold.thresholds,
+  );
   const events = [...Array.from({ length: PART }, () => session('a')), deposit('a', 't', 5)];
   const batch = batchOf(project, events, { topic });
   await foldBatch(fold, { ...batch, records: batch.records.slice(0, PART) });

@@ -77,8 +77,9 @@ export class MemoryStore {
       players: new Map(this.players),
       ledger: new Map([...this.ledger].map(([key, rows]) => [key, [...rows]])),
       betRevisions: new Map(this.bets),
-      projects: new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]),
+      projects: new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR', kyc_model: 'none' }]]),
       conversions: new Map(),
+      kyc: new Map(),
     };
   }
 

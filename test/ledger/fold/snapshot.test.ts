@@ -24,6 +24,7 @@ const NOTHING: SnapshotRequest = {
   references: [],
   bets: [],
   conversions: [],
+  kyc: [],
 };
 
 it('reads the revisions of bets before their ledger rows, so that a commit in between is noticed', async () => {

@@ -46,7 +46,8 @@ function working(): void {
 }
 
 async function schedule(): Promise<void> {
-  scheduler = await startScheduler(service.platform, { fiat_url: fiat.url, crypto_url: crypto.url });
+  const urls = { fiat_url: fiat.url, crypto_url: crypto.url };
+  scheduler = await startScheduler(service.platform, urls, () => Promise.reject(new Error('no bonuses')));
 }
 
 const sql = () => service.platform.postgres.service;
@@ -161,7 +162,8 @@ it('a failed fetch is retried', async () => {
   const waiting = () =>
     asOwner(
       (tx) => tx<{ key: string; attempts: number; max_attempts: number; last_error: string }[]>`
-    select key, attempts, max_attempts, last_error from graphile_worker.jobs where locked_at is null and attempts > 0`,
+    select key, attempts, max_attempts, last_error from graphile_worker.jobs
+    where locked_at is null and attempts > 0 and task_identifier = 'fx-fetch'`,
     );
   // The rows of the moment after its failure: later it is tried again.
   const rows = await eventually('it failed', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ROLES } from '../../../src/config.ts';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { COPIES } from '../../../src/ledger/reconcile/copies-queries.ts';
 import { readMembersPage } from '../../../src/ledger/reconcile/rebuild-queries.ts';
@@ -16,17 +17,44 @@ const STORED: Readonly<Record<string, string>> = {
   players: 'player_totals',
   player_aliases: 'player_merges',
   campaign_sends: 'message_sends',
+  journey_sends: 'message_sends',
 };
 
 let explained: ExplainedService;
 beforeAll(async () => {
-  explained = await startExplainedService();
+  // event-rewriter would mark the merged players as done, in a pass that had begun before the test makes them wait again.
+  const roles = new Set(ROLES.filter((role) => role !== 'event-rewriter'));
+  explained = await startExplainedService({ roles });
   const client = messagingClient(explained.service);
   await growTo(explained.service, PLAYERS, [await client.segment([]), await client.segment([])]);
+  await growJourney(explained.service);
   // The mirrors read pages of the same tables, and now everything that was just written.
   await waitUntilCaughtUp(explained.service.platform, 60_000);
 });
 afterAll(async () => explained?.service.close());
+
+/** Adds a run of each player with two steps and a message. */
+async function growJourney({ platform, tenant_id, project_id }: ExplainedService['service']) {
+  await platform.postgres.service.begin(async (tx) => {
+    const each = tx`generate_series(1, ${PLAYERS}::integer) i`;
+    const [run, journey] = [tx`md5('run' || i)::uuid`, tx`md5('journey')::uuid`];
+    await tx`
+      insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,
+        trigger_key, re_entry, trigger, context, outcome, started_at, completed_at)
+      select ${tenant_id}, ${project_id}, ${run}, ${journey}, 1, md5(i::text)::uuid, 'completed', 'end', 2, 'once', 'once',
+        '{"kind": "api"}', '{}', 'ended', now(), now() from ${each}`;
+    await tx`
+      insert into journey_steps (tenant_id, project_id, run_id, seq, node_id, node_type, status, outcome, entered_at,
+        completed_at)
+      select ${tenant_id}, ${project_id}, ${run}, seq, 'n' || seq, 'end', 'completed', 'ended', now(), now()
+      from ${each}, generate_series(1, 2) seq`;
+    await tx`
+      insert into message_sends (tenant_id, project_id, send_id, journey_id, journey_run_id, dedup_key, player_id, channel,
+        status, sent_at, counted_at, enqueued_at)
+      select ${tenant_id}, ${project_id}, md5('mail' || i)::uuid, ${journey}, ${run}, 'n1', md5(i::text)::uuid, 'email',
+        'sent', now() - interval '30 days', now() - interval '30 days', now() - interval '30 days' from ${each}`;
+  });
+}
 
 /** What a page of ten rows behind the first ones reads, without and with statistics. */
 async function blocksOf(table: string, read: (tenant_id: string | undefined) => Promise<void>) {
@@ -56,9 +84,8 @@ const sql = () => explained.service.platform.postgres.service;
 it.each(COPIES.map((source) => ({ table: source.table, source })))(
   'a page of $table is read by the index of the key',
   async ({ table, source }) => {
-    if (table === 'player_aliases') {
+    if (table === 'player_aliases')
       await sql()`update player_merges set aliased_at = now(), rewritten_at = null`;
-    }
     const found = await blocksOf(STORED[table] ?? table, async (tenant_id) => {
       const first = await source.readPage(sql(), { tenant_id, after: undefined, limit: 10 });
       const second = await source.readPage(sql(), { tenant_id, after: first.at(-1), limit: 10 });

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
 import { storeSends } from '../../engage/campaigns/campaign-fixture.ts';
-import type { TestService, TestTenant } from '../../engines/service.ts';
+import { end, runFixture } from '../../engage/journeys/runs/run-fixture.ts';
+import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
 import { segmentClient, type SegmentClient } from '../../segments/segment-client.ts';
 
 /** The tables of ClickHouse that are copies of the log and of Postgres. */
@@ -13,6 +14,9 @@ export const TABLES = [
   'segment_members',
   'message_sends',
   'campaign_sends',
+  'journey_sends',
+  'journey_runs',
+  'journey_steps',
 ] as const;
 
 /** Calls the endpoint; expects 200. */
@@ -52,7 +56,7 @@ export interface Populated {
 
 /**
  * Makes a tenant with deposits in two currencies, one of them converted by a rate that came later, a merged player,
- * events without money, a segment and messages.
+ * events without money, a segment, messages and a journey.
  */
 export async function populate(service: TestService): Promise<Populated> {
   const tenant = await service.newTenant();
@@ -108,6 +112,7 @@ export async function populate(service: TestService): Promise<Populated> {
   await storeSends(service.platform, { tenant_id, project_id }, [
     { player_id: players[9] ?? '', sent_at, dedup_key: 'loose' },
   ]);
+  const journey_id = await runJourney(service, tenant, players.slice(2, 4));
   const size = async (condition: object) => {
     const definition = { operator: 'AND', conditions: [condition] };
     const answer = await client.api('POST', '/v1/segments/preview', { definition });
@@ -133,6 +138,31 @@ export async function populate(service: TestService): Promise<Populated> {
       deposited: await size({ ...sum, op: 'eq', value: 1_000 }),
       timelines: await Promise.all(players.map(timelineOf)),
       conversions: (await client.api('GET', `/v1/campaigns/${campaign_id}/conversion-stats`)).data,
+      journey: (await client.api('GET', `/v1/journeys/${journey_id}/stats`)).data,
     }),
   };
+}
+
+/** Makes a journey with a message, and a run of it for each player; returns its id when all of them have ended. */
+async function runJourney(
+  service: TestService,
+  tenant: TestTenant,
+  player_ids: readonly string[],
+): Promise<string> {
+  const on = runFixture(service, tenant);
+  const [template_id, provider_id] = [await on.client.template(), await on.client.provider()];
+  const mail = { id: 'mail', type: 'send_message', template_id, provider_id, next: 'end' };
+  const settings = { goal: { event: 'login', window_days: 1, exit: false } };
+  const journey_id = await on.journey([mail, end()], { kind: 'api' }, settings);
+  for (const player_id of player_ids) {
+    const run_id = await on.start(journey_id, player_id);
+    await eventually('the message is decided', async () => {
+      const { status, history } = await on.run(journey_id, run_id);
+      const [step] = history;
+      const is_open = ['queued', 'sending', undefined].includes(step?.message_status);
+      return status === 'completed' && !is_open ? true : undefined;
+    });
+  }
+  await reconcile(service, { tenant_id: tenant.tenant_id });
+  return journey_id;
 }

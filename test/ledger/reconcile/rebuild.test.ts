@@ -75,18 +75,23 @@ function holdLog(): { reached: Promise<void>; open: () => void } {
 }
 
 describe('rows lost from one table', () => {
-  it.each([...TABLES])('%s: are named, and repaired for the tenant that was asked about', async (table) => {
-    const before = [await one.answers(), await two.answers()];
-    await damage(table, one);
-    const { tenant_id } = one.tenant;
-    const damaged = await reconcile(service, { tenant_id });
-    expect(damaged.differences).toBeGreaterThan(0);
-    expect(tablesOf(damaged)).toEqual(new Set([table]));
-    const repaired = await reconcile(service, { tenant_id, repair: true });
-    expect(repaired).toMatchObject({ differences: 0, listed: [], repaired_projects: 1 });
-    expect([await one.answers(), await two.answers()]).toEqual(before);
-    expect(await leftovers()).toBe(0);
-  });
+  // Of no two tables in a group does one follow from the other, so each must be named by itself.
+  const groups = [0, 1, 2].map((group) => TABLES.filter((_table, index) => index % 3 === group));
+  it.each(groups)(
+    '%s, %s, %s: are named, and repaired for the tenant that was asked about',
+    async (...tables) => {
+      const before = [await one.answers(), await two.answers()];
+      for (const table of tables) await damage(table, one);
+      const { tenant_id } = one.tenant;
+      const damaged = await reconcile(service, { tenant_id });
+      expect(damaged.differences).toBeGreaterThan(0);
+      expect(tablesOf(damaged)).toEqual(new Set(tables));
+      const repaired = await reconcile(service, { tenant_id, repair: true });
+      expect(repaired).toMatchObject({ differences: 0, listed: [], repaired_projects: 1 });
+      expect([await one.answers(), await two.answers()]).toEqual(before);
+      expect(await leftovers()).toBe(0);
+    },
+  );
 
   it('rows that nothing accounts for are named and removed', async () => {
     const before = await one.answers();
@@ -108,6 +113,16 @@ describe('rows lost from one table', () => {
       `insert into message_sends select * replace (generateUUIDv4() as send_id) from message_sends final
         where tenant_id = '${tenant_id}' and campaign_id is not null limit 1`,
     );
+    for (const [table, id] of [
+      ['journey_sends', 'send_id'],
+      ['journey_runs', 'run_id'],
+      ['journey_steps', 'run_id'],
+    ] as const) {
+      await clickhouse().command(
+        `insert into ${table} select * replace (generateUUIDv4() as ${id}) from ${table} final
+          where tenant_id = '${tenant_id}' limit 1`,
+      );
+    }
     // Above every revision of Postgres: no copy replaces it.
     await clickhouse().command(
       `insert into players select * replace ('x' as email, 18446744073709551615 as revision) from players final

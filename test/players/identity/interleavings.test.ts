@@ -8,6 +8,7 @@ import {
   type PlayerEvent,
 } from '../../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../../src/ledger/fold/effects.ts';
+import { ThresholdCache } from '../../../src/ledger/crossings/threshold-cache.ts';
 import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import type { MoneyEvent } from '../../../src/ledger/money/ledger.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';
@@ -131,6 +132,7 @@ function newFold(): FoldContext {
     newId,
     positions: new Map(),
     baseCurrencies: new Map(),
+    thresholds: new ThresholdCache({ sql: platform.postgres.service, clock: platform.clock }),
   };
 }
 

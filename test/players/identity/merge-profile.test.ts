@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { setKycModel, startTestService, type TestService } from '../../engines/service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { Operator, type Fields, type Sent } from './operator.ts';
 
@@ -117,29 +117,32 @@ describe('an exclusion, a ban, a review', () => {
 
 describe('KYC', () => {
   it.each([
-    ['the later of the two', 3, 5, 'rejected', 2],
-    ['the survivor’s, where it is later', 6, 5, 'approved', 1],
-    ['the survivor’s at equal times', 5, 5, 'approved', 1],
+    ['the later of the two', 3, 5, 'rejected', 1],
+    ['the approval, where it is later', 6, 5, 'approved', 1],
+    ['the refusal at equal times', 5, 5, 'rejected', 1],
   ])('is %s', async (_what, hour_of_ann, hour_of_visitor, kyc_status, kyc_level) => {
+    await setKycModel(service, operator.tenant);
     await two();
     await operator.fold(
       at(hour_of_ann, known, 'kyc_approved', { level: 1 }),
-      at(hour_of_visitor, visitor, 'kyc_rejected', { level: 2 }),
+      at(hour_of_visitor, visitor, 'kyc_rejected', { level: 1 }),
     );
     const { id } = await merge();
     expect(await operator.player(String(id))).toMatchObject({ kyc_status, kyc_level });
     // An event older than the one that won does not count any more.
-    await operator.fold(at(4, visitor, 'kyc_expired', { level: 7 }));
+    await operator.fold(at(2, visitor, 'kyc_expired', { level: 7 }));
     expect(await operator.player(String(id))).toMatchObject({ kyc_status, kyc_level });
   });
 
-  it('takes status and level separately, each by its own time, and a missing one from the other player', async () => {
+  it('is what all decisions about both come to', async () => {
+    await setKycModel(service, operator.tenant);
     await two();
     await operator.fold(
       at(9, known, 'kyc_level_upgraded', { level: 4 }),
-      at(2, visitor, 'kyc_submitted', { level: 1 }),
+      at(10, visitor, 'kyc_submitted', { level: 5 }),
+      at(2, visitor, 'kyc_approved', { level: 1 }),
     );
-    expect(await merge()).toMatchObject({ kyc_status: 'pending', kyc_level: 4 });
+    expect(await merge()).toMatchObject({ kyc_status: 'approved', kyc_level: 4 });
   });
 });
 
@@ -206,6 +209,73 @@ describe('the profile', () => {
     const merged = await operator.player(ann_id);
     expect(merged['custom_attributes']).toMatchObject({ 'consent.email': false, 'consent.sms': false });
     expect(merged['custom_attributes']).not.toHaveProperty(['consent.push']);
+  });
+
+  it.each([
+    ['none', 'strong', 'strong'],
+    ['strong', 'none', 'strong'],
+    ['low', 'strong', 'strong'],
+    ['none', 'low', 'low'],
+    ['low', 'none', 'low'],
+    ['none', 'none', 'none'],
+    ['none', undefined, 'none'],
+    [undefined, 'none', 'none'],
+    [undefined, 'low', 'low'],
+    ['unreadable', 'low', 'low'],
+  ])('has the worse risk of both: %s and %s become %s', async (of_ann, of_visitor, expected) => {
+    await two();
+    const told = (who: object, rg_risk: string | undefined) =>
+      rg_risk === undefined ? undefined : operator.identify({ ...who, traits: { rg_risk } });
+    await told(ann, of_ann);
+    await told(visitor, of_visitor);
+    expect((await merge())['custom_attributes']).toEqual({ rg_risk: expected });
+  });
+
+  it.each([
+    ['1990-05-05', '2010-01-01', '2010-01-01'],
+    ['2010-01-01', '1990-05-05', '2010-01-01'],
+    ['1990-05-05T10:00:00Z', '1990-05-04', '1990-05-05T10:00:00Z'],
+    ['5 May 1990', '1990-05-05', '1990-05-05'],
+    ['1990-05-05', 1990, '1990-05-05'],
+    ['5 May 1990', 'unknown', '5 May 1990'],
+  ])('has the later date of birth of both: %s and %s become %s', async (of_ann, of_visitor, expected) => {
+    await two();
+    await operator.identify({ ...ann, traits: { birth_date: of_ann } });
+    await operator.identify({ ...visitor, traits: { birth_date: of_visitor } });
+    expect((await merge())['custom_attributes']).toEqual({ birth_date: expected });
+  });
+
+  it('keeps what protects a player, whatever the size of its attributes', async () => {
+    await two();
+    await operator.identify({
+      ...ann,
+      traits: { large: 'x'.repeat(40_000), consent: { email: { casino: true } } },
+    });
+    await operator.identify({
+      ...visitor,
+      traits: {
+        also_large: 'x'.repeat(40_000),
+        rg_risk: 'strong',
+        birth_date: '2001-01-01',
+        'consent.email': { casino: false, betting: true },
+        consent: {
+          sms: { 'x-y_1': 'no', 'Not A Product': false, deep: { er: false } },
+          push: [],
+          phone: null,
+        },
+        'consent.sms.bingo': 0,
+      },
+    });
+    const { large: _large, ...rest } = (await merge())['custom_attributes'] as Fields;
+    expect(rest).toEqual({
+      consent: { email: { casino: true } },
+      rg_risk: 'strong',
+      birth_date: '2001-01-01',
+      'consent.email.casino': false,
+      'consent.sms.x-y_1': false,
+      'consent.sms.bingo': false,
+      'consent.push': false,
+    });
   });
 
   it('stays within its size limit: attributes that would exceed it are not copied', async () => {

@@ -20,7 +20,9 @@ import { LOST_RACE, PROJECT_ID, TENANT_ID, type Process, type World } from './wo
 const MAX_BATCH = 4;
 const NO_EVENTS: Emission = { events: [], rejections: [] };
 const BASE_CURRENCIES = new Map([[TENANT_ID, 'EUR']]);
-const PROJECTS = new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR' }]]);
+const PROJECTS: Snapshot['projects'] = new Map([
+  [PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR', kyc_model: 'none' }],
+]);
 
 /** The memory of one process about its partition. */
 interface Memory {
@@ -98,6 +100,7 @@ function* replayEvents(process: Process, partition: number, events: FoldEvent[])
       betRevisions: new Map(),
       projects: PROJECTS,
       conversions: new Map(),
+      kyc: new Map(),
     };
     return replay(events, snapshot, partition);
   });
@@ -141,7 +144,7 @@ function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest):
   const betRevisions = readBetRevisions(world, tx, request);
   yield* tx.statement();
   const ledger = early ?? readLedger(world, tx, request);
-  return { players, ledger, betRevisions, projects: PROJECTS, conversions: new Map() };
+  return { players, ledger, betRevisions, projects: PROJECTS, conversions: new Map(), kyc: new Map() };
 }
 
 function readAnonymous(world: World, tx: Transaction, { anonymous }: SnapshotRequest): Map<string, string> {
