@@ -66,8 +66,11 @@ export const ROLES = [
   'player-mirror',
   'segment-refresh',
   'messenger',
+  'journey-runner',
   'fx-restater',
   'event-rewriter',
+  'webhook-deliverer',
+  'bonus-sender',
   'scheduler',
 ] as const;
 export type Role = (typeof ROLES)[number];

@@ -2,7 +2,8 @@ import { FanOut } from '../../src/engage/campaigns/fan-out.ts';
 import { FailedRetries } from '../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../src/engage/campaigns/send.ts';
 import { campaignTriggers } from '../../src/engage/campaigns/trigger.ts';
-import { MESSAGES_CHANNEL } from '../../src/engage/campaigns/send-queries.ts';
+import { journeyTriggers } from '../../src/engage/journeys/runs/event-entry.ts';
+import { MESSAGES_CHANNEL } from '../../src/engage/messaging/wake-queries.ts';
 import {
   Messenger,
   type MessengerDeps,
@@ -41,8 +42,8 @@ export async function startMessenger(
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
-  const wake = (campaign_id?: string) => {
-    messenger.wake(campaign_id);
+  const wake = (queue_id?: string) => {
+    messenger.wake(queue_id);
     for (const loop of loops) loop.wake();
   };
   await notifications.on(MESSAGES_CHANNEL, wake, () => wake());
@@ -65,7 +66,7 @@ export async function startMessenger(
       return has_more;
     }),
   );
-  const kinds = [campaignTriggers(platform)];
+  const kinds = [campaignTriggers(platform), journeyTriggers(platform)];
   const decider = new TriggerDecider(platform, kinds);
   const triggers = startPolling({ name: 'triggers', ...pauses }, (stop) => decider.turn(stop));
   const trigger = await platform.eventLog.consume({

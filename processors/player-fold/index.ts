@@ -1,5 +1,6 @@
 import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
+import type { Thresholds } from '../../src/ledger/crossings/threshold-cache.ts';
 import { foldBatch, type FoldContext } from '../../src/ledger/fold/fold-batch.ts';
 import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
 import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
@@ -26,7 +27,7 @@ const MAX_TRANSACTION = 2_000;
  * transaction and then emitted, while the next part is applied. The offset of the batch is committed at its end. After
  * a crash in between the parts come again whose emission is not recorded, and are only emitted again (ARCHITECTURE.md).
  */
-export async function startPlayerFold(platform: Platform): Promise<LogConsumer> {
+export async function startPlayerFold(platform: Platform, thresholds: Thresholds): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;
   const context: FoldContext = {
     sql: postgres.service,
@@ -36,6 +37,7 @@ export async function startPlayerFold(platform: Platform): Promise<LogConsumer> 
     newId,
     positions: new Map(),
     baseCurrencies: new Map(),
+    thresholds,
   };
   return consumeOwned({
     eventLog,

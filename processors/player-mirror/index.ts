@@ -2,11 +2,11 @@ import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
 import {
   markKnownToSegments,
   moveMirrorPosition,
-  PLAYERS_MIRROR,
   readChangedPlayers,
   readMirrorPosition,
   type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
+import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';

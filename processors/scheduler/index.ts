@@ -1,7 +1,32 @@
+import {
+  BONUS_RECONCILE_CRONTAB,
+  BONUS_RECONCILE_TASK,
+  runBonusReconcileJob,
+} from '../../src/bonuses/reconcile/reconcile-job.ts';
+import { runWarningsJob, WARNINGS_TASK } from '../../src/bonuses/templates/warnings-job.ts';
+import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
+import { cleanUpAdapters } from '../../src/bonuses/adapters/clean-up.ts';
+import { cleanUpWagering } from '../../src/bonuses/wagering/clean-up.ts';
+import { cleanUpDeliveries } from '../../src/engage/webhooks/clean-up.ts';
+import { cleanUpJourneys } from '../../src/engage/journeys/runs/archive.ts';
 import type { FxUrls } from '../../src/config.ts';
 import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/ledger/fx/fetch-job.ts';
 import { PROVIDER_DEFAULTS } from '../../src/ledger/fx/rate-provider.ts';
+import {
+  CANCEL_RUNS_TASK,
+  RESUME_RUNS_TASK,
+  runCancelJob,
+  runResumeJob,
+} from '../../src/engage/journeys/runs-job.ts';
 import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
+import { cleanUpKyc } from '../../src/players/kyc/clean-up.ts';
+import {
+  RETIER_TASK,
+  runRetierJob,
+  runSweepJob,
+  SWEEP_TASK,
+  TIER_CRONTAB,
+} from '../../src/players/tiers/jobs.ts';
 import type { JobWorker } from '../../src/platform/jobs/port.ts';
 import {
   PURGE_TASK,
@@ -17,14 +42,39 @@ import type { Platform } from '../../src/wiring/platform.ts';
 /**
  * scheduler: runs the jobs in Postgres: those that its crontabs add when they are due, and those of other processes.
  */
-export function startScheduler(platform: Platform, urls: FxUrls): Promise<JobWorker> {
+export function startScheduler(
+  platform: Platform,
+  urls: FxUrls,
+  openBonusPlatforms: () => Promise<Platforms>,
+): Promise<JobWorker> {
   const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
   const tasks = {
     [FETCH_TASK]: (payload: unknown, stop: AbortSignal) => runFetchJob(fetching, payload, stop),
     [REFRESH_TASK]: (payload: unknown) => runRefreshJob(platform, payload),
     [PURGE_TASK]: (payload: unknown) => runPurgeJob(platform, payload),
     [SCHEDULE_TASK]: () => runScheduleJob(platform),
-    [CLEAN_UP_TASK]: () => runCleanUp(platform),
+    [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
+    [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
+    [RETIER_TASK]: (payload: unknown, stop: AbortSignal) => runRetierJob(platform, payload, stop),
+    [SWEEP_TASK]: async (_payload: unknown, stop: AbortSignal) => void (await runSweepJob(platform, stop)),
+    [WARNINGS_TASK]: (payload: unknown, stop: AbortSignal) => runWarningsJob(platform, payload, stop),
+    [BONUS_RECONCILE_TASK]: async (payload: unknown, stop: AbortSignal) =>
+      runBonusReconcileJob({ ...platform, platforms: await openBonusPlatforms() }, payload, stop),
+    [CLEAN_UP_TASK]: async (_payload: unknown, stop: AbortSignal) => {
+      await runCleanUp(platform);
+      await cleanUpDeliveries(platform);
+      await cleanUpAdapters(platform, stop);
+      await cleanUpWagering(platform, stop);
+      await cleanUpKyc(platform, stop);
+      await cleanUpJourneys(platform, stop);
+    },
   };
-  return platform.jobs.work(tasks, [...FETCH_CRONTAB, ...CLEAN_UP_CRONTAB, ...SEGMENT_CRONTAB]);
+  const crontab = [
+    ...FETCH_CRONTAB,
+    ...CLEAN_UP_CRONTAB,
+    ...SEGMENT_CRONTAB,
+    ...TIER_CRONTAB,
+    ...BONUS_RECONCILE_CRONTAB,
+  ];
+  return platform.jobs.work(tasks, crontab);
 }

@@ -5,12 +5,8 @@ import {
   readMirrorPosition,
   type MirrorPosition,
 } from '../../src/analytics/mirror-queries.ts';
-import {
-  readChangedSends,
-  SENDS_FEEDBACK,
-  SENDS_MIRROR,
-  type ChangedSend,
-} from '../../src/analytics/send-mirror-queries.ts';
+import { SENDS_FEEDBACK, SENDS_MIRROR } from '../../src/analytics/mirrors.ts';
+import { readChangedSends, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
 import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -23,8 +19,8 @@ import type { Platform } from '../../src/wiring/platform.ts';
 const MAX_BLOCK = 10_000;
 
 /**
- * send-mirror: Postgres `message_sends` → ClickHouse `message_sends`, and an event per stage → `player-events`; then
- * the players are marked dirty for segments. Rows are absolute and events have ids that are the same each time, so a
+ * send-mirror: Postgres `message_sends` → ClickHouse `message_sends` (those of journeys also → `journey_sends`), and an
+ * event per stage → `player-events`; then the players are marked dirty for segments. Rows are absolute and events have ids that are the same each time, so a
  * crash at any point only repeats rows and events that replace themselves. Changes up to the position SENDS_FEEDBACK are
  * copied without events: after a rebuild of ClickHouse the log has their events already.
  */
@@ -50,6 +46,8 @@ export async function mirrorSends(platform: Platform, memory = newEpochMemory())
   const settled = changed.filter(({ is_pending }) => !is_pending);
   const lines = settled.map(({ line }) => line);
   if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, newId());
+  const of_journeys = settled.filter(({ journey_id }) => journey_id !== null).map(({ line }) => line);
+  if (of_journeys.length > 0) await platform.clickhouse.insertLines('journey_sends', of_journeys, newId());
   const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
   await appendFeedbackEvents(
     platform,

@@ -1,7 +1,30 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { activeAdapterSecrets, reencryptAdapterSecrets } from '../bonuses/adapters/secrets.ts';
+import type { Platforms } from '../bonuses/adapters/platforms.ts';
+import { adapterEndpoints } from '../bonuses/adapters/routes.ts';
+import { bonusCampaignEndpoints } from '../bonuses/campaigns/routes.ts';
+import { bonusGrantEndpoints } from '../bonuses/grants/routes.ts';
+import { bonusEventsEndpoint } from '../bonuses/grants/webhook.ts';
 import { apiKeyEndpoints } from '../tenants/api-keys/routes.ts';
+import { mayIssueSessions } from '../auth/dev-issuer.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
+import { bonusReconcileEndpoints } from '../bonuses/reconcile/routes.ts';
+import { warningsJob } from '../bonuses/templates/warnings-job.ts';
+import type { OnLicenseChange } from '../tenants/config/change.ts';
+import type { ReferenceLookUps } from '../engage/journeys/graph/reference-queries.ts';
+import { offerFaults } from '../bonuses/templates/offers.ts';
+import { grantableTemplates } from '../bonuses/templates/read.ts';
+import { bonusTemplateEndpoints } from '../bonuses/templates/routes.ts';
+import { wageringEndpoints } from '../bonuses/wagering/routes.ts';
+import { journeyEndpoints } from '../engage/journeys/routes.ts';
+import { journeyStatsEndpoints } from '../engage/journeys/stats-routes.ts';
+import { journeyRunEndpoints } from '../engage/journeys/runs/routes.ts';
+import { simulationEndpoints } from '../engage/journeys/simulation/routes.ts';
+import { reencryptWebhookSecrets } from '../engage/webhooks/reencrypt.ts';
+import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
+import { countSecrets } from '../engage/webhooks/secret-queries.ts';
+import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
 import { campaignEndpoints } from '../engage/campaigns/routes.ts';
 import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
@@ -16,7 +39,10 @@ import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.t
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
 import { reencryptEndpoints } from '../engage/providers/reencrypt-routes.ts';
 import { messagingProviderEndpoints } from '../engage/providers/routes.ts';
+import { kycEndpoints } from '../players/kyc/routes.ts';
 import { playerHistoryEndpoints } from '../players/history/routes.ts';
+import { retierUnderOtherLicense } from '../players/tiers/change.ts';
+import { tierEndpoints } from '../players/tiers/routes.ts';
 import { playerEndpoints } from '../players/profile/routes.ts';
 import { reconcileEndpoints } from '../ledger/reconcile/routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
@@ -52,6 +78,26 @@ export interface ApiDeps {
   link_key: Buffer;
   /** What `/readyz` answers. */
   readiness: Readiness;
+  /** The platforms that bonuses are issued through. */
+  platforms: Platforms;
+}
+
+/** What follows from other licence rules: who may have a tier with a host, and what bonus templates break. */
+function underOtherRules(platform: Platform): OnLicenseChange {
+  const retier = retierUnderOtherLicense(platform);
+  return async (tx, tenant_id) => {
+    await retier(tx, tenant_id);
+    await platform.jobs.add(tx, warningsJob(tenant_id));
+  };
+}
+
+function journeyLookUps({ clock }: Platform): ReferenceLookUps {
+  return {
+    hasWebhookSecret: async (tx, project) =>
+      (await countSecrets(tx, project)) > 0 || (await activeAdapterSecrets(tx, [project])).length > 0,
+    bonusTemplates: grantableTemplates,
+    offerFaults: (tx, project, offers) => offerFaults(tx, project, offers, new Date(clock.now_ms())),
+  };
 }
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
@@ -67,24 +113,47 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
     }),
     ...auditLogEndpoints(platform),
-    ...tenantConfigEndpoints({ ...platform, notifications, capabilities }),
+    ...tenantConfigEndpoints({
+      ...platform,
+      notifications,
+      capabilities,
+      onLicenseChange: underOtherRules(platform),
+    }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
     ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
+    ...kycEndpoints({ ...platform, credentials_keys, platforms: deps.platforms }),
     ...playerHistoryEndpoints(platform),
+    ...tierEndpoints({ ...platform, notifications }),
     ...segmentEndpoints(platform),
     ...campaignEndpoints(platform),
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),
+    ...journeyEndpoints({
+      ...platform,
+      look_ups: journeyLookUps(platform),
+    }),
+    ...journeyStatsEndpoints(platform),
+    ...journeyRunEndpoints(platform),
+    ...simulationEndpoints(messaging),
     ...playerMessageEndpoints(platform),
     ...templateEndpoints(messaging),
     ...testMessageEndpoints(messaging),
+    ...bonusTemplateEndpoints(platform),
+    ...bonusGrantEndpoints({ ...platform, platforms: deps.platforms }),
+    ...bonusCampaignEndpoints({ ...platform, platforms: deps.platforms }),
+    bonusEventsEndpoint(messaging),
+    ...wageringEndpoints(platform),
     ...messagingProviderEndpoints(messaging),
-    ...reencryptEndpoints(messaging),
+    ...reencryptEndpoints({ ...messaging, further: [reencryptWebhookSecrets, reencryptAdapterSecrets] }),
+    ...webhookSecretEndpoints(messaging),
+    ...webhookDeliveryEndpoints(platform),
+    ...adapterEndpoints({ ...messaging, is_development: mayIssueSessions(config) }),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),
     ...reconcileEndpoints(platform),
+    ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),
   ];
   let text = '';

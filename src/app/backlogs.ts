@@ -1,6 +1,15 @@
-import { readEventsToRewrite, readPlayersToMirror, readSendsToMirror } from '../analytics/backlog-queries.ts';
+import {
+  readEventsToRewrite,
+  readJourneysToMirror,
+  readPlayersToMirror,
+  readSendsToMirror,
+} from '../analytics/backlog-queries.ts';
+import { readEventsToPublish } from '../bonuses/grants/publish-queries.ts';
+import { readDueGrants } from '../bonuses/grants/sender-queries.ts';
 import type { Role } from '../config.ts';
 import { readQueuedMessages, readRangesToFanOut } from '../engage/campaigns/backlog-queries.ts';
+import { readDueDeliveries } from '../engage/webhooks/claim-queries.ts';
+import { readTierRequests } from '../players/tiers/job-queries.ts';
 import { readPendingConversions, readRateChangesToApply } from '../ledger/fx/backlog-queries.ts';
 import {
   exposeBacklogs,
@@ -15,6 +24,8 @@ import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import { limitTransaction } from '../platform/postgres/limits.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { readChangesToPublish, readEntriesToEvaluate } from '../segments/backlog-queries.ts';
+import { readDueCalls, readLateCalls } from '../players/kyc/call-queries.ts';
+import { readUnpublished } from '../players/kyc/queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 
 /** Consumers of the event log. */
@@ -22,6 +33,8 @@ const CONSUMERS: readonly { role: Role; topic: string; group: string }[] = [
   { role: 'player-fold', topic: TOPICS.events, group: GROUPS.fold },
   { role: 'analytics-sink', topic: TOPICS.playerEvents, group: GROUPS.sink },
   { role: 'messenger', topic: TOPICS.playerEvents, group: GROUPS.trigger },
+  { role: 'journey-runner', topic: TOPICS.playerEvents, group: GROUPS.journeyMatcher },
+  { role: 'bonus-sender', topic: TOPICS.playerEvents, group: GROUPS.wagering },
 ];
 
 interface Queue {
@@ -36,13 +49,21 @@ interface Queue {
 const QUEUES: readonly Queue[] = [
   { role: 'player-mirror', queue: 'player-mirror', read: readPlayersToMirror, has_rough_times: true },
   { role: 'player-mirror', queue: 'send-mirror', read: readSendsToMirror, has_rough_times: true },
+  { role: 'player-mirror', queue: 'journey-mirror', read: readJourneysToMirror, has_rough_times: true },
   { role: 'event-rewriter', queue: 'event-rewriter', read: readEventsToRewrite },
   { role: 'fx-restater', queue: 'fx-restater', read: readRateChangesToApply },
   { role: 'fx-restater', queue: 'pending-conversions', read: readPendingConversions },
+  { role: 'scheduler', queue: 'vip-tiers', read: readTierRequests },
   { role: 'segment-refresh', queue: 'dirty-players', read: readEntriesToEvaluate },
   { role: 'segment-refresh', queue: 'segment-changes', read: readChangesToPublish },
   { role: 'messenger', queue: 'fan-out', read: readRangesToFanOut },
   { role: 'messenger', queue: 'messages', read: readQueuedMessages },
+  { role: 'webhook-deliverer', queue: 'webhooks', read: readDueDeliveries },
+  { role: 'webhook-deliverer', queue: 'kyc-calls', read: readDueCalls },
+  { role: 'webhook-deliverer', queue: 'kyc-calls-late', read: readLateCalls },
+  { role: 'webhook-deliverer', queue: 'kyc-events', read: readUnpublished },
+  { role: 'bonus-sender', queue: 'bonus-calls', read: readDueGrants },
+  { role: 'bonus-sender', queue: 'bonus-events', read: readEventsToPublish },
 ];
 
 /**

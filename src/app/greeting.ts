@@ -2,6 +2,9 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createApiKey } from '../tenants/api-keys/create.ts';
+import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
+import { addSecret } from '../engage/webhooks/secrets.ts';
+import { auditNothing } from '../http/audit.ts';
 import type { Config } from '../config.ts';
 import { newId } from '../platform/ids.ts';
 import type { Service } from './service.ts';
@@ -20,6 +23,8 @@ export interface DevCredentials {
   api_key: string;
   session_token: string;
   internal_secret: string;
+  /** Verifies the signature of the demo's webhooks. */
+  webhook_secret?: string | undefined;
   /** The user of the session. */
   user_id: string;
 }
@@ -38,7 +43,7 @@ export async function greet(config: Config, platform: Platform, service: Service
   if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
   const file = join(config.data_dir, FILE);
   const kept = await readKept(file);
-  const demo = kept ?? (await makeDemo(config, platform, service));
+  const demo = await withWebhookSecret(config, platform, kept ?? (await makeDemo(config, platform, service)));
   const credentials: DevCredentials = {
     ...demo,
     base_url,
@@ -57,6 +62,7 @@ const demoSchema = z.object({
   tenant_id: z.string(),
   project_id: z.string(),
   api_key: z.string(),
+  webhook_secret: z.string().optional(),
   user_id: z.string().default(FORMER_USER),
 });
 type Demo = z.infer<typeof demoSchema>;
@@ -93,6 +99,27 @@ async function makeDemo(config: Config, platform: Platform, service: Service): P
     environment: config.service_env,
   });
   return { tenant_id, project_id, api_key: key, user_id };
+}
+
+/** The demo with a secret that signs its webhooks; demos of earlier versions get one. */
+async function withWebhookSecret(
+  config: Config,
+  { postgres, clock, logger }: Platform,
+  demo: Demo,
+): Promise<Demo> {
+  if (demo.webhook_secret !== undefined) return demo;
+  const { tenant_id, project_id } = demo;
+  const credentials_keys = await loadCredentialsKeys(config);
+  const now = new Date(clock.now_ms());
+  const terms = { credentials_keys, now, audit: auditNothing };
+  try {
+    const made = await postgres.asTenant(tenant_id, (tx) => addSecret(tx, { tenant_id, project_id }, terms));
+    return { ...demo, webhook_secret: made.secret };
+  } catch (error) {
+    // The file may be of another database; a demo without webhooks is no reason not to start.
+    logger.warn({ err: error }, 'the demo has no webhook secret');
+    return demo;
+  }
 }
 
 function instructions(c: DevCredentials, file: string): string {

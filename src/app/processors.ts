@@ -1,10 +1,12 @@
 import type { Config, Role } from '../config.ts';
+import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import { exposeWaiting } from './backlogs.ts';
+import type { OpenPlatforms } from './bonus-platforms.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';
 
 /** The arguments of a processor's start. */
@@ -14,6 +16,7 @@ interface Start {
   /** The same platform; metrics show the age of the records that are consumed through it. */
   watched: Platform;
   notifications: Notifications;
+  openBonusPlatforms: OpenPlatforms;
 }
 
 /** A running processor. */
@@ -33,9 +36,25 @@ const PROCESSORS: readonly Processor[] = [
   {
     role: 'scheduler',
     name: 'scheduler',
-    async start({ platform, config }) {
+    async start({ platform, config, openBonusPlatforms }) {
       const { startScheduler } = await import('../../processors/scheduler/index.ts');
-      return startScheduler(platform, config.fx);
+      return startScheduler(platform, config.fx, openBonusPlatforms);
+    },
+  },
+  {
+    role: 'scheduler',
+    name: 'kyc-lapser',
+    async start({ platform }) {
+      const { startKycLapser } = await import('../../processors/kyc/index.ts');
+      return startKycLapser(platform);
+    },
+  },
+  {
+    role: 'scheduler',
+    name: 'tier-recomputer',
+    async start({ platform, notifications }) {
+      const { startTierRecomputer } = await import('../../processors/tier-recomputer/index.ts');
+      return startTierRecomputer(platform, notifications);
     },
   },
   {
@@ -45,6 +64,38 @@ const PROCESSORS: readonly Processor[] = [
       const { startMessenger } = await import('../../processors/messenger/index.ts');
       const secrets = await loadMessagingSecrets(config, watched);
       return startMessenger(watched, notifications, { ...secrets, public_url: config.public_url });
+    },
+  },
+  {
+    role: 'bonus-sender',
+    name: 'bonus-sender',
+    async start({ watched, openBonusPlatforms }) {
+      const { startBonusSender } = await import('../../processors/bonus-sender/index.ts');
+      return startBonusSender({ ...watched, platforms: await openBonusPlatforms() });
+    },
+  },
+  {
+    role: 'journey-runner',
+    name: 'journey-runner',
+    async start({ platform, notifications }) {
+      const { startJourneyRunner } = await import('../../processors/journey-runner/index.ts');
+      return startJourneyRunner(platform, notifications);
+    },
+  },
+  {
+    role: 'webhook-deliverer',
+    name: 'webhook-deliverer',
+    async start({ config, platform, notifications }) {
+      const { startWebhookDeliverer } = await import('../../processors/webhook-deliverer/index.ts');
+      return startWebhookDeliverer(platform, notifications, await loadCredentialsKeys(config));
+    },
+  },
+  {
+    role: 'webhook-deliverer',
+    name: 'kyc',
+    async start({ platform, openBonusPlatforms }) {
+      const { startKyc } = await import('../../processors/kyc/index.ts');
+      return startKyc(platform, await openBonusPlatforms());
     },
   },
   {
@@ -96,6 +147,14 @@ const PROCESSORS: readonly Processor[] = [
     },
   },
   {
+    role: 'player-mirror',
+    name: 'journey-mirror',
+    async start({ platform }) {
+      const { startJourneyMirror } = await import('../../processors/journey-mirror/index.ts');
+      return startJourneyMirror(platform);
+    },
+  },
+  {
     role: 'analytics-sink',
     name: 'analytics-sink',
     async start({ watched }) {
@@ -106,9 +165,13 @@ const PROCESSORS: readonly Processor[] = [
   {
     role: 'player-fold',
     name: 'player-fold',
-    async start({ watched }) {
+    async start({ watched, notifications }) {
       const { startPlayerFold } = await import('../../processors/player-fold/index.ts');
-      return startPlayerFold(watched);
+      const { ThresholdCache } = await import('../ledger/crossings/threshold-cache.ts');
+      const { clock, postgres } = watched;
+      const thresholds = new ThresholdCache({ sql: postgres.service, clock });
+      await thresholds.follow(notifications);
+      return startPlayerFold(watched, thresholds);
     },
   },
 ];
@@ -118,7 +181,7 @@ export async function startProcessors(
   config: Config,
   platform: Platform,
   notifications: Notifications,
-  shutdown: ShutdownStack,
+  { shutdown, openBonusPlatforms }: { shutdown: ShutdownStack; openBonusPlatforms: OpenPlatforms },
 ): Promise<void> {
   const { roles } = config;
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
@@ -127,7 +190,7 @@ export async function startProcessors(
   const wanted = PROCESSORS.filter(({ role }) => roles.has(role));
   // Concurrently, because each may wait until the log has admitted it to its consumer group.
   const outcomes = await Promise.allSettled(
-    wanted.map(({ start }) => start({ config, platform, watched, notifications })),
+    wanted.map(({ start }) => start({ config, platform, watched, notifications, openBonusPlatforms })),
   );
   shutdown.addAll(
     wanted.flatMap(({ name }, i) => {

@@ -16,6 +16,7 @@ import { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { ApiDeps } from './api-app.ts';
 import { buildHealthApp } from './health-app.ts';
+import { platformsOpener, type OpenPlatforms } from './bonus-platforms.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';
 import { startProcessors } from './processors.ts';
 
@@ -74,12 +75,13 @@ export async function startService(
   try {
     shutdown.add('platform', () => platform.close());
     const notifications = openNotifications(platform.postgres.service, platform.logger);
-    const parts = await openParts(config, platform, notifications, readiness);
+    const openBonusPlatforms = platformsOpener(config, platform, notifications);
+    const parts = await openParts(config, platform, notifications, readiness, openBonusPlatforms);
     // First and closed last: probes are answered while the rest starts and stops.
     const own_ops_url =
       config.ops && (await listenOn(await openOps(config, platform, parts), config.ops, shutdown));
     // Consumers are opened before the listeners and closed after them: they process what intake accepts until its end.
-    await startProcessors(config, platform, notifications, shutdown);
+    await startProcessors(config, platform, notifications, { shutdown, openBonusPlatforms });
     const { front, api } = parts;
     let ingest_url: string | undefined;
     if (front !== undefined && config.roles.has('intake')) {
@@ -123,6 +125,7 @@ async function openParts(
   platform: Platform,
   notifications: Notifications,
   readiness: Readiness,
+  openBonusPlatforms: OpenPlatforms,
 ): Promise<Parts> {
   const { roles } = config;
   const { clock, logger, metrics, postgres } = platform;
@@ -133,10 +136,11 @@ async function openParts(
   const { openAuthenticators } = await import('../auth/authenticators.ts');
   const auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
   const secrets = await loadMessagingSecrets(config, platform);
+  const platforms = await openBonusPlatforms();
   return {
     readiness,
     front,
-    api: { auth, notifications, capabilities: front.capabilities, ...secrets, readiness },
+    api: { auth, notifications, capabilities: front.capabilities, ...secrets, readiness, platforms },
   };
 }
 

@@ -10,19 +10,30 @@ export const AUDITED_RESOURCES = [
   'tenant_config',
   'api_key',
   'player',
+  'player_kyc',
+  'vip_tier',
   'segment',
   'template',
   'messaging_provider',
   'campaign',
   'campaign_variant',
+  'journey',
+  'journey_run',
+  'webhook_secret',
+  'webhook_delivery',
+  'bonus_grant',
+  'bonus_campaign',
+  'adapter',
   'dead_letters',
   'fx_rates',
+  'bonus_template',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
 
 /**
- * The recorded actions. `revoke` ends an API key. `send_test` sends a message; `retry_failed` queues messages again; `replay` sends dead letters through the
- * fold again; `refresh` computes members or fetches rates: `after` of their rows describes the call, with counts only.
+ * The recorded actions. `revoke` ends an API key or what KYC has approved; `request` and `approve` are decisions about KYC. `send_test` sends a message; `retry_failed` queues messages or a webhook again; `replay` sends dead letters through the
+ * fold again; `refresh` computes members or fetches rates; `migrate` moves runs of a journey to another version: `after`
+ * of their rows describes the call, with counts only.
  */
 export const AUDITED_ACTIONS = [
   'create',
@@ -35,6 +46,14 @@ export const AUDITED_ACTIONS = [
   'send_test',
   'replay',
   'refresh',
+  'activate',
+  'pause',
+  'publish',
+  'migrate',
+  'request',
+  'approve',
+  'rotate_secret',
+  'issue',
 ] as const;
 export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
 

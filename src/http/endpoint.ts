@@ -4,25 +4,37 @@ import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import type { Maybe } from '../auth/maybe.ts';
 import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
-import type { ErrorCode } from '../errors.ts';
+import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { AuditDeclaration, AuditChange } from './audit.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
  * handler checks the signature over the request as received, and refuses a bad one with `signatureRefused`.
+ * `session_or_internal` works on a project: with a session as `session` does, with the internal secret on the one that the
+ * headers X-Tenant-Id and X-Project-Id name, both of which are required then.
  */
 export type Access =
   | { mode: 'public' }
   | { mode: 'webhook' }
   | { mode: 'internal' }
   | { mode: 'api_key'; rate: 'identify' | 'none' }
-  | { mode: 'session'; role: Role; scope: 'tenant' | 'project' };
+  | { mode: 'session'; role: Role; scope: 'tenant' | 'project' }
+  | { mode: 'session_or_internal'; role: Role };
+
+/** The ids of a project. */
+interface ProjectRef {
+  tenant_id: string;
+  project_id: string;
+}
 
 /** An admin session, with the project it works on. */
 export interface ProjectSession extends SessionPrincipal {
   project_id: string;
 }
+
+/** A session of a project, or the internal secret: then `user_id` and `role` are null. */
+export type SessionOrInternal = ProjectSession | (ProjectRef & { user_id: null; role: null });
 
 /** A webhook request as received. Its content must not be trusted before its signature has been checked. */
 export interface SignedRequest {
@@ -37,11 +49,13 @@ export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'pr
   ? ProjectSession
   : A extends { mode: 'session' }
     ? SessionPrincipal
-    : A extends { mode: 'api_key' }
-      ? ApiKeyPrincipal
-      : A extends { mode: 'webhook' }
-        ? SignedRequest
-        : undefined;
+    : A extends { mode: 'session_or_internal' }
+      ? SessionOrInternal
+      : A extends { mode: 'api_key' }
+        ? ApiKeyPrincipal
+        : A extends { mode: 'webhook' }
+          ? SignedRequest
+          : undefined;
 
 /** One request, authorised and validated. `params` are the path parameters. */
 export interface Call<Caller, Query, Body> {
@@ -51,6 +65,11 @@ export interface Call<Caller, Query, Body> {
   body: Body;
   /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
   audit: AuditChange;
+  /**
+   * A signal for work that takes long: aborted when the client has left without an answer, or the server begins to close.
+   * Call it before anything is awaited.
+   */
+  leaves: () => AbortSignal;
 }
 
 declare const stored: unique symbol;
@@ -69,9 +88,31 @@ export type StoredBody = string & { readonly [stored]: true };
  */
 export type Once = (tenant_id: string, work: (tx: Tx) => Promise<string>) => Promise<StoredBody>;
 
-/** One request of an idempotent endpoint. */
+/** Work whose effect is outside of Postgres, so that no single transaction holds the effect and its record. */
+export interface Stages<State> {
+  /**
+   * In a first transaction: stores the intent. `meanwhile` is the answer to repeated requests when this process dies
+   * before it gives another; until `settles_ms` (since the epoch) they are told that the request is being worked on.
+   */
+  begin: (tx: Tx) => Promise<{ state: State; meanwhile: ApiError; settles_ms: number }>;
+  /**
+   * Outside of a transaction, with the committed intent. Returns what to write in a last transaction, which resolves with
+   * the response body or with the error to answer with; either is stored in the same transaction.
+   */
+  act: (state: State) => Promise<(tx: Tx) => Promise<string | ApiError>>;
+}
+
+/**
+ * As {@link Once}, for work in stages: each answer of `act` is stored under the request's key and given again, errors
+ * with their status, too. When `begin` rejects, nothing is stored. Without a key the stages run the same way. Rejects with
+ * the error that `act` has resolved with, too.
+ */
+export type InStages = <State>(tenant_id: string, stages: Stages<State>) => Promise<StoredBody>;
+
+/** One request of an idempotent endpoint; the handler uses one of the two. */
 export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query, Body> {
   once: Once;
+  inStages: InStages;
 }
 
 /** The declaration of one endpoint: access, inputs, response and handler. The OpenAPI document is made from it too. */
@@ -83,17 +124,19 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   access: A;
   /** The schema of the query string. Absent: it is ignored. */
   query?: z.ZodType<Query>;
-  /** The schema of the body. Absent: it is ignored. */
+  /** The schema of the body, which is required unless the schema accepts undefined. Absent: it is ignored. */
   body?: z.ZodType<Body>;
   /**
    * Media types of bodies that are not parsed. The handler of a webhook receives the body; otherwise it is ignored.
    * Absent: the endpoint accepts JSON, which is parsed.
    */
   raw_types?: readonly string[];
+  /** The longest body; absent: 1 MiB. */
+  max_body_bytes?: number;
   /** Runs on the body before the schema; it throws to refuse a body with a more specific error code. */
   refuse?: (body: unknown) => void;
   /** The status of a success. */
-  status: 200 | 201;
+  status: 200 | 201 | 202;
   /** The shape of `data`, for the documentation. */
   response: z.ZodType;
   /** `list` has `meta.next_cursor`; `raw` is not in the envelope. Absent: `data` only. */

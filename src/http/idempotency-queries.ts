@@ -12,6 +12,8 @@ export interface IdempotencyRecord {
   request_hash: Buffer;
   status: number;
   response: string;
+  /** Until then the request is being worked on, and the response is not given yet; null: it is final. */
+  settles_at: Date | null;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function findRecord(
   expired_at: Date,
 ): Promise<IdempotencyRecord | undefined> {
   const rows = await tx<IdempotencyRecord[]>`
-    select request_hash, status, response
+    select request_hash, status, response, settles_at
     from idempotency_keys
     where tenant_id = ${tenant_id} and route = ${route} and idempotency_key = ${key}
       and created_at > ${expired_at}`;
@@ -43,18 +45,18 @@ export async function findRecord(
 export async function storeRecord(
   tx: Tx,
   { tenant_id, route, key }: RecordRef,
-  { request_hash, status, response }: IdempotencyRecord,
+  { request_hash, status, response, settles_at }: IdempotencyRecord,
   created_at: Date,
 ): Promise<void> {
   await tx`
     insert into idempotency_keys (
-      tenant_id, route, idempotency_key, request_hash, status, response, created_at
+      tenant_id, route, idempotency_key, request_hash, status, response, settles_at, created_at
     ) values (
-      ${tenant_id}, ${route}, ${key}, ${request_hash}, ${status}, ${response}, ${created_at}
+      ${tenant_id}, ${route}, ${key}, ${request_hash}, ${status}, ${response}, ${settles_at}, ${created_at}
     )
     on conflict (tenant_id, route, idempotency_key) do update
     set request_hash = excluded.request_hash, status = excluded.status, response = excluded.response,
-      created_at = excluded.created_at`;
+      settles_at = excluded.settles_at, created_at = excluded.created_at`;
 }
 
 /**

@@ -3,7 +3,9 @@ import { ApiError, validationError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import type { Once, StoredBody } from './endpoint.ts';
+import { retryConflicts } from '../platform/postgres/retry.ts';
+import type { InStages, Once, Stages, StoredBody } from './endpoint.ts';
+import { errorBody } from './error-handler.ts';
 import {
   findRecord,
   removeRecords,
@@ -69,12 +71,68 @@ export function createOnce(
       }
       const response = await work(tx);
       await Promise.all([
-        storeRecord(tx, ref, { request_hash, status, response }, new Date(now_ms)),
+        storeRecord(tx, ref, { request_hash, status, response, settles_at: null }, new Date(now_ms)),
         removeRecords(tx, expiredAt(now_ms), REMOVED_PER_RECORD, tenant_id),
       ]);
       return response as StoredBody;
     });
   };
+}
+
+/** Creates the `inStages` of one request (see {@link InStages}); the rest is as of {@link createOnce}. */
+export function createInStages(
+  { postgres, clock }: IdempotencyDeps,
+  request: KeyedRequest,
+  onReplay: (status: number) => void,
+): InStages {
+  const { route, status } = request;
+  const key = checkedKey(request.key);
+  const request_hash = hashOf(request);
+  return async <State>(tenant_id: string, { begin, act }: Stages<State>): Promise<StoredBody> => {
+    const ref = key === undefined ? undefined : { tenant_id, route, key };
+    const now_ms = clock.now_ms();
+    const store = async (tx: Tx, answer: string | ApiError, settles_at: Date | null) => {
+      if (ref === undefined) return;
+      const stored =
+        typeof answer === 'string'
+          ? { status, response: answer }
+          : { status: answer.status, response: errorBody(answer) };
+      await storeRecord(tx, ref, { request_hash, ...stored, settles_at }, new Date(now_ms));
+    };
+    const begun = await retryConflicts(() =>
+      postgres.asTenant(tenant_id, async (tx) => {
+        const before = ref === undefined ? undefined : await claim(tx, ref, request_hash, now_ms);
+        if (before !== undefined) return { before };
+        const { state, meanwhile, settles_ms } = await begin(tx);
+        await store(tx, meanwhile, new Date(settles_ms));
+        if (ref !== undefined) await removeRecords(tx, expiredAt(now_ms), REMOVED_PER_RECORD, tenant_id);
+        return { state };
+      }),
+    );
+    if (begun.before !== undefined) {
+      onReplay(begun.before.status);
+      return answered(begun.before);
+    }
+    const finish = await act(begun.state);
+    const answer = await retryConflicts(() =>
+      postgres.asTenant(tenant_id, async (tx) => {
+        const given = await finish(tx);
+        await store(tx, given, null);
+        return given;
+      }),
+    );
+    if (typeof answer !== 'string') throw answer;
+    return answer as StoredBody;
+  };
+}
+
+/** A stored response; throws when it is an error. */
+function answered({ status, response }: { status: number; response: string }): StoredBody {
+  if (status < 400) return response as StoredBody;
+  const { error } = JSON.parse(response) as { error: Pick<ApiError, 'code' | 'message' | 'details'> };
+  const { code, message, details } = error;
+  const retry = status === 503 ? { retry_after_s: RETRY_AFTER_S } : {};
+  throw new ApiError(code, message, { status, ...retry, ...(details === undefined ? {} : { details }) });
 }
 
 /** Removes the expired records of every tenant in batches; returns how many it removed. */
@@ -101,12 +159,13 @@ async function claim(
   // Both statements are sent together but run in this order. The second one sees everything that was committed before
   // the lock was taken. So a transaction that holds the lock and finds no record is the only one for this key.
   const [claimed, record] = await Promise.all([tryClaimKey(tx, ref), findRecord(tx, ref, expiredAt(now_ms))]);
-  if (record !== undefined) {
-    if (record.request_hash.equals(request_hash)) return record;
+  if (record !== undefined && !record.request_hash.equals(request_hash)) {
     const message = 'this Idempotency-Key was used for another request: use a new key for each request';
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', message);
   }
-  if (claimed) return undefined;
+  const is_final = record?.settles_at === null || (record?.settles_at.getTime() ?? Infinity) <= now_ms;
+  if (record !== undefined && is_final) return record;
+  if (record === undefined && claimed) return undefined;
   const message = 'a request with this Idempotency-Key is being worked on; ask again for its answer';
   throw new ApiError('IDEMPOTENCY_IN_PROGRESS', message, { retry_after_s: RETRY_AFTER_S });
 }

@@ -13,6 +13,7 @@ const SECURITY: Record<Access['mode'], Json[]> = {
   internal: [{ internal_secret: [] }],
   api_key: [{ api_key: [] }],
   session: [{ session: [] }],
+  session_or_internal: [{ session: [] }, { internal_secret: [] }],
 };
 
 /**
@@ -67,14 +68,22 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
   if (access.mode === 'webhook') add('FORBIDDEN', 'SERVICE_UNAVAILABLE');
   else if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
-  if (access.mode === 'session') add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
-  if (access.mode === 'session' && access.scope === 'project') add('PROJECT_NOT_FOUND');
+  if (isOfSession(access)) add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
+  if (isOfProject(access)) add('PROJECT_NOT_FOUND');
   if (access.mode === 'api_key') add('RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
   if (method !== 'GET') add('BODY_MALFORMED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE');
   if (endpoint.query !== undefined || endpoint.body !== undefined) add('VALIDATION_ERROR');
   return [...codes];
+}
+
+function isOfSession({ mode }: Access): boolean {
+  return mode === 'session' || mode === 'session_or_internal';
+}
+
+function isOfProject(access: Access): boolean {
+  return access.mode === 'session_or_internal' || (access.mode === 'session' && access.scope === 'project');
 }
 
 function linkedOperation(endpoint: DocumentedEndpoint): LinkedOperation {
@@ -105,7 +114,7 @@ function operation(endpoint: DocumentedEndpoint, links: Json): Json {
       ? {}
       : {
           requestBody: {
-            required: true,
+            required: !body.safeParse(undefined).success,
             content: Object.fromEntries(raw_types.map((name) => [name, { schema: schemaOf(body) }])),
           },
         }),
@@ -123,6 +132,11 @@ function operation(endpoint: DocumentedEndpoint, links: Json): Json {
 
 function describeAccess(access: Access): string {
   if (access.mode === 'session') return `Admin session, role ${access.role} or above.`;
+  if (access.mode === 'session_or_internal')
+    return (
+      `Admin session, role ${access.role} or above, or the internal secret; with the secret, X-Tenant-Id and ` +
+      'X-Project-Id are required.'
+    );
   const others = {
     public: 'No credential.',
     webhook: 'Signed by the provider, over the request as it is sent; a bad signature is 401.',
@@ -138,7 +152,7 @@ function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Js
     in: 'path',
     required: true,
     // Parameters with such a name are ids of this service, which are UUIDs.
-    schema: /^id$|Id$/.test(name ?? '') ? { type: 'string', format: 'uuid' } : { type: 'string' },
+    schema: parameterSchema(name ?? ''),
   }));
   if (query !== undefined) {
     const { properties = {}, required = [] } = schemaOf(query) as {
@@ -151,9 +165,9 @@ function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Js
   }
   const header = (name: string, description: string) =>
     found.push({ name, in: 'header', description, schema: { type: 'string', format: 'uuid' } });
-  if (access.mode === 'session') {
+  if (isOfSession(access)) {
     header('X-Tenant-Id', 'Which tenant, for members of several');
-    if (access.scope === 'project') header('X-Project-Id', "Which project; default: the tenant's oldest");
+    if (isOfProject(access)) header('X-Project-Id', "Which project; default: the tenant's oldest");
   }
   if (idempotent === true)
     header('Idempotency-Key', 'For 7 days, repeating the request under this key gives the same answer again');
@@ -176,7 +190,7 @@ function successSchema({ response, shape }: DocumentedEndpoint): Json {
 }
 
 function errorResponses(endpoint: DocumentedEndpoint): Json {
-  const byStatus = groupByStatus(possibleErrors(endpoint), endpoint.access);
+  const byStatus = groupByStatus(possibleErrors(endpoint), endpoint);
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       String(status),
@@ -202,12 +216,17 @@ function errorResponses(endpoint: DocumentedEndpoint): Json {
   );
 }
 
-function groupByStatus(codes: readonly ErrorCode[], { mode }: Access): Map<number, ErrorCode[]> {
+function groupByStatus(
+  codes: readonly ErrorCode[],
+  { access, errors }: DocumentedEndpoint,
+): Map<number, ErrorCode[]> {
   const groups = new Map<number, ErrorCode[]>();
+  const add = (status: number, code: ErrorCode) => groups.set(status, [...(groups.get(status) ?? []), code]);
   for (const code of codes) {
-    const isSignature = mode === 'webhook' && code === 'FORBIDDEN';
-    const status = isSignature ? SIGNATURE_STATUS : ERRORS[code].status;
-    groups.set(status, [...(groups.get(status) ?? []), code]);
+    const isSignature = access.mode === 'webhook' && code === 'FORBIDDEN';
+    if (isSignature) add(SIGNATURE_STATUS, code);
+    // A webhook that is signed well may be refused for another reason, which the endpoint declares.
+    if (!isSignature || errors.includes(code)) add(ERRORS[code].status, code);
   }
   return groups;
 }
@@ -224,4 +243,10 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
     },
   });
   return rest;
+}
+
+/** By its name, a path parameter is an id or the number of a version. */
+function parameterSchema(name: string): Json {
+  if (/^id$|Id$/.test(name)) return { type: 'string', format: 'uuid' };
+  return name === 'version' ? { type: 'string', pattern: '^[1-9][0-9]{0,8}$' } : { type: 'string' };
 }

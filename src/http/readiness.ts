@@ -17,8 +17,11 @@ const NEEDS: Readonly<Record<Role, readonly Engine[]>> = {
   'player-mirror': ['postgres', 'clickhouse', 'event_log'],
   'segment-refresh': ['postgres', 'clickhouse', 'event_log'],
   messenger: ['postgres', 'event_log'],
+  'journey-runner': ['postgres', 'event_log'],
   'fx-restater': ['postgres'],
   'event-rewriter': ['postgres', 'clickhouse', 'event_log'],
+  'webhook-deliverer': ['postgres'],
+  'bonus-sender': ['postgres', 'event_log'],
   scheduler: ['postgres', 'clickhouse'],
 };
 

@@ -9,9 +9,10 @@ import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
 import { createAuditChange, type AuditChange, type WriteAuditRow } from './audit.ts';
-import type { Access, AnyEndpoint, Call, SignedRequest } from './endpoint.ts';
+import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
-import { createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
+import { isUuid } from '../platform/ids.ts';
+import { createInStages, createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
 import { LANE, RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
 
@@ -39,12 +40,18 @@ export function registerEndpoints(
 ): void {
   app.decorateRequest('caller', undefined);
   const authorise = createAuthoriser(guards);
+  const closing = new AbortController();
+  app.addHook('preClose', (done) => {
+    closing.abort();
+    done();
+  });
   for (const endpoint of endpoints) {
     requireAuditDeclaration(endpoint);
     app.route({
       method: endpoint.method,
       url: endpoint.path,
       config: { raw_types: endpoint.raw_types },
+      ...(endpoint.max_body_bytes === undefined ? {} : { bodyLimit: endpoint.max_body_bytes }),
       onRequest: (request, _reply, proceed) => {
         try {
           const caller = authorise(endpoint.access, request);
@@ -62,7 +69,7 @@ export function registerEndpoints(
         }
         proceed();
       },
-      handler: handlerOf(endpoint, guards),
+      handler: handlerOf(endpoint, guards, closing.signal),
     });
   }
 }
@@ -81,7 +88,8 @@ export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonl
  * one declares it whose callers have no session and no internal secret: an audit row could not name them.
  */
 function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): void {
-  const hasActor = access.mode === 'session' || access.mode === 'internal';
+  const hasActor =
+    access.mode === 'session' || access.mode === 'session_or_internal' || access.mode === 'internal';
   const changes = method !== 'GET' && hasActor;
   if (changes && audit === undefined) throw new TypeError(`${method} ${path} must declare its audit rows`);
   if (!hasActor && audit !== undefined)
@@ -92,24 +100,28 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
 type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow' | 'rates'>;
 
-function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards): Handler {
-  if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards);
+function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: AbortSignal): Handler {
+  if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards, closing);
   const lane = laneOf(endpoint, guards?.rates);
   return (request, reply) => {
-    const call = readCall(endpoint, request, guards);
+    const call = { ...readCall(endpoint, request, guards), leaves: () => leavingOf(reply, closing) };
     const body = lane.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
   };
 }
 
-function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | undefined): Handler {
+function idempotentHandlerOf(
+  endpoint: AnyEndpoint,
+  guards: HandlerGuards | undefined,
+  closing: AbortSignal | undefined,
+): Handler {
   const { method, path, status } = endpoint;
   if (guards === undefined)
     throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
   const lane = laneOf(endpoint, guards.rates);
   return async (request, reply) => {
-    const call = readCall(endpoint, request, guards);
+    const call = { ...readCall(endpoint, request, guards), leaves: () => leavingOf(reply, closing) };
     const { tenant_id, project_id } = scopeOf(request);
     const keyed: KeyedRequest = {
       route: `${method} ${path}`,
@@ -121,11 +133,14 @@ function idempotentHandlerOf(endpoint: AnyEndpoint, guards: HandlerGuards | unde
       status,
     };
     let replayed: number | undefined;
-    const once = createOnce(guards.idempotency, keyed, (before) => {
+    const onReplay = (before: number) => {
       replayed = before;
-    });
-    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once }));
-    if (replayed !== undefined) void reply.header('idempotent-replayed', 'true');
+      // Errors are answered elsewhere.
+      void reply.header('idempotent-replayed', 'true');
+    };
+    const once = createOnce(guards.idempotency, keyed, onReplay);
+    const inStages = createInStages(guards.idempotency, keyed, onReplay);
+    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, inStages }));
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
   };
@@ -152,7 +167,7 @@ function readCall(
   endpoint: AnyEndpoint,
   request: FastifyRequest,
   guards: HandlerGuards | undefined,
-): Call<undefined, unknown, unknown> {
+): Omit<Call<undefined, unknown, unknown>, 'leaves'> {
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {
@@ -160,9 +175,22 @@ function readCall(
     caller: (endpoint.access.mode === 'webhook' ? signedRequest(request) : request.caller) as undefined,
     params: request.params as Record<string, string>,
     query: query === undefined ? undefined : checked(query, request.query),
-    body: body === undefined ? undefined : checked(body, requireBody(request.body)),
+    body: body === undefined ? undefined : checked(body, requireBody(body, request.body)),
     audit: auditChangeOf(endpoint, request, guards),
   };
+}
+
+/** Aborted when the connection of the reply ends before it is written, or `closing` is. */
+function leavingOf(reply: FastifyReply, closing: AbortSignal | undefined): AbortSignal {
+  const leaving = new AbortController();
+  const leave = () => leaving.abort();
+  if (closing?.aborted === true) leave();
+  closing?.addEventListener('abort', leave, { once: true });
+  reply.raw.once('close', () => {
+    closing?.removeEventListener('abort', leave);
+    if (!reply.raw.writableFinished) leave();
+  });
+  return leaving.signal;
 }
 
 function auditChangeOf(
@@ -173,8 +201,10 @@ function auditChangeOf(
   if (guards === undefined)
     return () =>
       Promise.reject(new TypeError('this host has no authentication, so it cannot record changes'));
-  const { user_id, role } = (access.mode === 'session' ? caller : {}) as Partial<SessionPrincipal>;
-  const session = user_id === undefined || role === undefined ? null : { user_id, role };
+  const has_caller = access.mode === 'session' || access.mode === 'session_or_internal';
+  // With the internal secret both are null.
+  const { user_id = null, role = null } = (has_caller ? caller : {}) as Partial<SessionOrInternal>;
+  const session = user_id === null || role === null ? null : { user_id, role };
   return createAuditChange(guards.writeAuditRow, audit, { session, request_id: id });
 }
 
@@ -187,7 +217,9 @@ function signedRequest({ url, headers, rawBody = Buffer.alloc(0) }: FastifyReque
   return { url, headers, body: rawBody };
 }
 
-function requireBody(body: unknown): unknown {
+/** A schema that accepts undefined makes the body optional. */
+function requireBody(schema: z.ZodType, body: unknown): unknown {
+  if (body === undefined && schema.safeParse(undefined).success) return body;
   if (body === undefined || body === null) {
     throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
   }
@@ -211,7 +243,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       if (!verdict.allowed) throw rateLimited(verdict);
       return caller;
     });
-  const authoriseSession = (access: Access & { mode: 'session' }, headers: IncomingHttpHeaders) => {
+  const authoriseSession = (access: SessionAccess, headers: IncomingHttpHeaders) => {
     const caller = auth.sessions.authenticate(headers.authorization, single(headers['x-tenant-id']));
     return andThen(caller, (session) =>
       andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
@@ -222,6 +254,22 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       }),
     );
   };
+  const authoriseInternal = (headers: IncomingHttpHeaders): Maybe<SessionOrInternal> => {
+    auth.checkInternalSecret(single(headers['x-internal-secret']));
+    const ids = [single(headers['x-tenant-id']), single(headers['x-project-id'])] as const;
+    const [tenant_id = '', project_id = ''] = ids;
+    const issues = (['X-Tenant-Id', 'X-Project-Id'] as const)
+      .filter((_, i) => !isUuid(ids[i] ?? ''))
+      .map((path) => ({ path, message: 'must be a UUID; with the internal secret it is required' }));
+    if (issues.length > 0) throw validationError(issues);
+    const tenant = tenant_id.toLowerCase();
+    return andThen(auth.projects.ofTenant(tenant, project_id), (project) => ({
+      user_id: null,
+      role: null,
+      tenant_id: tenant,
+      project_id: project,
+    }));
+  };
   const authoriseKey = (access: Access & { mode: 'api_key' }, request: FastifyRequest) => {
     const caller = auth.api_keys.authenticate(request.headers.authorization, request);
     if (access.rate === 'none') return caller;
@@ -230,6 +278,12 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   return (access, request) => {
     const { headers } = request;
     if (access.mode === 'session') return authoriseSession(access, headers);
+    if (access.mode === 'session_or_internal') {
+      const { role } = access;
+      return headers['x-internal-secret'] === undefined
+        ? authoriseSession({ mode: 'session', role, scope: 'project' }, headers)
+        : authoriseInternal(headers);
+    }
     if (access.mode === 'api_key') return authoriseKey(access, request);
     if (access.mode === 'internal') {
       auth.checkInternalSecret(single(headers['x-internal-secret']));
@@ -238,7 +292,9 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   };
 }
 
-function requireRole(session: SessionPrincipal, access: Access & { mode: 'session' }): void {
+type SessionAccess = Extract<Access, { mode: 'session' }>;
+
+function requireRole(session: SessionPrincipal, access: SessionAccess): void {
   if (roleAllows(session.role, access.role)) return;
   throw new ApiError('FORBIDDEN', `this needs the role ${access.role}; yours is ${session.role}`);
 }

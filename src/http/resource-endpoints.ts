@@ -17,7 +17,7 @@ interface Deps {
   clock: Clock;
 }
 
-/** The five endpoints of a resource: list, get, create, change, delete. */
+/** The five endpoints of a resource: list, get, create, change (if it declares one), delete. */
 export function resourceEndpoints<
   D extends Deps,
   const S extends Scope,
@@ -27,18 +27,27 @@ export function resourceEndpoints<
   Create,
   Change,
 >(deps: D, resource: Resource<D, S, Id, Row, Filters, Create, Change>): AnyEndpoint[] {
-  const { collection, kind, response, toJson, audited, find, create, change, remove } = resource;
+  const { collection, kind, response, audited, find, create, change, remove } = resource;
   const scope: Scope = kind.scope;
   const path = `/v1/${collection}`;
   const one = { path: `${path}/:id`, status: 200, response } as const;
   const write = { access: { mode: 'session', role: resource.writer, scope } } as const;
-  const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
-  const byId =
-    <Body>(run: (deps: D & Auditing, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
-    async ({ caller, params, body, audit }: Call<SessionPrincipal, undefined, Body>) => {
-      const ref = refOf(kind, caller, params['id']);
-      return envelope(show(await run({ ...deps, audit }, ref, body), ref));
-    };
+  const { byId, make } = handlersOf(deps, resource);
+  const changing = [change]
+    .filter((declared) => declared !== undefined)
+    .map((declared) =>
+      endpoint({
+        ...write,
+        ...one,
+        method: 'PATCH',
+        summary: declared.summary,
+        audit: { resource: audited, action: 'update' },
+        body: declared.body,
+        refuse: refuseUnwritable(declared.read_only),
+        errors: [kind.not_found, ...declared.errors, 'FIELD_NOT_WRITABLE'],
+        handle: byId(declared.run),
+      }),
+    );
   return [
     listEndpoint(deps, resource),
     endpoint({
@@ -60,22 +69,9 @@ export function resourceEndpoints<
       status: 201,
       response,
       errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body, audit }) => {
-        const owner = ownerOf(kind.scope, caller);
-        return envelope(show(await create.run({ ...deps, audit }, owner, body), owner));
-      },
+      handle: make,
     }),
-    endpoint({
-      ...write,
-      ...one,
-      method: 'PATCH',
-      summary: change.summary,
-      audit: { resource: audited, action: 'update' },
-      body: change.body,
-      refuse: refuseUnwritable(change.read_only),
-      errors: [kind.not_found, ...change.errors, 'FIELD_NOT_WRITABLE'],
-      handle: byId(change.run),
-    }),
+    ...changing,
     endpoint({
       ...write,
       ...one,
@@ -86,6 +82,30 @@ export function resourceEndpoints<
       handle: byId(remove.run),
     }),
   ];
+}
+
+/** The handlers of its endpoints: of those that take an id, and of the one that creates. */
+function handlersOf<
+  D extends Deps,
+  S extends Scope,
+  Id extends string,
+  Row extends Readonly<Record<Id, string>>,
+  Filters,
+  Create,
+  Change,
+>(deps: D, { kind, toJson, create }: Resource<D, S, Id, Row, Filters, Create, Change>) {
+  const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
+  const byId =
+    <Body>(run: (deps: D & Auditing, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
+    async ({ caller, params, body, audit }: Call<SessionPrincipal, undefined, Body>) => {
+      const ref = refOf(kind, caller, params['id']);
+      return envelope(show(await run({ ...deps, audit }, ref, body), ref));
+    };
+  const make = async ({ caller, body, audit }: Call<SessionPrincipal, undefined, Create>) => {
+    const owner = ownerOf(kind.scope, caller);
+    return envelope(show(await create.run({ ...deps, audit }, owner, body), owner));
+  };
+  return { byId, make };
 }
 
 function listEndpoint<

@@ -60,7 +60,8 @@ export interface Resource<
   /** Returns the record, whether deleted or not. */
   find: (deps: Deps, ref: RecordRef<S, Id>) => Promise<Row>;
   create: OperationWithBody<Create, (deps: Deps & Auditing, owner: OwnerOf<S>, body: Create) => Promise<Row>>;
-  change: OperationWithBody<
+  /** Absent: the PATCH needs more than its body, and is declared as an ordinary endpoint. */
+  change?: OperationWithBody<
     Change,
     (deps: Deps & Auditing, ref: RecordRef<S, Id>, body: Change) => Promise<Row>
   >;

@@ -4,6 +4,7 @@ import { mirrorBlock } from '../../processors/player-mirror/index.ts';
 import { restateOnce } from '../../processors/fx-restater/index.ts';
 import { exposeWaiting, type ScrapeLimits } from '../../src/app/backlogs.ts';
 import { ROLES, type Role } from '../../src/config.ts';
+import { ThresholdCache } from '../../src/ledger/crossings/threshold-cache.ts';
 import { foldBatch } from '../../src/ledger/fold/fold-batch.ts';
 import { RecordAges } from '../../src/platform/event-log/record-ages.ts';
 import { newId } from '../../src/platform/ids.ts';
@@ -63,17 +64,27 @@ it('every role reports its own queues', async () => {
   expect(Object.keys(await watch()()).sort()).toEqual(
     [
       'analytics-sink',
+      'bonus-wagering',
       'campaign-trigger',
       'dirty-players',
       'event-rewriter',
       'fan-out',
       'fx-restater',
+      'journey-matcher',
+      'journey-mirror',
+      'kyc-calls',
+      'kyc-calls-late',
+      'kyc-events',
       'messages',
       'pending-conversions',
       'player-fold',
       'player-mirror',
       'segment-changes',
       'send-mirror',
+      'vip-tiers',
+      'webhooks',
+      'bonus-calls',
+      'bonus-events',
     ].sort(),
   );
   expect(Object.keys(await watch(['messenger'])()).sort()).toEqual([
@@ -81,7 +92,8 @@ it('every role reports its own queues', async () => {
     'fan-out',
     'messages',
   ]);
-  expect(await watch(['api', 'intake', 'scheduler'])()).toEqual({});
+  expect(Object.keys(await watch(['scheduler'])())).toEqual(['vip-tiers']);
+  expect(await watch(['api', 'intake'])()).toEqual({});
 });
 
 it('changed players wait for the mirror', async () => {
@@ -91,6 +103,7 @@ it('changed players wait for the mirror', async () => {
   expect(await read()).toMatchObject({
     'player-mirror': { items: 0, age_s: 0 },
     'send-mirror': { items: 0 },
+    'journey-mirror': { items: 0 },
   });
   await identify('one');
   await identify('two');
@@ -106,7 +119,9 @@ it('amounts without a rate, changed rates and restated events wait one after the
   const { postgres, clock, logger, metrics } = fixture.platform;
   const sql = postgres.service;
   const read = watch(['fx-restater', 'event-rewriter']);
-  const stores = { sql, clock, logger, metrics, newId, positions: new Map(), baseCurrencies: new Map() };
+  const thresholds = new ThresholdCache({ sql, clock });
+  const caches = { positions: new Map(), baseCurrencies: new Map(), thresholds };
+  const stores = { sql, clock, logger, metrics, newId, ...caches };
   const properties = { amount: 100, currency: 'SEK', transaction_id: 't', payment_method: 'card' };
   const deposit = { event: 'deposit_confirmed', anonymous_id: 'a', properties };
   await foldBatch(stores, batchOf(tenant, [deposit], { topic: tenant.tenant_id }));
@@ -162,7 +177,9 @@ it('a queue whose table is locked is left out in bounded time, and the others ar
       const queues = Object.keys(await read());
       expect(queues).not.toContain('player-mirror');
       const is_in_time = performance.now() - started_ms < 10_000;
-      return is_in_time && queues.sort().join() === 'fx-restater,pending-conversions,send-mirror';
+      return (
+        is_in_time && queues.sort().join() === 'fx-restater,journey-mirror,pending-conversions,send-mirror'
+      );
     });
   });
   await until(async () => (await read())['player-mirror'] !== undefined);

@@ -113,7 +113,7 @@ describe('npm start', () => {
     const npm = start('npm', 'start');
     const kept = await ready(npm);
     const fields = ['api_key', 'base_url', 'ingest_url', 'internal_secret', 'project_id', 'session_token'];
-    expect(Object.keys(kept).sort()).toEqual([...fields, 'tenant_id', 'user_id']);
+    expect(Object.keys(kept).sort()).toEqual([...fields, 'tenant_id', 'user_id', 'webhook_secret']);
     expect((await stat(join(data_dir, 'dev-credentials.json'))).mode & 0o777).toBe(0o600);
 
     const sent = await fetch(`${kept.ingest_url}/v1/events`, {
@@ -138,6 +138,7 @@ describe('npm start', () => {
       tenant_id: kept.tenant_id,
       api_key: kept.api_key,
       user_id: kept.user_id,
+      webhook_secret: kept.webhook_secret,
     });
     expect(await playersOf({ ...rest, session_token })).toEqual(seen);
     expect(await stop(again, 'SIGINT')).toBe(0);

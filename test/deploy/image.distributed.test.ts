@@ -188,7 +188,17 @@ it('a role takes up to 120 MB of memory', async () => {
     ({ environment }) => environment['NODE_OPTIONS'] === image.environment['NODE_OPTIONS'],
   );
   expect(plain.map(({ role }) => role).sort()).toEqual(
-    ['event-rewriter', 'fx-restater', 'messenger', 'player-mirror', 'scheduler', 'segment-refresh'].sort(),
+    [
+      'event-rewriter',
+      'fx-restater',
+      'journey-runner',
+      'messenger',
+      'player-mirror',
+      'scheduler',
+      'segment-refresh',
+      'webhook-deliverer',
+      'bonus-sender',
+    ].sort(),
   );
   const resident = await Promise.all(
     plain.map(async ({ role, process }) => {

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { openApiKeys, openAuthenticators, type Authenticators } from '../../src/auth/authenticators.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { buildApiApp, type ApiDeps } from '../../src/app/api-app.ts';
+import { openPlatforms } from '../../src/bonuses/adapters/platforms.ts';
 import { loadLinkKey } from '../../src/engage/messaging/link-key.ts';
 import { loadCredentialsKeys } from '../../src/engage/providers/credentials.ts';
 import { Readiness } from '../../src/http/readiness.ts';
@@ -109,7 +110,8 @@ async function openDeps(
   const link_key = await loadLinkKey(sql, credentials_keys, logger);
   const readiness = new Readiness(platform, config.roles);
   readiness.started();
-  const deps = { auth, notifications, capabilities, credentials_keys, link_key, readiness };
+  const platforms = await openPlatforms({ ...platform, credentials_keys }, notifications);
+  const deps = { auth, notifications, capabilities, credentials_keys, link_key, readiness, platforms };
   return { auth, deps };
 }
 

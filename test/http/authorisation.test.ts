@@ -8,7 +8,16 @@ const FORMS = ['POST /v1/messaging-webhooks/twilio', 'POST /v1/unsubscribe'];
 /** The required access of each endpoint, written by hand. An endpoint that is missing here fails the first test. */
 const CASES: Record<
   string,
-  'public' | 'link' | 'webhook' | 'internal' | 'api_key' | 'viewer' | 'editor' | 'admin'
+  | 'public'
+  | 'link'
+  | 'webhook'
+  | 'internal'
+  | 'api_key'
+  | 'viewer'
+  | 'editor'
+  | 'admin'
+  | 'editor or internal'
+  | 'adapter'
 > = {
   'GET /healthz': 'public',
   'GET /readyz': 'public',
@@ -21,10 +30,13 @@ const CASES: Record<
   'POST /v1/internal/dev-sessions': 'internal',
   'POST /v1/internal/reencrypt-credentials': 'internal',
   'POST /v1/internal/reconcile': 'internal',
+  'POST /v1/internal/recompute-tier': 'internal',
+  'POST /v1/internal/bonus-reconcile': 'internal',
   'POST /v1/internal/fx-fetch': 'internal',
   'GET /v1/internal/dead-letters': 'internal',
   'POST /v1/internal/dead-letters/replay': 'internal',
   'POST /v1/internal/recompute-player-segments': 'internal',
+  'POST /v1/internal/bonus-progress': 'internal',
   'POST /v1/messaging-webhooks/sendgrid': 'webhook',
   'POST /v1/messaging-webhooks/twilio': 'webhook',
   'GET /v1/unsubscribe': 'link',
@@ -40,6 +52,11 @@ const CASES: Record<
   'GET /v1/players': 'viewer',
   'GET /v1/players/:id': 'viewer',
   'PATCH /v1/players/:id': 'editor',
+  'GET /v1/players/:id/tier': 'viewer',
+  'POST /v1/players/:id/tier': 'editor',
+  'GET /v1/vip-tiers': 'viewer',
+  'POST /v1/vip-tiers': 'editor',
+  'PATCH /v1/vip-tiers/:id': 'editor',
   'DELETE /v1/players/:id': 'editor',
   'GET /v1/players/:id/timeline': 'viewer',
   'GET /v1/players/:id/deposits-daily': 'viewer',
@@ -53,6 +70,19 @@ const CASES: Record<
   'POST /v1/segments/:id/refresh': 'editor',
   'GET /v1/segments/:id/sample': 'viewer',
   'GET /v1/segments/:id/explain': 'viewer',
+  'GET /v1/journeys': 'viewer',
+  'GET /v1/journeys/:id': 'viewer',
+  'POST /v1/journeys': 'editor',
+  'PATCH /v1/journeys/:id': 'editor',
+  'DELETE /v1/journeys/:id': 'editor',
+  'POST /v1/journeys/:id/activate': 'editor',
+  'POST /v1/journeys/:id/pause': 'editor',
+  'GET /v1/journeys/:id/versions': 'viewer',
+  'GET /v1/journeys/:id/versions/:version': 'viewer',
+  'GET /v1/journeys/:id/stats': 'viewer',
+  'POST /v1/journeys/:id/versions/:version/publish': 'editor',
+  'POST /v1/journeys/:id/migrate-runs': 'editor',
+  'POST /v1/journeys/:id/simulate': 'viewer',
   'GET /v1/campaigns': 'viewer',
   'GET /v1/campaigns/:id': 'viewer',
   'POST /v1/campaigns': 'editor',
@@ -69,6 +99,12 @@ const CASES: Record<
   'GET /v1/campaigns/:id/recipients': 'viewer',
   'GET /v1/campaigns/:id/conversion-stats': 'viewer',
   'GET /v1/players/:id/messages': 'viewer',
+  'GET /v1/players/:id/journeys': 'viewer',
+  'POST /v1/journeys/:id/trigger': 'editor',
+  'GET /v1/journeys/:id/runs': 'viewer',
+  'POST /v1/journeys/:id/runs/cancel': 'editor',
+  'GET /v1/journeys/:id/runs/:runId': 'viewer',
+  'POST /v1/journeys/:id/runs/:runId/cancel': 'editor',
   'GET /v1/templates': 'viewer',
   'GET /v1/templates/:id': 'viewer',
   'POST /v1/templates': 'editor',
@@ -76,12 +112,44 @@ const CASES: Record<
   'DELETE /v1/templates/:id': 'editor',
   'POST /v1/templates/:id/preview': 'viewer',
   'POST /v1/templates/:id/send-test': 'editor',
+  'GET /v1/bonus-templates': 'viewer',
+  'GET /v1/bonus-templates/:id': 'viewer',
+  'POST /v1/bonus-templates': 'editor',
+  'PATCH /v1/bonus-templates/:id': 'editor',
+  'DELETE /v1/bonus-templates/:id': 'editor',
+  'GET /v1/bonus-campaigns': 'viewer',
+  'GET /v1/bonus-campaigns/:id': 'viewer',
+  'POST /v1/bonus-campaigns': 'editor',
+  'PATCH /v1/bonus-campaigns/:id': 'editor',
+  'POST /v1/bonus-campaigns/:id/issue': 'editor',
+  'POST /v1/internal/bonus-grant': 'internal',
+  'GET /v1/bonus-grants': 'viewer',
+  'GET /v1/bonus-grants/:id': 'viewer',
+  'POST /v1/bonus-grants': 'editor or internal',
+  'POST /v1/bonus-grants/:id/cancel': 'editor',
+  'POST /v1/adapters/:slug/webhooks/bonus-events': 'adapter',
   'GET /v1/messaging-providers': 'viewer',
   'GET /v1/messaging-providers/:id': 'viewer',
   'GET /v1/messaging-providers/:id/messages': 'viewer',
   'POST /v1/messaging-providers': 'admin',
   'PATCH /v1/messaging-providers/:id': 'admin',
   'DELETE /v1/messaging-providers/:id': 'admin',
+  'GET /v1/webhook-secrets': 'admin',
+  'POST /v1/webhook-secrets': 'admin',
+  'DELETE /v1/webhook-secrets/:id': 'admin',
+  'GET /v1/journeys/:id/deliveries': 'viewer',
+  'POST /v1/journeys/:id/deliveries/:eventId/retry': 'editor',
+  'GET /v1/players/:id/kyc': 'viewer',
+  'POST /v1/players/:id/kyc/request': 'editor',
+  'POST /v1/players/:id/kyc/approve': 'editor',
+  'POST /v1/players/:id/kyc/revoke': 'editor',
+  'POST /v1/adapters/:slug/webhooks/kyc-events': 'adapter',
+  'GET /v1/adapters': 'admin',
+  'POST /v1/adapters': 'admin',
+  'GET /v1/adapters/:id': 'admin',
+  'PATCH /v1/adapters/:id': 'admin',
+  'POST /v1/adapters/:id/rotate-secret': 'admin',
+  'GET /v1/adapters/:id/bonuses': 'viewer',
   'GET /v1/currencies': 'viewer',
   'GET /v1/currencies/fx': 'viewer',
 };
@@ -95,6 +163,9 @@ const sessions: Record<string, string> = {};
 beforeAll(async () => {
   fixture = await openFixture();
   tenant = await fixture.makeTenant();
+  // Otherwise KYC is not decided here, and everybody gets 403.
+  const kyc_model = 'dual';
+  await fixture.as(tenant.session, '/v1/tenant/config', { method: 'PATCH', body: { kyc_model } });
   for (const role of ROLES) sessions[role] = await fixture.member(tenant.tenant_id, role);
 });
 afterAll(() => fixture.close());
@@ -123,7 +194,8 @@ describe.each(Object.entries(CASES))('%s', (name, needed) => {
 
   test('refuses every credential of another kind', async () => {
     const wrong: Record<string, string>[] = [{}, bearer('nonsense'), { authorization: 'Basic YTpi' }];
-    if (needed !== 'internal') wrong.push({ 'x-internal-secret': INTERNAL_SECRET });
+    if (needed !== 'internal' && needed !== 'editor or internal')
+      wrong.push({ 'x-internal-secret': INTERNAL_SECRET });
     else wrong.push({ 'x-internal-secret': `${INTERNAL_SECRET}x` }, { 'x-internal-secret': '' });
     if (needed !== 'api_key') wrong.push(bearer(tenant.api_key));
     if (needed === 'api_key' || needed === 'internal') wrong.push(bearer(tenant.session));
@@ -131,22 +203,26 @@ describe.each(Object.entries(CASES))('%s', (name, needed) => {
       const got = await status(name, headers);
       if (needed === 'public') expect(got).toBe(200);
       // Only the token in the link gives access; without it every request is 404.
-      else if (needed === 'link') expect(got).toBe(404);
+      else if (needed === 'link' || needed === 'adapter') expect(got).toBe(404);
       else expect(got, JSON.stringify(headers)).toBe(401);
     }
   });
 
   test('admits every caller with the required access, and no member with a lower role', async () => {
     // Webhooks and links have tests of their own.
-    if (needed === 'public' || needed === 'link' || needed === 'webhook') return;
+    if (['public', 'link', 'webhook', 'adapter'].includes(needed)) return;
     if (needed === 'internal')
       expect([200, 422]).toContain(await status(name, { 'x-internal-secret': INTERNAL_SECRET }));
     else if (needed === 'api_key') expect([200, 422]).toContain(await status(name, bearer(tenant.api_key)));
     else {
+      const by_secret = { 'x-tenant-id': tenant.tenant_id, 'x-project-id': tenant.project_id };
+      if (needed === 'editor or internal')
+        expect(await status(name, { 'x-internal-secret': INTERNAL_SECRET, ...by_secret })).toBe(422);
+      const least = needed === 'editor or internal' ? 'editor' : (needed as (typeof ROLES)[number]);
       for (const role of ROLES) {
-        const allowed = ROLES.indexOf(role) >= ROLES.indexOf(needed);
+        const allowed = ROLES.indexOf(role) >= ROLES.indexOf(least);
         const got = await status(name, bearer(sessions[role] ?? ''));
-        if (allowed) expect([200, 404, 422], role).toContain(got);
+        if (allowed) expect([200, 201, 404, 422], role).toContain(got);
         else expect(got, role).toBe(403);
       }
     }

@@ -98,6 +98,8 @@ it.each<[Role, string[]]>([
   ['player-fold', ['postgres', 'event_log']],
   ['messenger', ['postgres', 'event_log']],
   ['fx-restater', ['postgres']],
+  ['webhook-deliverer', ['postgres']],
+  ['bonus-sender', ['postgres', 'event_log']],
   ['scheduler', ['postgres', 'clickhouse']],
   ['api', ['postgres', 'clickhouse', 'event_log']],
 ])('the role %s is ready when %j answer', async (role, needed) => {

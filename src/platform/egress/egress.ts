@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP, type BlockList, type LookupFunction, type Socket } from 'node:net';
-import type { Agent, RequestInit, Response } from 'undici';
+import type { Agent, Dispatcher, RequestInit, Response } from 'undici';
 import { canonicalHost, isIn, isPublicAddress, networkList } from './addresses.ts';
 import { resolveByDns, type Resolve } from './resolve.ts';
 
@@ -25,6 +25,19 @@ export interface Destination {
   host: string;
   port: number;
   usual_ports: readonly number[];
+}
+
+/** A request of {@link Egress.request}. */
+export interface EgressRequest {
+  method: 'GET' | 'POST';
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+  /**
+   * Called right before the first byte of the request is written. Until then the other side cannot know of it. When it
+   * throws, nothing is written, the request rejects with that error, and the connection stays open for the next one.
+   */
+  onSend?: () => void;
 }
 
 interface EgressOptions {
@@ -74,6 +87,20 @@ export class Egress {
     await this.check(destinationOf(text));
   }
 
+  /**
+   * Why no request may go to this http(s) URL, so far as the URL itself shows it: its scheme, credentials, or an address
+   * instead of a name. Undefined: each connection checks the rest.
+   */
+  problemOf(url: string): string | undefined {
+    try {
+      this.#requireUsable(destinationOf(url));
+      return undefined;
+    } catch (error) {
+      if (error instanceof EgressRefused) return error.message;
+      throw error;
+    }
+  }
+
   /** One request, without following redirects. Rejects like `fetch`; the cause of a refusal is {@link EgressRefused}. */
   async fetch(url: string, init: RequestInit): Promise<Response> {
     try {
@@ -85,6 +112,20 @@ export class Egress {
     const { fetch } = await import('undici');
     this.#agent ??= this.#openAgent();
     return fetch(url, { ...init, redirect: 'manual', dispatcher: await this.#agent });
+  }
+
+  /**
+   * One request, without following redirects and with less overhead than {@link fetch}; the body of the answer must be
+   * read or destroyed. Rejects with {@link EgressRefused}, or with the error of the connection. A request is sent once
+   * at most.
+   */
+  async request(url: string, { onSend, ...init }: EgressRequest): Promise<Dispatcher.ResponseData> {
+    destinationOf(url);
+    const { request } = await import('undici');
+    this.#agent ??= this.#openAgent();
+    const agent = await this.#agent;
+    const dispatcher = onSend === undefined ? agent : await announcing(agent, onSend);
+    return request(url, { ...init, dispatcher });
   }
 
   /** A TCP connection within 10 s. Rejects with {@link EgressRefused}, or with the error of the connection. */
@@ -175,6 +216,23 @@ export class Egress {
     const usable = `${usual_ports.join(', ')} or one from ${FIRST_FREE_PORT} on`;
     throw new EgressRefused(`port ${port} of ${quoted(destination)} may not be used: give ${usable}`);
   }
+}
+
+type Handler = Dispatcher.DispatchHandler;
+type Start = Parameters<Required<Handler>['onRequestStart']>;
+
+/** The agent for one request, of which `onSend` is told when it is written to a connection. */
+async function announcing(agent: Agent, onSend: () => void): Promise<Dispatcher> {
+  const { DecoratorHandler } = await import('undici');
+  // Its types leave out the methods that it has.
+  const Decorator = DecoratorHandler as new (handler: Handler) => { onRequestStart(...start: Start): void };
+  class Announcing extends Decorator {
+    override onRequestStart(...start: Start): void {
+      onSend();
+      super.onRequestStart(...start);
+    }
+  }
+  return agent.compose((dispatch) => (options, handler) => dispatch(options, new Announcing(handler)));
 }
 
 /** The destination of an http(s) URL. Throws {@link EgressRefused} for any other text, and for one with credentials. */

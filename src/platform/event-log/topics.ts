@@ -20,4 +20,10 @@ export const GROUPS = {
   sink: 'analytics-sink',
   /** Reads `playerEvents`. */
   trigger: 'campaign-trigger',
+  /** Reads `playerEvents`. */
+  journeyMatcher: 'journey-matcher',
+  /** Reads `playerEvents`. */
+  wagering: 'bonus-wagering',
+  /** Reads `segmentChanges`. */
+  journeySegments: 'journey-segments',
 } as const;

@@ -48,6 +48,14 @@ async function codeOf(attempt: Promise<unknown>): Promise<string> {
 }
 const smtp = (host: string, port: number) => ({ host, port, usual_ports: [25] });
 
+/** The request of a webhook. */
+async function post(egress: Egress, url: string): Promise<number> {
+  const signal = AbortSignal.timeout(5_000);
+  const { statusCode, body } = await egress.request(url, { method: 'POST', headers: {}, body: '{}', signal });
+  await body.dump();
+  return statusCode;
+}
+
 describe('addresses that are not public', () => {
   let listener: Awaited<ReturnType<typeof trap>>;
   beforeEach(async () => {
@@ -64,6 +72,7 @@ describe('addresses that are not public', () => {
     const note = (code: string, host: string) => codes.set(code, [...(codes.get(code) ?? []), host]);
     for (const host of hosts) {
       note(await codeOf(egress.fetch(`http://${host}:${port}/`, {})), host);
+      note(await codeOf(post(egress, `http://${host}:${port}/`)), host);
       note(await codeOf(egress.connect(smtp(host, port))), host);
       note(await codeOf(egress.check(smtp(host, port))), host);
       note(await codeOf(egress.checkUrl(`http://${host}:${port}/`)), host);
@@ -121,6 +130,23 @@ describe('a name', () => {
     expect(theirs.connections()).toBe(0);
   });
 
+  it('that is public when it is checked and private when it is connected to is refused, 1,000 times', async () => {
+    const listener = await trap();
+    let asked = 0;
+    const egress = guard({
+      allow: [],
+      resolve: () => Promise.resolve([asked++ % 2 === 0 ? '93.184.216.34' : '127.0.0.1']),
+    });
+    const codes = new Set<string>();
+    for (let n = 0; n < 1_000; n++) {
+      const url = `http://flipping-${n}.example:${listener.port}/`;
+      await egress.checkUrl(url);
+      codes.add(await codeOf(post(egress, url)));
+    }
+    expect([...codes]).toEqual(['EGRESS_REFUSED']);
+    expect([asked, listener.connections()]).toEqual([2_000, 0]);
+  });
+
   it('with a public and a private address is refused', async () => {
     const listener = await trap();
     for (const addresses of [
@@ -130,7 +156,9 @@ describe('a name', () => {
       ['93.184.216.34', 'fe80::1%lo'],
     ]) {
       const egress = guard({ allow: [], resolve: () => Promise.resolve(addresses) });
-      expect(await codeOf(egress.fetch(`http://both.example:${listener.port}/`, {}))).toBe('EGRESS_REFUSED');
+      const url = `http://both.example:${listener.port}/`;
+      expect(await codeOf(egress.fetch(url, {}))).toBe('EGRESS_REFUSED');
+      expect(await codeOf(post(egress, url))).toBe('EGRESS_REFUSED');
       expect(await codeOf(egress.connect(smtp('both.example', listener.port)))).toBe('EGRESS_REFUSED');
     }
     expect(listener.connections()).toBe(0);
@@ -157,12 +185,16 @@ describe('a name', () => {
 
 it('redirects are not followed', async () => {
   const inside = await trap('127.0.0.1', answering());
-  const away = createHttpServer((_request, response) => {
-    response.writeHead(302, { location: `http://127.0.0.1:${inside.port}/` }).end();
+  const away = createHttpServer(({ url = '' }, response) => {
+    response.writeHead(Number(url.slice(1)), { location: `http://127.0.0.1:${inside.port}/` }).end();
   });
   const { port } = await trap('127.0.0.2', away);
   const egress = guard({ allow: LOOPBACK_NETWORKS });
-  expect((await egress.fetch(`http://127.0.0.2:${port}/`, { redirect: 'follow' })).status).toBe(302);
+  for (const status of [301, 302, 303, 307, 308]) {
+    const url = `http://127.0.0.2:${port}/${status}`;
+    expect((await egress.fetch(url, { redirect: 'follow' })).status).toBe(status);
+    expect(await post(egress, url)).toBe(status);
+  }
   expect(inside.connections()).toBe(0);
 });
 

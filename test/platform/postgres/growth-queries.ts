@@ -29,6 +29,11 @@ export async function growTo(
       insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at, rewritten_at)
       select ${tenant_id}, ${project_id}, md5('merged' || i)::uuid, ${player}, now(), now() from ${each} where i % 10 = 0`;
     await tx`
+      insert into kyc_decisions (tenant_id, project_id, player_id, decision_id, kind, source, occurred_at, received_at,
+        level, applied, kyc_status)
+      select ${tenant_id}, ${project_id}, ${player}, md5(i || 'kyc' || n)::uuid, 'approved', 'event', now(), now(), n,
+        true, 'approved' from ${each}, generate_series(1, 2) n`;
+    await tx`
       insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
         amount, base_amount, ingestion_id, event_index, log_partition, log_offset)
       select ${tenant_id}, ${project_id}, 'old-' || i || '-' || n, 'deposit_confirmed', 0, ${player}, now(), 'EUR',

@@ -1,5 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Config } from '../../../src/config.ts';
 import { openEmbeddedPlatform } from '../../../src/wiring/embedded.ts';
 import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
 import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
@@ -44,9 +45,9 @@ export interface ExplainedService {
 }
 
 /** Starts a service on an empty Postgres of its own without statistics. */
-export async function startExplainedService(): Promise<ExplainedService> {
+export async function startExplainedService(overrides: Partial<Config> = {}): Promise<ExplainedService> {
   let log = '';
-  const service = await startTestService({}, (config) =>
+  const service = await startTestService(overrides, (config) =>
     openEmbeddedPlatform(config, undefined, async ({ dir }) => {
       await copyPreparedPostgres(dir);
       await appendFile(join(dir, 'cluster', 'postgresql.auto.conf'), EXPLAIN_EVERYTHING);
