@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
-import { DEPENDS_ON_SERVERS, LONG, MEASURING_TIME, NEVER_ON_SERVERS } from './engines/suites.ts';
+import {
+  BESIDE_SERVERS,
+  DEPENDS_ON_SERVERS,
+  LONG,
+  MEASURING_TIME,
+  NEVER_ON_SERVERS,
+} from './engines/suites.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
 
 // The layout rules of the design, checked on the source tree. Each exception is named here with its reason, so that a
@@ -125,7 +131,9 @@ describe('the lists of test files', () => {
   const never = Object.values(NEVER_ON_SERVERS).flat();
 
   it('name only files that exist, so that a renamed one does not drop out of its suite', () => {
-    const names = [LONG, MEASURING_TIME, DEPENDS_ON_SERVERS, never].flat(2).flatMap(alternatives);
+    const names = [LONG, MEASURING_TIME, DEPENDS_ON_SERVERS, BESIDE_SERVERS, never]
+      .flat(2)
+      .flatMap(alternatives);
     expect(names.length).toBeGreaterThan(50);
     expect(names.filter((name) => matching(name).length === 0)).toEqual([]);
     expect(matching('test/no-such.test.ts')).toEqual([]);

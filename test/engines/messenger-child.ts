@@ -1,16 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startMessenger } from '../../processors/messenger/index.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { LOOPBACK_NETWORKS } from '../../src/platform/egress/addresses.ts';
 import { Egress } from '../../src/platform/egress/egress.ts';
-import { LogUnavailable, type EventLog } from '../../src/platform/event-log/port.ts';
-import { openPostgresLog } from '../../src/platform/event-log/postgres-log.ts';
 import { ALL_TOPICS } from '../../src/platform/event-log/topics.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
-import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
+import { openPostgres } from '../../src/platform/postgres/pool.ts';
 import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
+import { openChildLog } from './child-log.ts';
 
 /** Runs only a messenger, on the Postgres of the environment; a test kills this process. */
 const { MESSENGER_POSTGRES_URL = '', MESSENGER_CREDENTIALS_KEY = '' } = process.env;
@@ -18,21 +16,6 @@ const { MESSENGER_POSTGRES_URL = '', MESSENGER_CREDENTIALS_KEY = '' } = process.
 const clock = systemClock;
 const logger = createLogger('error');
 const postgres = openPostgres(MESSENGER_POSTGRES_URL);
-
-/**
- * Retries, because the log belongs to one process at a time, and the server may not have noticed yet that the previous
- * process was killed.
- */
-async function openLog(): Promise<EventLog> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await openPostgresLog({ sql: connectPool(MESSENGER_POSTGRES_URL), clock, logger });
-    } catch (error) {
-      if (!(error instanceof LogUnavailable) || attempt === 50) throw error;
-      await sleep(100);
-    }
-  }
-}
 
 /** This process has no ClickHouse, and decides no events. */
 const noClickHouse = () => Promise.reject(new Error('no ClickHouse'));
@@ -46,7 +29,7 @@ const clickhouse = {
   close: () => Promise.resolve(),
 };
 
-const eventLog = await openLog();
+const eventLog = await openChildLog(MESSENGER_POSTGRES_URL, { clock, logger });
 await eventLog.ensureTopics(ALL_TOPICS);
 await startMessenger(
   {

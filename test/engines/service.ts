@@ -116,6 +116,20 @@ export async function eventually<T>(
   }
 }
 
+/** Sets the tenant's kyc_model: with `dual` its kyc_* events, platforms and operators all decide. */
+export async function setKycModel(
+  { base_url }: Pick<TestService, 'base_url'>,
+  { session_token }: Pick<TestTenant, 'session_token'>,
+  kyc_model = 'dual',
+): Promise<void> {
+  const response = await fetch(`${base_url}/v1/tenant/config`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${session_token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ kyc_model }),
+  });
+  if (!response.ok) throw new Error(`the kyc_model was not set: ${await response.text()}`);
+}
+
 /** Resolves when the fold has processed every event accepted so far. */
 export async function folded(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await eventually(

@@ -13,6 +13,13 @@ export const LONG = [
   'test/app/npm-start.test.ts',
   'test/segments/compile.property.test.ts',
   'test/crash/fan-out-kill.test.ts',
+  'test/bonuses/grants/lives.test.ts',
+  'test/bonuses/grants/exclusion-race.test.ts',
+  'test/crash/bonus-campaign-kill.test.ts',
+  'test/crash/bonus-sender-kill.test.ts',
+  'test/crash/journeys-kill.test.ts',
+  'test/crash/journeys-deploy.test.ts',
+  'test/engage/journeys/commands/commands.test.ts',
   'test/players/identity/interleavings.model.test.ts',
   'test/contract/event-log.embedded.test.ts',
   'test/players/identity/merge-history.test.ts',
@@ -29,6 +36,15 @@ export const MEASURING_TIME = [
   'test/contract/rate-limit.distributed.test.ts',
   'test/platform/event-log/kafka-log.distributed.test.ts',
   'test/crash/engines-kill.distributed.test.ts',
+];
+
+/**
+ * They take a minute with processes of their own, which they kill or which answer late. Beside the distributed suite,
+ * which waits for servers most of the time, they cost less.
+ */
+export const BESIDE_SERVERS = [
+  'test/crash/{journeys-deploy,journeys-kill}.test.ts',
+  'test/bonuses/grants/lives.test.ts',
 ];
 
 /** What can come out differently on servers, by the engine that it depends on; each change runs these. */
@@ -57,23 +73,30 @@ export const DEPENDS_ON_SERVERS = [
 export const NEVER_ON_SERVERS = {
   'checks the repository itself': ['test/{docs,floors,tidy}.test.ts', 'test/deploy/compose.test.ts'],
   'uses no engine': [
-    'test/auth/{remote-keys,sign-in}.test.ts',
+    'test/bonuses/grants/{call-order,transition}.test.ts',
+    'test/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
+    'test/bonuses/adapters/{adapter-check,calls,departures,docs}.test.ts',
     'test/config.test.ts',
     'test/contract/rate-limit.test.ts',
     'test/engage/campaigns/variant-choice.test.ts',
+    'test/engage/journeys/graph/local-time.test.ts',
+    'test/engage/journeys/runs/advance{,.property}.test.ts',
+    'test/engage/journeys/runs/event-filters.test.ts',
     'test/engage/messaging/{batch-dispatcher,quiet-hours,smtp,transports,unsubscribe-link}.test.ts',
     'test/engage/templates/{plain-text,render,template-bounds}.test.ts',
     'test/engage/triggers/listener-turns.test.ts',
+    'test/engage/webhooks/lanes.test.ts',
     'test/http/close-server.test.ts',
     'test/ingest/events/{envelope,timestamp}.test.ts',
     'test/ledger/fold/{decide.property,snapshot}.test.ts',
     'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',
     'test/ledger/money/claims.test.ts',
     'test/ledger/reconcile/compare.test.ts',
+    'test/players/tiers/recompute.property.test.ts',
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
     'test/platform/egress/egress.test.ts',
-    'test/platform/poll-loop.test.ts',
+    'test/platform/{bucket,poll-loop}.test.ts',
     'test/players/identity/interleavings.model.test.ts',
     'test/segments/{definition,docs}.test.ts',
     'test/tenants/config/{capability-cache,merge-patch}.test.ts',
@@ -83,11 +106,14 @@ export const NEVER_ON_SERVERS = {
     'test/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
     'test/crash/{epochs,restore,second-start,service-kill}.test.ts',
+    'test/bonuses/{adapters/adapter,grants/sender}-plans.test.ts',
     'test/golden/schemas.test.ts',
     'test/ledger/reconcile/page-plans.test.ts',
+    'test/players/tiers/tier-plans.test.ts',
     'test/platform/postgres/{embedded-server,pipelined-reader,statement-plans,transactions}.test.ts',
   ],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
+    'test/engage/journeys/graph/where.test.ts',
     'test/engage/campaigns/conversion.property.test.ts',
     'test/segments/{compile.property,examples,extreme-definitions,hostile-texts}.test.ts',
   ],

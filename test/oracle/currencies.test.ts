@@ -36,7 +36,7 @@ it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
           const oracle = new Oracle(base_currency, rates);
           const { service: sql } = service.platform.postgres;
           const operator = new RateOperator(sql, tenant.tenant_id, base_currency, rates);
-          const door = new FrontDoor(service, tenant);
+          const door = await FrontDoor.open(service, tenant);
           const senders = newSenders(PLAYERS);
           for (const [i, sender] of senders.entries())
             if (i % 3 === 0) await door.identify(sender, oracle, i);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { TestService, TestTenant } from '../engines/service.ts';
+import { setKycModel, type TestService, type TestTenant } from '../engines/service.ts';
 import type { ExpectedPlayer, Oracle, SentEvent } from './oracle.ts';
 import type { Sender } from './streams.ts';
 
@@ -32,6 +32,12 @@ export class FrontDoor {
   constructor(service: TestService, tenant: TestTenant) {
     this.#service = service;
     this.#tenant = tenant;
+  }
+
+  /** Performs on this tenant, whose events decide KYC. */
+  static async open(service: TestService, tenant: TestTenant): Promise<FrontDoor> {
+    await setKycModel(service, tenant);
+    return new FrontDoor(service, tenant);
   }
 
   /** Identifies a sender, every second one with an external_id, and passes the answer to the oracle. */

@@ -1,3 +1,4 @@
+import { expectedOf, type KycStatement } from '../players/kyc/kyc-oracle.ts';
 import { LARGEST_TOTAL, OracleRates } from './rates.ts';
 
 /**
@@ -54,19 +55,14 @@ interface OraclePlayer {
   player_id: string | undefined;
   sessions: bigint;
   excluded: Said<boolean> | undefined;
-  kyc_status: Said<string> | undefined;
-  kyc_level: Said<bigint> | undefined;
+  /** What events have said about KYC, which the tenant lets them decide. */
+  kyc: KycStatement[];
 }
 
 const TRANSACTION = /^(deposit|withdrawal)_(initiated|requested|confirmed|failed)$/;
 const CASINO = /^bet_/;
 const SPORT = /^sport_(bet_|cashout)/;
-const KYC_STATUS = new Map([
-  ['kyc_submitted', 'pending'],
-  ['kyc_approved', 'approved'],
-  ['kyc_rejected', 'rejected'],
-  ['kyc_expired', 'expired'],
-]);
+const KYC_EVENT = 'kyc_';
 /** Of sport outcomes at the same time, the one later in this list wins. */
 const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 
@@ -252,12 +248,12 @@ function unknownPlayer(): OraclePlayer {
     player_id: undefined,
     sessions: 0n,
     excluded: undefined,
-    kyc_status: undefined,
-    kyc_level: undefined,
+    kyc: [],
   };
 }
 
 function emptySums(player: OraclePlayer): ExpectedPlayer {
+  const kyc = expectedOf(player.kyc);
   return {
     total_deposited: 0n,
     total_withdrawn: 0n,
@@ -268,8 +264,8 @@ function emptySums(player: OraclePlayer): ExpectedPlayer {
     session_count: player.sessions,
     pending_conversions: 0n,
     status: player.excluded?.value === true ? 'self_excluded' : 'active',
-    kyc_status: player.kyc_status?.value ?? 'none',
-    kyc_level: player.kyc_level?.value ?? 0n,
+    kyc_status: kyc.status,
+    kyc_level: BigInt(kyc.level),
   };
 }
 
@@ -314,10 +310,8 @@ function changeStatus(player: OraclePlayer, { event, timestamp, properties }: Se
   if (event === 'self_exclusion_lifted' && (player.excluded === undefined || at_ms > player.excluded.at_ms)) {
     player.excluded = { value: false, at_ms };
   }
-  if (!event.startsWith('kyc_')) return;
-  const status = KYC_STATUS.get(event);
-  if (status !== undefined && isLater(player.kyc_status)) player.kyc_status = { value: status, at_ms };
+  if (!event.startsWith(KYC_EVENT)) return;
+  const kind = event.slice(KYC_EVENT.length);
   const { level } = properties;
-  if (typeof level === 'number' && isLater(player.kyc_level))
-    player.kyc_level = { value: BigInt(level), at_ms };
+  player.kyc.push({ kind, at_ms, level: typeof level === 'number' ? level : null, expires_at_ms: null });
 }

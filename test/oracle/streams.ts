@@ -136,14 +136,14 @@ export function toEvents(
   const all = [...before];
   for (const step of steps) {
     const again = step.retry === 0 ? undefined : all.at(-step.retry);
-    const event = again ?? toEvent(step, all.length, senders, market);
+    const event = again ?? toEvent(step, senders, market);
     events.push(event);
     all.push(event);
   }
   return events;
 }
 
-function toEvent(step: Step, place: number, senders: readonly Sender[], market: Market): SentEvent {
+function toEvent(step: Step, senders: readonly Sender[], market: Market): SentEvent {
   const names = NAMES[step.kind];
   const drawn = names[step.event % names.length] ?? 'login';
   // A bet is either won or lost for all its events, unless the step contradicts.
@@ -151,12 +151,10 @@ function toEvent(step: Step, place: number, senders: readonly Sender[], market: 
   // An event's value depends on its time. So one id has a fixed time, in whatever order the events are sent.
   const isFixed = market.is_mixed && hasOneTime(event);
   const moment = isFixed ? mix(step.reference, event.length) % MOMENTS : step.moment;
-  // Of two KYC events at the same time the later arrival wins, so equal times occur only in streams with a fixed order.
-  const isOrdered = event.startsWith('kyc_') && step.salt === 0;
   return {
     event,
     ...identityOf(step, senders),
-    timestamp: new Date(isOrdered ? FIRST_MS + place : momentAt(moment)).toISOString(),
+    timestamp: new Date(momentAt(moment)).toISOString(),
     properties: propertiesOf(step, event, market),
   };
 }

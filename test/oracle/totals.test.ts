@@ -21,7 +21,7 @@ afterAll(() => service.close());
 it('shows for every player exactly the result of an independent recomputation', async () => {
   await fc.assert(
     fc.asyncProperty(streamOf(PLAYERS, EVENTS, true), async (steps) => {
-      const door = new FrontDoor(service, await service.newTenant());
+      const door = await FrontDoor.open(service, await service.newTenant());
       const oracle = new Oracle('EUR');
       const senders = newSenders(PLAYERS);
       const letters_from = await deadLetterEnd();
@@ -71,7 +71,7 @@ async function totalsAfter(
   arrange: (events: readonly SentEvent[]) => readonly SentEvent[],
   connections: number,
 ): Promise<ShownPlayers> {
-  const door = new FrontDoor(service, await service.newTenant());
+  const door = await FrontDoor.open(service, await service.newTenant());
   const senders = newSenders(PLAYERS);
   for (const [i, sender] of senders.entries()) {
     if (i % 3 === 0) await door.identify(sender, new Oracle('EUR'), i);

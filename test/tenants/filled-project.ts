@@ -1,6 +1,9 @@
+import { fillKyc } from './filled-kyc.ts';
+import { fillRuns } from './filled-runs.ts';
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
 import { eventually, sunk, type TestService } from '../engines/service.ts';
 
 /** A project of a tenant, with data that no other tenant or project may see or change. */
@@ -21,11 +24,31 @@ export interface FilledProject {
   segment_id: string;
   /** An email template. */
   template_id: string;
+  bonus_template_id: string;
+  /** An active bonus grant to the player. */
+  grant_id: string;
+  bonus_campaign_id: string;
   /** A sandbox for email. It belongs to the tenant, whichever project created it. */
   provider_id: string;
+  /** A VIP tier that is not active. It belongs to the tenant, too. */
+  tier_id: string;
   /** A draft campaign for all players of the project, with one variant; it can still be changed. */
   campaign_id: string;
+  /** A journey; of every project but the attacker's it is active, so that it has a version. */
+  journey_id: string;
+  /** The number of a version that the attacker's own journey does not have. */
+  journey_version: string;
   variant_id: string;
+  /** Another journey, with a run that waits. */
+  run_journey_id: string;
+  run_id: string;
+  /** A sandbox adapter, which was given a bonus and whose platform has sent a webhook. */
+  adapter_id: string;
+  adapter_slug: string;
+  webhook_secret_id: string;
+  /** A journey whose webhook of this event has failed. */
+  webhook_journey_id: string;
+  webhook_event_id: string;
   /** Texts that occur in the project's data and nowhere else. */
   markers: string[];
 }
@@ -124,22 +147,158 @@ export async function fillProject(
   const segment_id = segment_ids[0] ?? '';
   markers.push(...segment_ids);
   const player_ids = [player, ...others].map((one) => one.player_id);
-  const { template_ids, provider_id } = await fillMessaging(service, owner, label);
+  const { template_ids, bonus_template_id, provider_id } = await fillMessaging(service, owner, label);
   const [template_id = ''] = template_ids;
+  const tier_id = await fillTiers(service, owner, label);
   const campaign = await fillCampaigns(service, owner, { label, segment_id, template_id, player_ids });
-  markers.push(...template_ids, ...Object.values(campaign));
-  const ids = { tenant_id, project_id, key_id, segment_id, template_id, provider_id, ...campaign };
+  const journey_id = await fillJourneys(service, owner, label);
+  markers.push(...template_ids, bonus_template_id, ...Object.values(campaign), journey_id);
+  const { player_id } = player;
+  const run = await fillRuns(service.platform, { tenant_id, project_id, player_id });
+  markers.push(...Object.values(run));
+  // The mirrors copy nothing of the project after this.
+  await waitUntilCaughtUp(service.platform, 30_000);
+  const of_run = { run_journey_id: run.journey_id, run_id: run.run_id };
+  const journey = { journey_id, journey_version: '1', ...of_run };
+  const webhooks = await fillWebhooks(service, owner, player.player_id);
+  const { journey_id: webhook_journey_id, ...of_webhooks } = webhooks;
+  markers.push(...Object.values(webhooks));
+  const adapter_id = await fillAdapters(service, owner, label);
+  await fillKyc(service, owner, player.player_id);
+  const grant_body = {
+    template_id: bonus_template_id,
+    player_id,
+    granted_by_kind: 'api',
+    granted_by_id: null,
+  };
+  const granted = await made(
+    call(`${base_url}/v1/bonus-grants`, session, {
+      method: 'POST',
+      body: grant_body,
+      headers: { 'x-project-id': project_id },
+    }),
+  );
+  const grant_id = granted['id'] ?? '';
+  markers.push(grant_id);
+  // Its event is on the log and its bets are counted: nothing changes it by itself any more.
+  await eventually('the grant is at rest', async () => {
+    const [row] = await service.platform.postgres.service<{ is_at_rest: boolean }[]>`
+      select activated_at is not distinct from counted_from and not exists (
+        select from bonus_grant_events e where e.grant_id = g.grant_id and e.is_to_publish) as is_at_rest
+      from bonus_grants g where g.grant_id = ${grant_id}`;
+    return row?.is_at_rest === true ? true : undefined;
+  });
+  const campaign_body = { name: `bonuses-${label}`, template_id: bonus_template_id, segment_id };
+  const { id: bonus_campaign_id = '' } = await made(
+    call(`${base_url}/v1/bonus-campaigns`, session, {
+      method: 'POST',
+      body: campaign_body,
+      headers: { 'x-project-id': project_id },
+    }),
+  );
+  markers.push(bonus_campaign_id);
+  markers.push(adapter_id, `adapter-${label}`);
+  const ids = {
+    adapter_id,
+    adapter_slug: `adapter-${label}`,
+    grant_id,
+    bonus_campaign_id,
+    webhook_journey_id,
+    ...of_webhooks,
+    tenant_id,
+    project_id,
+    key_id,
+    segment_id,
+    template_id,
+    bonus_template_id,
+    provider_id,
+    tier_id,
+    ...campaign,
+    ...journey,
+  };
   return { session, api_key, ...ids, ...player, markers };
 }
 
+/** Writes a journey with a webhook that has failed. */
+export async function failedWebhook(
+  sql: Tx,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  player_id: string,
+): Promise<{ journey_id: string; event_id: string }> {
+  const [journey_id, event_id] = [randomUUID(), randomUUID()];
+  await sql`
+    insert into journeys (tenant_id, project_id, journey_id, name, status, trigger, graph, settings, created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${journey_id}, 'journey', 'draft', '{}', '{}', '{}', now(), now())`;
+  await sql`
+    insert into webhook_deliveries (tenant_id, project_id, event_id, journey_id, journey_version, run_id, node_id, seq,
+      player_id, url, host, headers, timeout_ms, max_attempts, wait_for_response, payload, status, attempts, next_at,
+      created_at, expires_at, completed_at)
+    values (${tenant_id}, ${project_id}, ${event_id}, ${journey_id}, 1, ${randomUUID()}, 'n', 1, ${player_id},
+      'http://10.0.0.1/', '10.0.0.1', '{}', 1000, 1, true, '{}', 'failed', 1, now(), now(), now(), now())`;
+  return { journey_id, event_id };
+}
+
+/** Creates a sandbox adapter with a bonus and a webhook of it. */
+async function fillAdapters(
+  { base_url, platform }: TestService,
+  { session_token, tenant_id, project_id }: { session_token: string; tenant_id: string; project_id: string },
+  label: string,
+): Promise<string> {
+  const slug = `adapter-${label}`;
+  const headers = { 'x-project-id': project_id };
+  const body = { slug, kind: 'sandbox' };
+  const { id = '' } = await made(
+    call(`${base_url}/v1/adapters`, session_token, { method: 'POST', body, headers }),
+  );
+  const sql = platform.postgres.service;
+  await sql`
+    insert into sandbox_bonuses (tenant_id, project_id, adapter_slug, grant_id, platform_bonus_id, status, sent,
+      created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${slug}, ${randomUUID()}, ${randomUUID()}, 'active', '{}', now(), now())`;
+  await sql`
+    insert into adapter_webhooks (adapter_slug, event_id, tenant_id, project_id, name, body_hash, received_at)
+    values (${slug}, ${randomUUID()}, ${tenant_id}, ${project_id}, 'bonus-events', '', now())`;
+  return id;
+}
+
+/** Creates a secret, and a journey with a webhook that has failed. */
+async function fillWebhooks(
+  { base_url, platform }: TestService,
+  owner: { session_token: string; tenant_id: string; project_id: string },
+  player_id: string,
+): Promise<{ webhook_secret_id: string; journey_id: string; webhook_event_id: string }> {
+  const { session_token, project_id } = owner;
+  const headers = { 'x-project-id': project_id };
+  const { id = '' } = await made(
+    call(`${base_url}/v1/webhook-secrets`, session_token, { method: 'POST', headers }),
+  );
+  const { journey_id, event_id } = await failedWebhook(platform.postgres.service, owner, player_id);
+  return { webhook_secret_id: id, journey_id, webhook_event_id: event_id };
+}
+
+/** Creates two tiers. They belong to the tenant, so their codes name the project by two letters only. */
+async function fillTiers(
+  { base_url }: TestService,
+  { session_token }: { session_token: string },
+  label: string,
+): Promise<string> {
+  const make = async (code: string, rank: number) => {
+    const body = { code, name: code.split('_')[0], rank, is_active: false };
+    const { id = '' } = await made(call(`${base_url}/v1/vip-tiers`, session_token, { method: 'POST', body }));
+    return id;
+  };
+  await make(`top_${label.slice(0, 2)}`, 2);
+  return make(`base_${label.slice(0, 2)}`, 1);
+}
+
 /**
- * Creates two templates and two providers. The providers belong to the tenant, so they contain no text of the project.
+ * Creates two templates of messages, two of bonuses, and two providers. The providers belong to the tenant, so they contain no text of the project.
  */
 async function fillMessaging(
   { base_url }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
   label: string,
-): Promise<{ template_ids: string[]; provider_id: string }> {
+): Promise<{ template_ids: string[]; bonus_template_id: string; provider_id: string }> {
   const headers = { 'x-project-id': project_id };
   const make = async (path: string, body: object) => {
     const { id = '' } = await made(call(base_url + path, session_token, { method: 'POST', body, headers }));
@@ -150,9 +309,13 @@ async function fillMessaging(
     await make('/v1/templates', { ...template, name: `${label}-first` }),
     await make('/v1/templates', { ...template, name: `${label}-second` }),
   ];
+  const settings = await made(call(`${base_url}/v1/tenant/config`, session_token));
+  const bonus = { type: 'no_deposit', config: { amount: 500, currency: settings['base_currency'] } };
+  const bonus_template_id = await make('/v1/bonus-templates', { ...bonus, name: `${label}-bonus` });
+  await make('/v1/bonus-templates', { ...bonus, name: `${label}-other-bonus` });
   const provider_id = await make('/v1/messaging-providers', { name: 'first', channel: 'email' });
   await make('/v1/messaging-providers', { name: 'second', channel: 'email' });
-  return { template_ids, provider_id };
+  return { template_ids, bonus_template_id, provider_id };
 }
 
 /** Creates two campaigns, and a message of the first to every player of the project. */
@@ -194,6 +357,30 @@ async function fillCampaigns(
   }
   await waitUntilCaughtUp(platform, 30_000);
   return { campaign_id, variant_id };
+}
+
+/** Creates two journeys; the first is active, except in the project `mine`. */
+async function fillJourneys(
+  { base_url }: TestService,
+  { session_token, project_id }: { session_token: string; project_id: string },
+  label: string,
+): Promise<string> {
+  const headers = { 'x-project-id': project_id };
+  const url = `${base_url}/v1/journeys`;
+  const wait = { id: 'wait', name: label, type: 'wait', duration_ms: 5, next: 'end' };
+  const graph = { start_node_id: 'wait', nodes: [wait, { id: 'end', type: 'end' }] };
+  const make = async (name: string) => {
+    const body = { name, trigger: { kind: 'api' }, graph };
+    const { id = '' } = await made(call(url, session_token, { method: 'POST', body, headers }));
+    return id;
+  };
+  const journey_id = await make(`${label}-journey`);
+  await make(`${label}-draft`);
+  if (label !== 'mine') {
+    const activated = await call(`${url}/${journey_id}/activate`, session_token, { method: 'POST', headers });
+    expect(activated.status, activated.text).toBe(200);
+  }
+  return journey_id;
 }
 
 /**

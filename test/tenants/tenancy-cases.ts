@@ -20,11 +20,19 @@ export interface Case {
 }
 
 const player = { path: { id: 'player_id' } } as const;
+const tier = { path: { id: 'tier_id' } } as const;
 const segment = { path: { id: 'segment_id' } } as const;
 const campaign = { path: { id: 'campaign_id' } } as const;
 const variant = { path: { id: 'campaign_id', variantId: 'variant_id' } } as const;
+const bonus_campaign = { path: { id: 'bonus_campaign_id' } } as const;
+const grant = { path: { id: 'grant_id' } } as const;
+const journey = { path: { id: 'journey_id' } } as const;
+const version = { path: { id: 'journey_id', version: 'journey_version' } } as const;
+const run = { path: { id: 'run_journey_id', runId: 'run_id' } } as const;
 const template = { path: { id: 'template_id' } } as const;
+const bonus_template = { path: { id: 'bonus_template_id' } } as const;
 const provider = { path: { id: 'provider_id' } } as const;
+const adapter = { path: { id: 'adapter_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
 /** The cases by method and path. */
 export const CASES: Record<string, Case> = {
@@ -45,11 +53,37 @@ export const CASES: Record<string, Case> = {
   'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
   'POST /v1/internal/reencrypt-credentials': { body: () => ({}) },
   'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
+  'POST /v1/internal/bonus-reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
+  'POST /v1/internal/bonus-grant': {
+    body: ({ tenant_id, bonus_campaign_id, player_id }) => ({
+      tenant_id,
+      campaign_id: bonus_campaign_id,
+      player_id,
+    }),
+  },
   'POST /v1/internal/fx-fetch': { body: () => ({}) },
   'GET /v1/internal/dead-letters': {},
   'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
   'POST /v1/internal/recompute-player-segments': {
     body: ({ tenant_id, project_id, player_id }) => ({ tenant_id, project_id, player_ids: [player_id] }),
+  },
+  'POST /v1/internal/bonus-progress': {
+    body: ({ tenant_id, project_id, player_id }) => ({
+      tenant_id,
+      project_id,
+      bets: [
+        {
+          player_id,
+          kind: 'casino',
+          bet_id: 'stolen',
+          state: 'placed',
+          stake: 1,
+          currency: 'EUR',
+          occurred_at: new Date().toISOString(),
+          revision: 1,
+        },
+      ],
+    }),
   },
   'POST /v1/messaging-webhooks/sendgrid': { body: () => [], query: '?provider_id=x', strangers: [401] },
   'POST /v1/messaging-webhooks/twilio': { body: () => ({}), strangers: [415] },
@@ -75,6 +109,30 @@ export const CASES: Record<string, Case> = {
   'GET /v1/players/:id/timeline': player,
   'GET /v1/players/:id/deposits-daily': player,
   'POST /v1/players/:id/refresh-segments': player,
+  'GET /v1/players/:id/kyc': player,
+  'POST /v1/players/:id/kyc/request': { ...player, body: () => ({}) },
+  'POST /v1/players/:id/kyc/approve': { ...player, body: () => ({ level: 3 }) },
+  'POST /v1/players/:id/kyc/revoke': { ...player, body: () => ({ reason: 'stolen' }) },
+  'POST /v1/adapters/:slug/webhooks/kyc-events': {
+    path: { slug: 'adapter_slug' },
+    body: ({ external_id }) => ({
+      event: 'kyc.approved',
+      event_id: '018f0000-0000-7000-8000-00000000000c',
+      ts: new Date().toISOString(),
+      player_external_id: external_id,
+      level: 1,
+    }),
+    strangers: [401, 404],
+  },
+  'GET /v1/players/:id/tier': player,
+  'POST /v1/players/:id/tier': { ...player, body: () => ({ to_code: 'base_mi', reason: 'stolen' }) },
+  'POST /v1/internal/recompute-tier': {
+    body: ({ tenant_id, player_id }) => ({ tenant_id, player_id, trigger: 'auto' }),
+  },
+  'GET /v1/vip-tiers': {},
+  // Not active: an active one would be given to the players of all projects of the tenant.
+  'POST /v1/vip-tiers': { body: () => ({ code: 'mine_too', name: 'mine too', rank: 77, is_active: false }) },
+  'PATCH /v1/vip-tiers/:id': { ...tier, body: () => ({ name: 'stolen' }) },
   'GET /v1/segments': {},
   'POST /v1/segments': {
     body: ({ segment_id }) => ({ name: 'stolen', definition: referring(segment_id) }),
@@ -90,6 +148,12 @@ export const CASES: Record<string, Case> = {
   'GET /v1/segments/:id/sample': segment,
   'GET /v1/segments/:id/explain': { ...segment, query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/players/:id/messages': player,
+  'GET /v1/players/:id/journeys': player,
+  'POST /v1/journeys/:id/trigger': { ...journey, body: ({ player_id }) => ({ player_id }) },
+  'GET /v1/journeys/:id/runs': journey,
+  'POST /v1/journeys/:id/runs/cancel': { ...journey, body: () => ({}) },
+  'GET /v1/journeys/:id/runs/:runId': run,
+  'POST /v1/journeys/:id/runs/:runId/cancel': run,
   'GET /v1/campaigns': {},
   'GET /v1/campaigns/:id': campaign,
   'POST /v1/campaigns': {
@@ -110,6 +174,28 @@ export const CASES: Record<string, Case> = {
   'GET /v1/campaigns/:id/stats': campaign,
   'GET /v1/campaigns/:id/recipients': campaign,
   'GET /v1/campaigns/:id/conversion-stats': campaign,
+  'GET /v1/journeys': {},
+  'GET /v1/journeys/:id': journey,
+  'POST /v1/journeys': {
+    body: ({ segment_id }) => ({
+      name: 'stolen',
+      trigger: { kind: 'segment_entered', segment_id },
+      graph: { start_node_id: 'end', nodes: [{ id: 'end', type: 'end' }] },
+    }),
+  },
+  'PATCH /v1/journeys/:id': { ...journey, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/journeys/:id': journey,
+  'POST /v1/journeys/:id/activate': journey,
+  'POST /v1/journeys/:id/pause': journey,
+  'GET /v1/journeys/:id/versions': journey,
+  'GET /v1/journeys/:id/versions/:version': version,
+  'GET /v1/journeys/:id/stats': journey,
+  'POST /v1/journeys/:id/versions/:version/publish': version,
+  'POST /v1/journeys/:id/migrate-runs': {
+    ...journey,
+    body: () => ({ from_version: 1, to_version: 2, unmapped: 'exit', dry_run: false }),
+  },
+  'POST /v1/journeys/:id/simulate': { ...journey, body: ({ player_id }) => ({ player_id }), reads: true },
   'GET /v1/templates': {},
   'POST /v1/templates': { body: () => ({ name: 'mine too', channel: 'sms', body: 'x' }) },
   'GET /v1/templates/:id': template,
@@ -124,12 +210,64 @@ export const CASES: Record<string, Case> = {
     ...template,
     body: ({ player_id, provider_id }) => ({ recipient: 'thief@example.com', player_id, provider_id }),
   },
+  'GET /v1/bonus-templates': {},
+  'POST /v1/bonus-templates': {
+    body: ({ segment_id }) => ({
+      name: 'stolen',
+      type: 'no_deposit',
+      config: { amount: 1, currency: 'EUR' },
+      eligible_segment_id: segment_id,
+    }),
+  },
+  'GET /v1/bonus-templates/:id': bonus_template,
+  'PATCH /v1/bonus-templates/:id': { ...bonus_template, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/bonus-templates/:id': bonus_template,
+  'GET /v1/bonus-campaigns': {},
+  'POST /v1/bonus-campaigns': {
+    body: ({ bonus_template_id, segment_id }) => ({
+      name: 'stolen',
+      template_id: bonus_template_id,
+      segment_id,
+    }),
+  },
+  'GET /v1/bonus-campaigns/:id': bonus_campaign,
+  'PATCH /v1/bonus-campaigns/:id': { ...bonus_campaign, body: () => ({ name: 'stolen' }) },
+  'POST /v1/bonus-campaigns/:id/issue': bonus_campaign,
+  'GET /v1/bonus-grants': { query: ({ player_id }) => `?player_id=${player_id}` },
+  'GET /v1/bonus-grants/:id': grant,
+  'POST /v1/bonus-grants': {
+    body: ({ bonus_template_id, player_id }) => ({
+      template_id: bonus_template_id,
+      player_id,
+      granted_by_kind: 'api',
+      granted_by_id: null,
+    }),
+  },
+  'POST /v1/bonus-grants/:id/cancel': grant,
+  'POST /v1/adapters/:slug/webhooks/bonus-events': {
+    path: { slug: 'adapter_slug' },
+    body: () => ({}),
+    strangers: [401, 404],
+  },
   'GET /v1/messaging-providers': {},
   'POST /v1/messaging-providers': { body: () => ({ name: 'mine too', channel: 'sms' }) },
   'GET /v1/messaging-providers/:id': provider,
   'PATCH /v1/messaging-providers/:id': { ...provider, body: () => ({ status: 'paused' }) },
   'DELETE /v1/messaging-providers/:id': provider,
   'GET /v1/messaging-providers/:id/messages': provider,
+  'GET /v1/adapters': {},
+  'POST /v1/adapters': { body: () => ({ slug: 'stolen', kind: 'sandbox', is_active: false }) },
+  'GET /v1/adapters/:id': adapter,
+  'PATCH /v1/adapters/:id': { ...adapter, body: () => ({ is_active: false }) },
+  'POST /v1/adapters/:id/rotate-secret': adapter,
+  'GET /v1/adapters/:id/bonuses': adapter,
+  'GET /v1/webhook-secrets': {},
+  'POST /v1/webhook-secrets': {},
+  'DELETE /v1/webhook-secrets/:id': { path: { id: 'webhook_secret_id' } },
+  'GET /v1/journeys/:id/deliveries': { path: { id: 'webhook_journey_id' } },
+  'POST /v1/journeys/:id/deliveries/:eventId/retry': {
+    path: { id: 'webhook_journey_id', eventId: 'webhook_event_id' },
+  },
   'GET /v1/currencies': {},
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };

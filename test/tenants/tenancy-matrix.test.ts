@@ -42,7 +42,7 @@ beforeAll(async () => {
   spare = await fillProject(service, await project(), 'spare');
   const sibling = await fillProject(service, await project(), 'sibling');
   const theirs = await fillProject(service, other, 'victim');
-  theirs.markers.push(theirs.tenant_id, theirs.provider_id);
+  theirs.markers.push(theirs.tenant_id, theirs.provider_id, theirs.tier_id);
   guest = await newGuest(service.tenant_id, other.tenant_id);
   victims = [
     { kind: 'tenant', project: theirs, before: await digestOf(service, theirs, 'tenant') },
@@ -258,6 +258,7 @@ test('every endpoint of both hosts has a case', () => {
       'clickhouse events',
       ...segments,
       ...campaigns,
+      'journeys',
     ]) {
       expect(before[table], table).toMatch(/^[1-9]\d* rows/);
     }
@@ -305,6 +306,7 @@ test('cursors of other tenants and projects are refused', async () => {
   expect(used.filter((name) => name === 'GET /v1/templates')).toHaveLength(2);
   expect(used.filter((name) => name === 'GET /v1/messaging-providers')).toHaveLength(1);
   expect(used.filter((name) => name === 'GET /v1/campaigns')).toHaveLength(2);
+  expect(used.filter((name) => name === 'GET /v1/journeys')).toHaveLength(2);
   expect(used.filter((name) => name === 'GET /v1/campaigns/:id/recipients')).toHaveLength(2);
 });
 

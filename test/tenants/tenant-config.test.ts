@@ -83,7 +83,7 @@ describe('reading', () => {
     const { catalogue, ...rest } = body.data;
     expect(rest).toEqual({ ...UNCONFIGURED, base_currency: 'EUR' });
     expect(Object.keys(catalogue as object).sort()).toEqual(
-      ['kyc_models', 'license_defaults', 'licenses', 'rg_features', 'verticals'].sort(),
+      ['kyc_models', 'license_defaults', 'license_rules', 'licenses', 'rg_features', 'verticals'].sort(),
     );
   });
 

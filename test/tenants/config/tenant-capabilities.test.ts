@@ -61,8 +61,9 @@ async function newTenant(): Promise<string> {
   return tenant_id;
 }
 
+const onLicenseChange = () => Promise.resolve();
 const change = (tenant_id: string, body: PatchTenantConfigBody) =>
-  changeTenantConfig({ ...here, audit: auditNothing }, tenant_id, body);
+  changeTenantConfig({ ...here, onLicenseChange, audit: auditNothing }, tenant_id, body);
 
 const QUIET_HOURS = { start: '22:00', end: '08:00', default_timezone: 'UTC' };
 
