@@ -1,5 +1,6 @@
 import { startPlayerFold } from '../processors/player-fold/index.ts';
 import type { EventBody } from '../src/ingest/events/validate.ts';
+import { ThresholdCache } from '../src/ledger/crossings/threshold-cache.ts';
 import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/ledger/fold/fold-event.ts';
 import { decide } from '../src/ledger/fold/decide.ts';
 import { requestFor } from '../src/ledger/fold/snapshot.ts';
@@ -51,7 +52,8 @@ export async function foldEndToEnd(service: TestService, events: readonly EventB
     await platform.eventLog.append(TOPICS.events, acceptedRecords(part, tenant_id, project_id));
   }
   return timed(async () => {
-    const fold = await startPlayerFold(platform);
+    const thresholds = new ThresholdCache({ sql: platform.postgres.service, clock: platform.clock });
+    const fold = await startPlayerFold(platform, thresholds);
     await folded(platform);
     await fold.close();
     return events.length;
@@ -83,7 +85,7 @@ async function bareTransactions(service: TestService, label: string) {
     for (const { effects, request, position } of prepared) {
       await sql.begin(async (tx) => {
         await readSnapshot(tx, request);
-        await writeEffects(tx, effects, position, Date.now());
+        await writeEffects(tx, effects, position, Date.now(), new Map());
       });
     }
     return EVENTS;

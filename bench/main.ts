@@ -6,6 +6,12 @@ import { benchFold } from './fold.ts';
 import { benchFresh } from './fresh.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
+import { benchBesideJourneys } from './journey-beside.ts';
+import { benchJourneyEntry } from './journey-entry.ts';
+import { benchJourneyLatency } from './journey-latency.ts';
+import { benchParked } from './journey-parked.ts';
+import { benchWebhooks } from './journey-webhooks.ts';
+import { benchJourneys } from './journeys.ts';
 import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchMessaging } from './messaging.ts';
@@ -15,6 +21,7 @@ import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
 import { benchTenancy } from './tenancy.ts';
+import { benchFoldBesideTiers, benchTiers } from './tiers.ts';
 import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
@@ -46,6 +53,14 @@ const BENCHES: Record<string, Bench> = {
   'segment-latency': benchSegmentLatency,
   messaging: () => withIdleService(benchMessaging),
   conversions: () => withIdleService(benchConversions),
+  journeys: () => withIdleService(benchJourneys),
+  'journey-entry': benchJourneyEntry,
+  'journey-latency': benchJourneyLatency,
+  'journey-parked': () => withIdleService(benchParked),
+  'journey-webhooks': () => withIdleService(benchWebhooks),
+  'journey-beside': () => withIdleService(benchBesideJourneys),
+  tiers: benchTiers,
+  'tiers-fold': () => withIdleService(benchFoldBesideTiers),
   latency: benchLatency,
   memory: benchMemory,
   neighbours: benchNeighbours,
@@ -60,6 +75,14 @@ const NAMED_ONLY = new Set([
   'segment-latency',
   'messaging',
   'conversions',
+  'journeys',
+  'journey-entry',
+  'journey-latency',
+  'journey-parked',
+  'journey-webhooks',
+  'journey-beside',
+  'tiers',
+  'tiers-fold',
   'neighbours',
 ]);
 

@@ -59,3 +59,9 @@ export async function countSends(
     from message_sends where campaign_id = ${campaign_id}`;
   return row ?? { total: 0, queued: 0, sent: 0 };
 }
+
+/** Whether members of the campaign's segment wait for their send rows. */
+export async function hasRanges(owner: Db, campaign_id: string): Promise<boolean> {
+  const rows = await owner`select from campaign_batches where campaign_id = ${campaign_id} limit 1`;
+  return rows.length > 0;
+}

@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { FanOut } from '../src/engage/campaigns/fan-out.ts';
 import { sendCampaign } from '../src/engage/campaigns/send.ts';
 import { Messenger } from '../src/engage/messaging/messenger.ts';
@@ -14,6 +15,7 @@ import {
   countSends,
   emptyCopy,
   emptySends,
+  hasRanges,
   insertMembers,
   prepareCopy,
 } from './messaging-seed-queries.ts';
@@ -69,7 +71,7 @@ async function fanOut(
     await emptySends(owner);
     const campaign_id = await newCampaign(client, segment_id);
     const sample = await timed(async () => {
-      sent_in_ms.push(await fanOutWhole(service, campaign_id));
+      sent_in_ms.push(await fanOutWhole(service, owner, campaign_id));
       return PLAYERS;
     });
     const { total } = await countSends(owner, campaign_id);
@@ -94,7 +96,11 @@ async function fanOut(
 }
 
 /** Sends the campaign and processes all ranges; returns how long the sending alone took, in milliseconds. */
-async function fanOutWhole({ platform, ...project }: TestService, campaign_id: string): Promise<number> {
+async function fanOutWhole(
+  { platform, ...project }: TestService,
+  owner: Db,
+  campaign_id: string,
+): Promise<number> {
   const { tenant_id, project_id } = project;
   const started_ms = performance.now();
   const audit = () => Promise.resolve();
@@ -104,11 +110,14 @@ async function fanOutWhole({ platform, ...project }: TestService, campaign_id: s
   const took_ms = performance.now() - started_ms;
   const fanOut = new FanOut(platform);
   const lane = async () => {
-    while (await fanOut.turn());
+    for (;;) {
+      if (await fanOut.turn()) continue;
+      // While one lane cuts the last range into further ones, the other waits for them.
+      if (!(await hasRanges(owner, campaign_id))) return;
+      await sleep(5);
+    }
   };
-  // A lane also ends while another one is cutting the last range.
-  do await Promise.all(Array.from({ length: LANES }, lane));
-  while (await fanOut.turn());
+  await Promise.all(Array.from({ length: LANES }, lane));
   return took_ms;
 }
 
@@ -121,7 +130,7 @@ async function messenger(service: TestService, owner: Db, client: MessagingClien
       select player_id from players where tenant_id = ${service.tenant_id} limit ${MESSAGES}`;
     const segment_id = await client.segment(rows.map(({ player_id }) => player_id));
     const campaign_id = await newCampaign(client, segment_id);
-    await fanOutWhole(service, campaign_id);
+    await fanOutWhole(service, owner, campaign_id);
     const sender = new Messenger(platform, {
       credentials_keys: { current: '00'.repeat(32), previous: undefined },
       link_key: Buffer.alloc(32),

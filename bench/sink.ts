@@ -24,9 +24,10 @@ export async function benchSink(service: TestService): Promise<Result[]> {
   return [result('sink ÷ bare insert of the same rows', ratios(pairs, perSecond), { at_least: 0.6 }, note)];
 }
 
-async function sinkEndToEnd(service: TestService, label: string) {
+/** Appends resolved events, which happened from `at_ms` on, to the log, and times a sink that inserts them. */
+export async function sinkEndToEnd(service: TestService, label: string, at_ms = 1_770_000_000_000) {
   const { eventLog } = service.platform;
-  for (const part of chunks(resolvedRecords(service, label), 2_000))
+  for (const part of chunks(resolvedRecords(service, label, at_ms), 2_000))
     await eventLog.append(TOPICS.playerEvents, part);
   return timed(async () => {
     const sink = await startAnalyticsSink(service.platform);
@@ -46,12 +47,16 @@ async function bareInsert(service: TestService, label: string) {
   });
 }
 
-function resolvedRecords({ tenant_id, project_id }: TestService, label: string): NewRecord[] {
+function resolvedRecords(
+  { tenant_id, project_id }: TestService,
+  label: string,
+  at_ms = 1_770_000_000_000,
+): NewRecord[] {
   const players = Array.from({ length: PLAYERS }, newId);
   return mixedEvents(EVENTS, PLAYERS, label).map(({ event, properties = {} }, i) => {
     const player_id = players[i % PLAYERS] ?? newId();
     const base = typeof properties['amount'] === 'number' ? BigInt(properties['amount']) : null;
-    const times = { occurred_at: 1_770_000_000_000 + i, received_at: 1_770_000_000_100 + i };
+    const times = { occurred_at: at_ms + i, received_at: at_ms + 100 + i };
     const row = {
       tenant_id,
       project_id,

@@ -7,7 +7,9 @@ import { parseArgs } from 'node:util';
 import { readCommandConfig } from '../src/config.ts';
 import { freePort } from '../src/platform/postgres/embedded-server.ts';
 import { readPurchases, toEvent, type PurchaseEvent } from './cdnow.ts';
+import { showJourney } from './demo-journey.ts';
 import { ProgressBar } from './progress-bar.ts';
+import { count, dollars, say } from './say.ts';
 import { call, provisionTenant, readDevCredentials, type ProvisionedTenant } from './service-api.ts';
 import { isReady, ServiceProcess } from './service-process.ts';
 
@@ -20,7 +22,8 @@ const TIMELINE_ENTRIES = 5;
 
 const USAGE = `usage: npm run demo -- [--own]
 
-Streams the CDNOW purchases (scripts/data/README.md) through the HTTP API and accounts for every cent.
+Streams the CDNOW purchases (scripts/data/README.md) through the HTTP API and accounts for every cent. Then simulates
+a journey over them on a virtual clock, and starts one run of it in real time.
 Uses the service that runs on DATA_DIR, in a tenant of its own; starts one on a temporary folder when none
 runs, or with --own.`;
 
@@ -75,6 +78,10 @@ async function main(): Promise<void> {
       throw new Error(`the totals are off by ${dollars(total - expected)}`);
     }
     say('\nEvery cent is accounted for.');
+    const player_of = new Map(
+      players.flatMap(({ id, anonymous_ids }) => anonymous_ids.map((anonymous_id) => [anonymous_id, id])),
+    );
+    await showJourney({ base_url: target.base_url, tenant }, purchases, player_of);
   } finally {
     await target.stop();
   }
@@ -215,20 +222,6 @@ function asAdmin<Answer>(target: Target, tenant: ProvisionedTenant, path: string
 
 function sumOf(players: readonly Player[]): bigint {
   return players.reduce((sum, { total_deposited }) => sum + BigInt(total_deposited), 0n);
-}
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
-function count(value: number): string {
-  return value.toLocaleString('en');
-}
-
-function dollars(cents: bigint): string {
-  const digits = (cents < 0n ? -cents : cents).toString().padStart(3, '0');
-  const whole = BigInt(digits.slice(0, -2)).toLocaleString('en');
-  return `${cents < 0n ? '-' : ''}$${whole}.${digits.slice(-2)}`;
 }
 
 function rate(events: number, took_ms: number): string {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { tortureFanOut, type FanOutTortureResult } from '../test/crash/fan-out-harness.ts';
+import { tortureJourneys, type JourneysTortureResult } from '../test/crash/journeys-harness.ts';
 import { torture, type Kill, type TortureResult } from '../test/crash/harness.ts';
 import {
   tortureServers,
@@ -7,11 +8,12 @@ import {
   type ServersTortureResult,
 } from '../test/crash/servers-harness.ts';
 
-const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>] [--servers | --fan-out [--members <n>]]
+const USAGE = `usage: npm run torture -- [--kills <n>] [--seed <n>] [--servers | --fan-out [--members <n>] | --journeys]
 
 Runs the real service under load on an empty folder, kills it with SIGKILL (200 times by default) and compares
 every event and every total with what was accepted. With --fan-out it sends campaigns to so many members (100,000)
-instead, kills the messenger, and compares rows and messages with the members. With --servers it runs the service as
+instead, kills the messenger, and compares rows and messages with the members. With --journeys players go through a
+journey; it compares runs, steps, messages and webhooks with the accepted events. With --servers it runs the service as
 two processes on its own Kafka, Redis, Postgres and ClickHouse, kills any of these six, and also compares members of
 segments and messages. Exit 0 means nothing was lost and nothing doubled.`;
 
@@ -25,6 +27,7 @@ async function main(): Promise<void> {
       'fan-out': { type: 'boolean' },
       members: { type: 'string' },
       servers: { type: 'boolean' },
+      journeys: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
@@ -35,9 +38,11 @@ async function main(): Promise<void> {
   if (![kills, members].every((count) => Number.isSafeInteger(count) && count > 0)) throw new Error(USAGE);
   if (!Number.isSafeInteger(seed)) throw new Error(USAGE);
   say(`torture: ${kills} kills, seed ${seed}`);
-  if (values['fan-out'] === true && values.servers === true) throw new Error(USAGE);
+  if ([values['fan-out'], values.servers, values.journeys].filter(Boolean).length > 1) throw new Error(USAGE);
   if (values['fan-out'] === true)
     return showFanOut(await tortureFanOut({ kills, members, seed, onKill: countKill }));
+  if (values.journeys === true)
+    return showJourneys(await tortureJourneys({ kills, seed, onKill: countKill }));
   if (values.servers === true) {
     const onStrike = showStrike(kills);
     return showServers(await tortureServers({ kills, seed, onStrike }));
@@ -84,6 +89,18 @@ function showFanOut({ campaigns, messages, unknown, differences }: FanOutTorture
   for (const difference of differences.slice(0, MAX_SHOWN)) say(`  ${difference}`);
   say(`${differences.length} differences`);
   if (differences.length > 0) process.exitCode = 1;
+}
+
+function showJourneys(result: JourneysTortureResult): void {
+  say(`runs           ${result.runs} with ${result.steps} steps, ${result.cancelled} cancelled`);
+  say(`awaited events ${result.answered} runs were answered`);
+  say(`messages       ${result.messages}, and ${result.unknown} of them of unknown outcome`);
+  say(`webhooks       ${result.webhooks} in ${result.attempts} attempts`);
+  say(`requests       ${result.unanswered} without an answer`);
+  say(`time           ${(result.duration_ms / 1000).toFixed(1)} s`);
+  for (const difference of result.differences.slice(0, MAX_SHOWN)) say(`  ${difference}`);
+  say(`${result.differences.length} differences`);
+  if (result.differences.length > 0) process.exitCode = 1;
 }
 
 function showResult(result: TortureResult): void {
