@@ -1,7 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/engines/longest-first.ts';
 import { NO_PROVIDERS } from './test/engines/no-providers.ts';
-import { DEPENDS_ON_SERVERS, MEASURING_TIME, NEVER_ON_SERVERS } from './test/engines/suites.ts';
+import {
+  BESIDE_SERVERS,
+  DEPENDS_ON_SERVERS,
+  MEASURING_TIME,
+  NEVER_ON_SERVERS,
+} from './test/engines/suites.ts';
 
 const shared = {
   // The embedded ClickHouse allows one data folder per process at a time, so files run one after the other in each.
@@ -35,7 +40,7 @@ export default defineConfig({
           ...shared,
           name: 'embedded',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.distributed.test.ts'],
+          exclude: ['test/**/*.distributed.test.ts', ...BESIDE_SERVERS],
           // One more than there are processors on the smallest machine: a file that waits leaves its processor to another.
           maxWorkers: 3,
           globalSetup: ['test/engines/shared-postgres.ts'],
@@ -45,7 +50,7 @@ export default defineConfig({
         test: {
           ...onServers,
           name: 'distributed',
-          include: DEPENDS_ON_SERVERS,
+          include: [...DEPENDS_ON_SERVERS, ...BESIDE_SERVERS],
           exclude: MEASURING_TIME,
           // They wait for servers most of the time. Files that kill one start one of their own.
           maxWorkers: 2,
@@ -67,7 +72,12 @@ export default defineConfig({
           name: 'nightly',
           // Everything that the projects above do not run, so that a new file runs on servers unless it is excluded.
           include: ['test/**/*.test.ts'],
-          exclude: [...DEPENDS_ON_SERVERS, ...MEASURING_TIME, ...Object.values(NEVER_ON_SERVERS).flat()],
+          exclude: [
+            ...DEPENDS_ON_SERVERS,
+            ...BESIDE_SERVERS,
+            ...MEASURING_TIME,
+            ...Object.values(NEVER_ON_SERVERS).flat(),
+          ],
           maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },
