@@ -2,6 +2,7 @@ import { waitUntilInClickHouse } from '../../src/analytics/caught-up.ts';
 import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import {
   deleteCorrections,
+  hasOpenWork,
   markMerges,
   readCorrections,
   readEventLines,
@@ -72,6 +73,7 @@ export async function rewriteOnce(
   stop?: AbortSignal,
   state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
+  if (!(await hasOpenWork(platform.postgres.service))) return false;
   return platform.postgres.session(async (session) => {
     if (!(await tryLockAsRewriter(session))) return false;
     let failure: unknown;

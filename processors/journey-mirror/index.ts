@@ -1,6 +1,7 @@
-import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
+import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readChangedJourneyRows } from '../../src/analytics/journey-mirror-queries.ts';
-import { moveMirrorPosition, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
+import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
+import { moveMirrorPosition } from '../../src/analytics/mirror-queries.ts';
 import { JOURNEYS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
@@ -27,11 +28,15 @@ export async function mirrorJourneys(
   memory = newEpochMemory(),
 ): Promise<{ count: number; is_full: boolean }> {
   const { service } = platform.postgres;
-  await ensureEpoch(platform, memory);
-  const position = await readMirrorPosition(service, JOURNEYS_MIRROR);
-  const { rows, is_full } = await readChangedJourneyRows(service, position, MAX_BLOCK);
-  const last = rows.at(-1);
-  if (last === undefined) return { count: 0, is_full: false };
+  let is_full = false;
+  const block = await readMirrorBlock(platform, memory, JOURNEYS_MIRROR, async (from) => {
+    const changed = await readChangedJourneyRows(service, from, MAX_BLOCK);
+    ({ is_full } = changed);
+    return changed.rows;
+  });
+  const last = block?.rows.at(-1);
+  if (block === undefined || last === undefined) return { count: 0, is_full: false };
+  const { position, rows } = block;
   for (const table of ['journey_runs', 'journey_steps'] as const) {
     const lines = rows.filter((row) => row.table === table).map(({ line }) => line);
     // Repeated rows replace themselves. A token of the positions could repeat after a restore, with other rows.

@@ -1,9 +1,9 @@
-import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
+import { newEpochMemory } from '../../src/analytics/epoch.ts';
+import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
   markKnownToSegments,
   moveMirrorPosition,
   readChangedPlayers,
-  readMirrorPosition,
   type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
 import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
@@ -32,11 +32,12 @@ export function startPlayerMirror(platform: Platform): PollLoop {
 /** Mirrors one block of changes; returns how many. */
 export async function mirrorBlock(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
-  await ensureEpoch(platform, memory);
-  const position = await readMirrorPosition(service, PLAYERS_MIRROR);
-  const changed = await readChangedPlayers(service, position, MAX_BLOCK);
-  const last = changed.at(-1);
-  if (last === undefined) return 0;
+  const block = await readMirrorBlock(platform, memory, PLAYERS_MIRROR, (position) =>
+    readChangedPlayers(service, position, MAX_BLOCK),
+  );
+  const last = block?.rows.at(-1);
+  if (block === undefined || last === undefined) return 0;
+  const { position, rows: changed } = block;
   await platform.clickhouse.insertLines(
     'players',
     changed.map((row) => row.line),

@@ -1,4 +1,5 @@
-import { ensureEpoch, newEpochMemory } from '../../src/analytics/epoch.ts';
+import { newEpochMemory } from '../../src/analytics/epoch.ts';
+import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
   isAfter,
   moveMirrorPosition,
@@ -36,12 +37,13 @@ export function startSendMirror(platform: Platform): PollLoop {
 /** Mirrors one block of changes; returns how many. Skips rows that are queued or being sent: they change again. */
 export async function mirrorSends(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
-  await ensureEpoch(platform, memory);
-  const position = await readMirrorPosition(service, SENDS_MIRROR);
   const now_ms = platform.clock.now_ms();
-  const changed = await readChangedSends(service, position, MAX_BLOCK, now_ms);
-  const last = changed.at(-1);
-  if (last === undefined) return 0;
+  const block = await readMirrorBlock(platform, memory, SENDS_MIRROR, (position) =>
+    readChangedSends(service, position, MAX_BLOCK, now_ms),
+  );
+  const last = block?.rows.at(-1);
+  if (block === undefined || last === undefined) return 0;
+  const { position, rows: changed } = block;
   const next = positionOf(last, position);
   const settled = changed.filter(({ is_pending }) => !is_pending);
   const lines = settled.map(({ line }) => line);

@@ -17,6 +17,14 @@ export async function tryLockAsRewriter({ sql }: Session): Promise<boolean> {
   return row?.locked ?? false;
 }
 
+/** Whether a correction or a merge waits for a rewriter. */
+export async function hasOpenWork(sql: Tx): Promise<boolean> {
+  const [row] = await sql<{ has_work: boolean }[]>`
+    select exists (select from event_corrections)
+      or exists (select from player_merges where rewritten_at is null) as has_work`;
+  return row?.has_work ?? false;
+}
+
 /** A player that was merged into another. */
 export interface Merge {
   tenant_id: string;

@@ -15,6 +15,8 @@ export interface EpochState {
   is_ready: boolean;
   /** No transaction has had this id, or a higher one, yet. */
   next_xid: bigint;
+  /** All transactions before this one have ended: while it stays the same, no row changed that a mirror can read. */
+  horizon_xid: bigint;
 }
 
 /**
@@ -29,14 +31,16 @@ const IDENTITY = `
 
 /** Reads the present identity and the latest epoch. */
 export async function readEpochState(sql: Tx): Promise<EpochState> {
-  type Row = Omit<EpochState, 'epoch' | 'epoch_identity' | 'next_xid'> & {
+  type Row = Omit<EpochState, 'epoch' | 'epoch_identity' | 'next_xid' | 'horizon_xid'> & {
     epoch: number | null;
     epoch_identity: string | null;
     next_xid: string;
+    horizon_xid: string;
   };
   const [row] = await sql<Row[]>`
     select ${sql.unsafe(IDENTITY)} as identity, e.epoch, e.identity as epoch_identity,
-      e.ready_at is not null as is_ready, pg_snapshot_xmax(pg_current_snapshot())::text as next_xid
+      e.ready_at is not null as is_ready, pg_snapshot_xmax(pg_current_snapshot())::text as next_xid,
+      pg_snapshot_xmin(pg_current_snapshot())::text as horizon_xid
     from (values (1)) as one
     left join (select * from database_epochs order by epoch desc limit 1) e on true`;
   if (row === undefined) throw new Error('Postgres returned no identity');
@@ -45,6 +49,7 @@ export async function readEpochState(sql: Tx): Promise<EpochState> {
     epoch: row.epoch ?? undefined,
     epoch_identity: row.epoch_identity ?? undefined,
     next_xid: BigInt(row.next_xid),
+    horizon_xid: BigInt(row.horizon_xid),
   };
 }
 

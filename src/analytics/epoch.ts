@@ -29,6 +29,8 @@ export interface EpochMemory {
   is_compared: boolean;
   /** The highest transaction id that this process has seen committed. */
   seen_xid: bigint;
+  /** {@link EpochState.horizon_xid} when the mirror last found nothing to copy. */
+  idle_xid?: bigint;
 }
 
 /** The memory of a mirror that starts. */
@@ -39,9 +41,10 @@ export function newEpochMemory(): EpochMemory {
 /**
  * Called by a mirror before each turn. Begins a new epoch when this is another database than before, or an earlier copy
  * of the same one: then the transaction ids that ClickHouse and the mirrors know say nothing about those to come. Rows
- * with ids from the future get present ones in short transactions, and the mirrors start from the beginning.
+ * with ids from the future get present ones in short transactions, and the mirrors start from the beginning. Returns
+ * {@link EpochState.horizon_xid}.
  */
-export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promise<void> {
+export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promise<bigint> {
   const { service } = engines.postgres;
   let state = await readEpochState(service);
   const reason = await reasonForNewEpoch(engines, state, memory);
@@ -49,11 +52,14 @@ export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promis
     await startEpoch(engines, state, reason);
     state = await readEpochState(service);
     memory.seen_xid = 0n;
+    delete memory.idle_xid;
   }
   memory.is_compared = true;
-  if (state.is_ready || state.epoch === undefined) return;
-  await restampAll(engines);
-  await markEpochReady(service, state.epoch);
+  if (!state.is_ready && state.epoch !== undefined) {
+    await restampAll(engines);
+    await markEpochReady(service, state.epoch);
+  }
+  return state.horizon_xid;
 }
 
 /** Whether the mirrors work under an epoch of this database. Before the first one there are none to wait for. */
@@ -112,7 +118,7 @@ async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: Epoc
 
 async function startEpoch(
   { postgres, clickhouse, logger }: Engines,
-  { epoch: latest, identity, next_xid }: EpochState,
+  { epoch: latest, identity, next_xid, horizon_xid }: EpochState,
   reason: string,
 ): Promise<void> {
   const copied = await epochInClickHouse(clickhouse);
@@ -127,6 +133,7 @@ async function startEpoch(
         epoch_identity: undefined,
         is_ready: false,
         next_xid,
+        horizon_xid,
       },
     ));
   const epoch = is_fresh ? 0 : Math.max(latest ?? 0, copied) + 1;

@@ -180,10 +180,10 @@ export async function fillProject(
   );
   const grant_id = granted['id'] ?? '';
   markers.push(grant_id);
-  // Its event is on the log and its bets are counted: nothing changes it by itself any more.
+  // Its event is on the log, and its bets are looked up and counted: nothing changes it by itself any more.
   await eventually('the grant is at rest', async () => {
     const [row] = await service.platform.postgres.service<{ is_at_rest: boolean }[]>`
-      select activated_at is not distinct from counted_from and not exists (
+      select are_bets_recorded and activated_at is not distinct from counted_from and not exists (
         select from bonus_grant_events e where e.grant_id = g.grant_id and e.is_to_publish) as is_at_rest
       from bonus_grants g where g.grant_id = ${grant_id}`;
     return row?.is_at_rest === true ? true : undefined;
