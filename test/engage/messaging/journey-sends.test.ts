@@ -123,8 +123,7 @@ it('in quiet hours a message is skipped, or waits until they end and passes the 
   const isDecided = async (one: JourneySend) => (await rowsOf(one))[0]?.retry_at != null;
   await running.turnsUntil(
     'all are decided',
-    async () =>
-      (await isOver(skips)) && (await isDecided(defers)) && (await isDecided(excluded)),
+    async () => (await isOver(skips)) && (await isDecided(defers)) && (await isDecided(excluded)),
   );
   expect(await statusOf(skips)).toBe('failed SKIPPED_QUIET_HOURS');
   expect(await rowsOf(defers)).toMatchObject([
