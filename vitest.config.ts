@@ -41,8 +41,8 @@ export default defineConfig({
           name: 'embedded',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.distributed.test.ts', ...BESIDE_SERVERS],
-          // One more than there are processors on the smallest machine: a file that waits leaves its processor to another.
-          maxWorkers: 3,
+          // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
+          maxWorkers: 4,
           globalSetup: ['test/engines/shared-postgres.ts'],
         },
       },
@@ -53,7 +53,7 @@ export default defineConfig({
           include: [...DEPENDS_ON_SERVERS, ...BESIDE_SERVERS],
           exclude: MEASURING_TIME,
           // They wait for servers most of the time. Files that kill one start one of their own.
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

@@ -73,7 +73,10 @@ export async function rewriteOnce(
   stop?: AbortSignal,
   state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
-  if (!(await hasOpenWork(platform.postgres.service))) return false;
+  if (!(await hasOpenWork(platform.postgres.service))) {
+    state.max_merges = MAX_REWRITTEN;
+    return false;
+  }
   return platform.postgres.session(async (session) => {
     if (!(await tryLockAsRewriter(session))) return false;
     let failure: unknown;

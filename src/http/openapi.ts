@@ -231,7 +231,16 @@ function groupByStatus(
   return groups;
 }
 
+/** By schema: to make one costs as much as many requests, and most are asked for twice. */
+const made = { input: new WeakMap<z.ZodType, Json>(), output: new WeakMap<z.ZodType, Json>() };
+
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
+  const known = made[io].get(schema) ?? makeSchema(schema, io);
+  made[io].set(schema, known);
+  return known;
+}
+
+function makeSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',

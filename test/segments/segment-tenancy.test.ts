@@ -12,14 +12,18 @@ let victims: { kind: 'tenant' | 'project'; project: FilledProject; before: Recor
 
 beforeAll(async () => {
   service = await startTestService();
-  own = await fillProject(service, service, 'mine');
   const headers = { 'x-internal-secret': service.internal_secret };
   const body = { tenant_id: service.tenant_id, name: 'Second' };
   const url = `${service.base_url}/v1/internal/projects`;
   const second = await call(url, undefined, { method: 'POST', body, headers });
   const { project_id } = second.body.data as { project_id: string };
-  const theirs = await fillProject(service, await service.newTenant('SEK'), 'victim');
-  const sibling = await fillProject(service, { ...service, project_id }, 'sibling');
+  const other = await service.newTenant('SEK');
+  const [mine, theirs, sibling] = await Promise.all([
+    fillProject(service, service, 'mine'),
+    fillProject(service, other, 'victim'),
+    fillProject(service, { ...service, project_id }, 'sibling'),
+  ]);
+  own = mine;
   victims = [
     { kind: 'tenant', project: theirs, before: await digestOf(service, theirs, 'tenant') },
     { kind: 'project', project: sibling, before: await digestOf(service, sibling, 'project') },

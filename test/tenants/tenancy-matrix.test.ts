@@ -37,11 +37,16 @@ const ran = new Map<string, number>();
 beforeAll(async () => {
   service = await startTestService();
   const other = await service.newTenant('SEK');
-  own = await fillProject(service, service, 'mine');
   const project = async () => ({ ...service, project_id: await newProject(service) });
-  spare = await fillProject(service, await project(), 'spare');
-  const sibling = await fillProject(service, await project(), 'sibling');
-  const theirs = await fillProject(service, other, 'victim');
+  const [one, another] = [await project(), await project()];
+  const [mine, more, sibling, theirs] = await Promise.all([
+    fillProject(service, service, 'mine'),
+    fillProject(service, one, 'spare'),
+    fillProject(service, another, 'sibling'),
+    fillProject(service, other, 'victim'),
+  ]);
+  own = mine;
+  spare = more;
   theirs.markers.push(theirs.tenant_id, theirs.provider_id, theirs.tier_id);
   guest = await newGuest(service.tenant_id, other.tenant_id);
   victims = [
