@@ -3,7 +3,6 @@ import type { LocalWait } from '../../../../src/engage/journeys/graph/local-time
 // An oracle for local times, by Intl alone: what clocks show in each minute, and when a wait goes on.
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 /** So often the oracle asks Intl; in between the clock advances evenly if it does at both ends, else it asks for each minute. */
 const SAMPLE = 60;
 
@@ -37,20 +36,20 @@ export function table(clock: (minute: number) => number, first: number, length: 
   return shown;
 }
 
-/** Day of the week of a local calendar day, 1 to 7. */
-export const weekday = (local_day: number) => new Date(local_day * DAY_MS).getUTCDay() || 7;
+/** Day of the week of a local calendar day, 1 to 7. The first day of 1970 was a Thursday. */
+export const weekday = (local_day: number) => ((local_day + 3) % 7) + 1;
 
 /** For each minute of the table, the first from it on at which the wait goes on. */
 export function goingOn(shown: readonly number[], wait: LocalWait): number[] {
   const begin = wait.until === 'time' ? wait.minute : wait.from_minute;
   const lasts = wait.until === 'time' ? 1 : (wait.to_minute - wait.from_minute + 1_440) % 1_440 || 1_440;
   const isOn = (day: number) => wait.days.length === 0 || wait.days.includes(weekday(day));
-  const goes = shown.map((now) =>
-    [0, 1].some((ago) => {
-      const day = Math.floor(now / 1_440) - ago;
-      return isOn(day) && now >= day * 1_440 + begin && now < day * 1_440 + begin + lasts;
-    }),
-  );
+  const goes = shown.map((now) => {
+    const today = Math.floor(now / 1_440);
+    const since = (day: number) => now - day * 1_440 - begin;
+    const isWithin = (day: number) => since(day) >= 0 && since(day) < lasts && isOn(day);
+    return isWithin(today) || isWithin(today - 1);
+  });
   const seen = new Set<number>();
   for (const [n, now] of shown.entries()) {
     const before = shown[n - 1] ?? now - 1;
