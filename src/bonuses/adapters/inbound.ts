@@ -52,6 +52,8 @@ export interface InboundDeclaration<Event extends { event_id: string }, Result e
    * stored. An ApiError that it throws rolls both back, so that the platform's retry is no replay.
    */
   apply(tx: Tx, call: Inbound<Event>): Promise<Result>;
+  /** Counts the event, once that transaction is committed, which may have been repeated; never throws. */
+  committed?: (call: Inbound<Event>) => void;
 }
 
 /** The longest body. */
@@ -174,6 +176,7 @@ async function applyOnce<Event extends { event_id: string }, Result extends obje
   };
   const before = await select();
   if (before !== undefined) return replayed(before);
+  const call = { adapter: { adapter_id, slug }, tenant_id, project_id, event, received_at };
   const applyIn = async (tx: Tx) => {
     const is_new = await insertWebhook(tx, {
       ...key,
@@ -183,16 +186,12 @@ async function applyOnce<Event extends { event_id: string }, Result extends obje
       received_at,
     });
     if (!is_new) return undefined;
-    const applied = await declared.apply(tx, {
-      adapter: { adapter_id, slug },
-      tenant_id,
-      project_id,
-      event,
-      received_at,
-    });
+    const applied = await declared.apply(tx, call);
     await storeResult(tx, key, applied);
     return applied;
   };
   const result = await retryConflicts(() => postgres.asTenant(tenant_id, applyIn));
-  return result ?? replayed(await select());
+  if (result === undefined) return replayed(await select());
+  declared.committed?.(call);
+  return result;
 }

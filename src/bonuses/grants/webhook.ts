@@ -63,12 +63,14 @@ export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
     schema: bonusEvent,
     response: answer,
     errors: [],
-    apply: (tx, call) => applyBonusEvent(deps, tx, call),
+    apply: applyBonusEvent,
+    committed: ({ adapter, event }) => {
+      if (nameOf(event.event) === undefined) deps.metrics.webhookUnknownEvents.inc({ adapter: adapter.slug });
+    },
   });
 }
 
 async function applyBonusEvent(
-  { metrics }: InboundDeps,
   tx: Tx,
   { adapter, tenant_id, project_id, event, received_at }: Inbound<BonusEvent>,
 ): Promise<z.infer<typeof answer>> {
@@ -79,10 +81,7 @@ async function applyBonusEvent(
     throw new ApiError('NOT_FOUND', `bonus grant ${event.grant_id} does not exist`);
   }
   const name = nameOf(event.event);
-  if (name === undefined) {
-    metrics.webhookUnknownEvents.inc({ adapter: adapter.slug });
-    return said(false, grant.status);
-  }
+  if (name === undefined) return said(false, grant.status);
   const { platform_bonus_id } = factsOf(grant);
   if (platform_bonus_id !== null && platform_bonus_id !== event.platform_bonus_id) {
     const message = `must be ${platform_bonus_id}, as the platform has said of the grant before, not ${event.platform_bonus_id}`;

@@ -56,11 +56,11 @@ async function fire(
   tx: Tx,
   campaign: CampaignRef & CampaignRow,
   events: readonly FiringEvent[],
-): Promise<void> {
+): Promise<undefined> {
   const now = new Date(clock.now_ms());
   // A campaign that was cancelled meanwhile fires nothing.
   const current = await selectLiveCampaign(tx, campaign);
-  if (current?.status !== 'sending') return;
+  if (current?.status !== 'sending') return undefined;
   const variants = await selectLiveVariants(tx, campaign);
   const player_ids = [...new Set(events.map(({ player_id }) => player_id))];
   const gate = await tenantGateAt(tx, campaign, now, () => selectPlayerZones(tx, campaign, player_ids));
@@ -73,4 +73,5 @@ async function fire(
   }));
   if ((await insertFirings(tx, campaign, firings, gate)) > 0)
     await notifyMessengers(tx, campaign.campaign_id);
+  return undefined;
 }

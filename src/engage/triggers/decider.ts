@@ -5,7 +5,7 @@ import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import type { Decision, TriggerKind } from './kind.ts';
+import type { Decision, FiringEvent, TriggerKind } from './kind.ts';
 import { ListenerTurns } from './listener-turns.ts';
 import {
   claimTriggerEvents,
@@ -129,18 +129,11 @@ export class TriggerDecider {
         const firing = events.filter(
           ({ event_key, player_id }) => keys.has(event_key) && matching.has(player_id),
         );
-        if (firing.length > 0) {
-          await decision.fire(
-            tx,
-            firing.map(({ value, event_key, player_id, partition, log_offset, log_id }) => {
-              const event = JSON.parse(value) as PlayerEvent;
-              return { event_key, player_id, event, partition, log_offset, log_id };
-            }),
-          );
-        }
-        return { fired: firing.length, refused: keys.size - firing.length };
+        const committed = firing.length > 0 ? await decision.fire(tx, firing.map(firingOf)) : undefined;
+        return { fired: firing.length, refused: keys.size - firing.length, committed };
       }),
     );
+    settled.committed?.();
     for (const outcome of ['fired', 'refused'] as const) {
       metrics.triggerEvents.inc({ outcome }, settled[outcome]);
     }
@@ -209,6 +202,11 @@ export class TriggerDecider {
 }
 
 const keyOf = ({ event_key }: ClaimedEvent) => event_key;
+
+function firingOf(claimed: ClaimedEvent): FiringEvent {
+  const { value, event_key, player_id, partition, log_offset, log_id } = claimed;
+  return { event_key, player_id, event: JSON.parse(value) as PlayerEvent, partition, log_offset, log_id };
+}
 
 /** The reason of a failure for operators and editors: without the text of foreign errors, which may quote rows. */
 function reasonOf(error: unknown): string {

@@ -31,6 +31,9 @@ export interface FiringEvent {
   log_id: string | null;
 }
 
+/** Counts what a transaction did, once it is committed. Never throws. */
+export type Committed = () => void;
+
 /** How a listener decides about its events at this moment. */
 export interface Decision {
   /**
@@ -43,8 +46,12 @@ export interface Decision {
    * rejects with is stored and tried again later.
    */
   judge(player_ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Does what the events fire, in the transaction in which they count as decided: each event comes here once. */
-  fire(tx: Tx, events: readonly FiringEvent[]): Promise<void>;
+  /**
+   * Does what the events fire, in the transaction in which they count as decided: of the transactions that an event
+   * comes to, one is committed. As the others are rolled back, metrics are left to what it returns, which is called
+   * after the commit.
+   */
+  fire(tx: Tx, events: readonly FiringEvent[]): Promise<Committed | undefined>;
 }
 
 /** A kind of listener: what campaigns (or journeys) contribute to the deciding of events. */

@@ -94,11 +94,13 @@ async function restatePage(
 ): Promise<{ last: StalePosition | undefined }> {
   let stale: StaleRow[] = [];
   try {
-    await deps.sql.begin(async (tx) => {
+    const restated = await deps.sql.begin(async (tx) => {
       // The id comes first, as in the fold: a rate change that is committed later waits for this transaction.
       [, stale] = await Promise.all([takeTransactionId(tx), readStaleRows(tx, range, window, limit)]);
-      if (stale.length > 0) await restate(tx, stale, deps);
+      return stale.length > 0 ? restate(tx, stale, deps) : 0;
     });
+    // After the commit: the transaction may be repeated.
+    deps.metrics.rowsRestated.inc(restated);
   } catch (error) {
     if (!isOverflow(error)) throw error;
     // A total would exceed 64 bits. Halving isolates the row, which stays as it is.
@@ -112,7 +114,8 @@ async function restatePage(
   return { last: stale.at(-1)?.row };
 }
 
-async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<void> {
+/** Returns how many rows changed. */
+async function restate(tx: Tx, stale: readonly StaleRow[], { clock }: Pick<Deps, 'clock'>): Promise<number> {
   await lockTotals(tx, distinctPlayers(stale));
   await reviseBets(tx, distinctBets(stale));
   // All writers of these rows are locked out now: the rows are read again, with the other rows of their bets.
@@ -123,14 +126,14 @@ async function restate(tx: Tx, stale: readonly StaleRow[], deps: Deps): Promise<
     return { row, money: inBase(row, found.conversion) };
   });
   const changed = restatements.filter(({ row, money }) => !isEqual(row, money));
-  if (changed.length === 0) return;
-  const now_ms = deps.clock.now_ms();
+  if (changed.length === 0) return 0;
+  const now_ms = clock.now_ms();
   const totals = totalsOf(changed, ledger);
   // Read in the transaction: restating is rare, and needs no cache.
   const thresholds = await readThresholds(tx, [...new Set(totals.map(({ tenant_id }) => tenant_id))]);
   await addToLockedTotals(tx, totals, now_ms, thresholds);
   await writeRestatements(tx, changed, now_ms);
-  deps.metrics.rowsRestated.inc(changed.length);
+  return changed.length;
 }
 
 /** The sums that the restatements add to their players' totals. */

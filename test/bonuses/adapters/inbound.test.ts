@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { isSigned, signatureOf } from '../../../src/auth/webhook-signature.ts';
 import { cleanUpAdapters } from '../../../src/bonuses/adapters/clean-up.ts';
+import type { Postgres } from '../../../src/platform/postgres/port.ts';
+import { WriteConflict } from '../../../src/platform/postgres/retry.ts';
 import { adapterWebhook } from '../../../src/bonuses/adapters/inbound.ts';
 import { ApiError } from '../../../src/errors.ts';
 import { installErrorHandling } from '../../../src/http/error-handler.ts';
@@ -31,11 +33,29 @@ let now_ms = Date.now();
 let held: (() => void)[] | undefined = [];
 /** What was applied: the transaction writes it to the traits of nobody, so it is kept here after the commit. */
 const applied: string[] = [];
+/** What `committed` was called with. */
+const committed: string[] = [];
+/** So many transactions are rolled back with a write conflict when all their work is done. */
+let refusals = 0;
+
+/** Refuses commits while there are {@link refusals}. */
+function refusing(postgres: Postgres): Postgres {
+  return {
+    ...postgres,
+    asTenant: (tenant_id, work) =>
+      postgres.asTenant(tenant_id, async (tx) => {
+        const result = await work(tx);
+        if (refusals-- > 0) throw new WriteConflict('the commit is refused');
+        return result;
+      }),
+  };
+}
 
 beforeAll(async () => {
   fixture = await openFixture();
   const { platform, deps, auth, config } = fixture;
-  const { postgres, metrics, logger } = platform;
+  const { metrics, logger } = platform;
+  const postgres = refusing(platform.postgres);
   tenant = await fixture.makeTenant();
   const made = await fixture.as(tenant.session, '/v1/adapters', {
     method: 'POST',
@@ -60,6 +80,7 @@ beforeAll(async () => {
           await new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
         return { received: true, slug };
       },
+      committed: ({ event }) => committed.push(event.event_id),
     },
   );
   app = fastify(serverOptions(logger));
@@ -134,6 +155,17 @@ describe('a webhook of a platform', () => {
     expect(answers.filter(({ data }) => data !== undefined && 'received' in data)).toHaveLength(1);
     expect(answers.filter(({ data }) => data !== undefined && 'replay' in data)).toHaveLength(19);
     expect(applied.filter((one) => one === event_id)).toHaveLength(1);
+  });
+
+  it('is counted once, when its effect is committed', async () => {
+    const event_id = randomUUID();
+    const body = eventOf({ event_id });
+    refusals = 2;
+    expect(await send(body)).toMatchObject({ status: 200, data: { received: true } });
+    expect(applied.filter((one) => one === event_id)).toHaveLength(3);
+    expect(committed.filter((one) => one === event_id)).toHaveLength(1);
+    expect(await send(body)).toMatchObject({ data: { replay: true } });
+    expect(committed.filter((one) => one === event_id)).toHaveLength(1);
   });
 
   it('that is refused is no replay when it comes again', async () => {

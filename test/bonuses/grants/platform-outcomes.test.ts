@@ -270,6 +270,10 @@ describe('webhooks', () => {
     const event_id = randomUUID();
     const other = await on.event(casino, 'bonus.completed', id, { event_id, platform_bonus_id: 'another' });
     expect([other.status, other.body['code']]).toEqual([422, 'VALIDATION_ERROR']);
+    const unknownEvents = async () => {
+      const { values } = await service.platform.metrics.webhookUnknownEvents.get();
+      return values.find(({ labels }) => labels.adapter === casino.slug)?.value ?? 0;
+    };
     for (const [event, rest, status] of [
       ['kyc.approved', {}, 422],
       ['bonus.wagered', {}, 422],
@@ -285,6 +289,8 @@ describe('webhooks', () => {
     ] as const) {
       expect((await on.event(casino, event, id, rest)).status, event).toBe(status);
     }
+    // Both of those that were taken.
+    expect(await unknownEvents()).toBe(2);
     expect((await on.event({ ...casino, secret: 'x'.repeat(43) }, 'bonus.completed', id)).body['code']).toBe(
       'FORBIDDEN',
     );

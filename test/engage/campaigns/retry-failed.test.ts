@@ -74,7 +74,9 @@ it('counting the failed messages does not hold the campaign', async () => {
     answer = retry(campaign_id);
     await until(async () => {
       const [row] = await sql()<{ waits: boolean }[]>`
-        select exists (select from pg_locks where not granted and relation = 'message_sends'::regclass) as waits`;
+        select exists (
+          select from pg_locks where not granted and relation = 'message_sends'::regclass
+            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`;
       return row?.waits === true;
     });
     return sql()`select 1 from campaigns where campaign_id = ${campaign_id} for update nowait`;
@@ -117,7 +119,9 @@ it('a campaign that is retried while it is finished goes on', async () => {
     turn = schedule.turn().then(() => (has_ended = true));
     await eventually('the campaign is being finished', async () => {
       const [row] = await sql()<{ waits: boolean }[]>`
-        select exists (select from pg_locks where not granted) as waits`;
+        select exists (
+          select from pg_locks where not granted
+            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`;
       return has_ended || row?.waits === true ? true : undefined;
     });
   });

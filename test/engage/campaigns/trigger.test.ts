@@ -180,10 +180,8 @@ it('is fired by events up to 24 hours late, but not by an imported history', asy
     update campaigns set started_at = ${new Date(Date.now() - 1_000 * 24 * 3_600_000)} where campaign_id = ${campaign_id}`;
   const told = [2 * 365 * 24, 25, 23, 1, 0];
   for (const hours of told) await tellLate(member, hours, name, { hours });
-  const messages = await eventually('the messages', async () => {
-    const found = await client.messages(provider_id);
-    return found.some(({ body }) => body === 'after 0 hours') ? found : undefined;
-  });
+  const messages = await messagesOf({ provider_id }, 3);
+  await decided();
   const expected = ['after 0 hours', 'after 1 hours', 'after 23 hours'];
   expect(messages.map(({ body }) => body).toSorted()).toEqual(expected);
   expect(await client.recipients(campaign_id)).toHaveLength(3);

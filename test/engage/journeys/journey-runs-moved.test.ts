@@ -8,6 +8,7 @@ import {
 import { endRuns } from '../../../src/engage/journeys/runs/cancel.ts';
 import type { JobWorker } from '../../../src/platform/jobs/port.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
+import { statementWaits } from '../../engines/lock-wait.ts';
 import { until } from '../../engines/until.ts';
 import {
   awaits,
@@ -56,7 +57,7 @@ async function meanwhile<T>(change: (tx: Tx) => Promise<unknown>, work: () => Pr
   await service.begin(async (tx) => {
     await change(tx);
     working = work();
-    await until(async () => (await service`select from pg_locks where not granted limit 1`).length > 0);
+    await statementWaits(service);
   });
   return (await working) as T;
 }
@@ -66,6 +67,7 @@ describe('cancelling the runs of a journey', () => {
     const id = await f.makeActive();
     const [first = ''] = await f.storeRuns(id, [{}]);
     await copyRun(first, 2_099);
+    const ask = () => f.api('POST', `/v1/journeys/${id}/runs/cancel`, {});
     const answer = await meanwhile(
       async (tx) => {
         await tx`update journey_runs set seq = 2, due_at = due_at + interval '1 hour' where run_id = ${first}`;
@@ -74,7 +76,11 @@ describe('cancelling the runs of a journey', () => {
             select run_id from journey_runs where journey_id = ${id} and run_id <> ${first}
             order by started_at, run_id limit 1100)`;
       },
-      () => f.api('POST', `/v1/journeys/${id}/runs/cancel`, {}),
+      // Where a machine stands still, the lock is not had in time: the answer is 503, and its caller asks once more.
+      async () => {
+        const first_answer = await ask();
+        return first_answer.status === 503 ? ask() : first_answer;
+      },
     );
     expect(answer.body.data).toEqual({ cancelled: 1_000 });
     expect(new Set(await statusesOf(id))).toEqual(new Set(['cancelled', 'completed']));

@@ -235,7 +235,6 @@ it('a tenant with as many deliveries as it may have still skips the messages of 
     await running.turnsUntil(
       'they are skipped',
       async () => (await countOf(campaign_id, 'failed SKIPPED_CANCELLED')) === 2,
-      15_000,
     );
   } finally {
     full.mockRestore();
@@ -332,7 +331,7 @@ it('failed messages are queued again on request, and pass the gate', async () =>
     await schedule.turn();
     return (await client.stats(campaign_id)).status === 'sent';
   };
-  await running.turnsUntil('all are decided', decided, 30_000);
+  await running.turnsUntil('all are decided', decided);
   expect(await countOf(campaign_id, 'sent null')).toBe(1_099);
   expect(await countOf(campaign_id, 'failed SKIPPED_SELF_EXCLUDED')).toBe(1);
   expect((await retry()).data).toMatchObject({ queued: 0 });

@@ -73,7 +73,7 @@ async function settled(): Promise<void> {
       const lag = await service.platform.eventLog.lag('player-events', 'campaign-trigger');
       return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
     });
-    await waitUntilCaughtUp(service.platform, 30_000);
+    await waitUntilCaughtUp(service.platform, 90_000);
   }
 }
 

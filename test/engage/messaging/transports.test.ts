@@ -56,9 +56,13 @@ describe('SendGrid', () => {
     const html = (body: string) => emailHtml({ body, preheader: 'p' });
     expect(html('<BODY class="x">Hello')).toMatch(/^<BODY class="x"><div [^>]*>p<\/div>Hello$/);
     expect(html('Hello')).toMatch(/^<div [^>]*>p<\/div>Hello$/);
-    const before_ms = performance.now();
-    expect(html('<body'.repeat(200_000))).toMatch(/^<div /);
-    expect(performance.now() - before_ms).toBeLessThan(1_000);
+    // Quadratic time takes too long each time, a machine that stands still only once.
+    const took_ms = [1, 2, 3].map(() => {
+      const before_ms = performance.now();
+      expect(html('<body'.repeat(200_000))).toMatch(/^<div /);
+      return performance.now() - before_ms;
+    });
+    expect(Math.min(...took_ms)).toBeLessThan(1_000);
   });
 
   it('gets no extra header from player data', async () => {
@@ -175,10 +179,14 @@ describe('one request', () => {
       };
       more();
     });
-    const before_ms = performance.now();
-    const answer = await post({ egress, url, headers: {}, body: 'x' });
-    expect('text' in answer ? (answer.text?.length ?? 0) : -1).toBeLessThan(70_000);
-    expect(performance.now() - before_ms).toBeLessThan(5_000);
+    const took_ms: number[] = [];
+    for (let n = 1; n <= 2; n++) {
+      const before_ms = performance.now();
+      const answer = await post({ egress, url, headers: {}, body: 'x' });
+      expect('text' in answer ? (answer.text?.length ?? 0) : -1).toBeLessThan(70_000);
+      took_ms.push(performance.now() - before_ms);
+    }
+    expect(Math.min(...took_ms)).toBeLessThan(5_000);
   });
 
   it('parses Retry-After', () => {

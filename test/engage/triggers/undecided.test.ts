@@ -198,7 +198,7 @@ it('an event of a player that is merged before the decision fires for the surviv
 it('an event waits while the position of player-mirror is from the future', async () => {
   const campaign = await on.arm('custom_loaded', await on.segment(everybody));
   const player_id = await on.person();
-  await waitUntilCaughtUp(service.platform, 30_000);
+  await waitUntilCaughtUp(service.platform, 90_000);
   // As after a database was loaded from a dump of another cluster, before player-mirror begins an epoch.
   const [before] = await sql()<{ changed_xid: string }[]>`
     select changed_xid::text from mirror_positions where name = 'players'`;

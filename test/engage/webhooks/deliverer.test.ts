@@ -4,10 +4,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isSigned } from '../../../src/auth/webhook-signature.ts';
 import { cancelDeliveries, insertDeliveries } from '../../../src/engage/webhooks/delivery-queries.ts';
 import { ROLES } from '../../../src/config.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { answering, startReceiver, type Answer, type Receiver } from './receiver.ts';
-import { webhookFixture, type ShownDelivery, type WebhookFixture } from './webhook-fixture.ts';
+import { webhookFixture, type WebhookFixture } from './webhook-fixture.ts';
 
 let service: TestService;
 let on: WebhookFixture;
@@ -30,6 +30,21 @@ async function receiver(answer: Answer): Promise<Receiver> {
   const started = await startReceiver(answer);
   open.push(started);
   return started;
+}
+
+/**
+ * A delivery that no run waits for, after its first attempt was answered with 500. Where a machine stands still, the
+ * second one has begun before the first is looked at: then there is a new delivery.
+ */
+async function attemptedOnce(url: string) {
+  for (;;) {
+    const made = await on.call(journey_id, { url, wait_for_response: false });
+    const shown = await eventually('the first attempt is over', async () => {
+      const found = (await on.deliveries(journey_id)).find((one) => one.event_id === made.event_id);
+      return found?.response_status === 500 && found.next_attempt_at !== null ? found : undefined;
+    });
+    if (shown.attempts === 1) return { ...made, shown };
+  }
 }
 
 /** Nobody listens there. */
@@ -297,19 +312,15 @@ describe('a webhook', () => {
 
   it('that no run waits for has the long schedule', async () => {
     const there = await receiver(answering(500));
-    const { run_id, event_id } = await on.call(journey_id, { url: there.url, wait_for_response: false });
-    let shown: ShownDelivery | undefined;
-    await until(async () => {
-      shown = (await on.deliveries(journey_id)).find((one) => one.event_id === event_id);
-      return shown?.response_status === 500 && shown.next_attempt_at !== null;
-    });
+    const { run_id, event_id, shown } = await attemptedOnce(there.url);
+    const requests = () => there.received.filter(({ headers }) => headers['x-service-event-id'] === event_id);
     const shown_ms = Date.now();
     // 5 s and a fifth more or less, counted from when the answer was read: after the request came, and before now.
-    const next_ms = Date.parse(shown?.next_attempt_at ?? '');
-    expect(next_ms).toBeGreaterThanOrEqual((there.received[0]?.at_ms ?? 0) + 4_000);
+    const next_ms = Date.parse(shown.next_attempt_at ?? '');
+    expect(next_ms).toBeGreaterThanOrEqual((requests()[0]?.at_ms ?? Number.NaN) + 4_000);
     expect(next_ms).toBeLessThanOrEqual(shown_ms + 6_000);
     await on.hurry(event_id);
-    await until(() => there.received.length >= 2);
+    await until(() => requests().length >= 2);
     expect((await on.run(run_id)).woken_by).toBeNull();
   });
 
@@ -426,7 +437,7 @@ describe('a host that does not answer', () => {
     const retry = { max_attempts: 10, backoff_ms: 1 };
     // An attempt that timed out before its request was sent would not be among those that arrived.
     const slow = Array.from({ length: 40 }, () =>
-      on.call(own, { url: hanging.url, timeout_ms: 5_000, retry }),
+      on.call(own, { url: hanging.url, timeout_ms: 10_000, retry }),
     );
     await Promise.all(slow);
     await until(() => hanging.received.length >= 16);

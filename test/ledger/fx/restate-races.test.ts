@@ -7,6 +7,7 @@ import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import type { MergePair } from '../../../src/players/player-ref.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
+import { refusingCommits } from '../../engines/refused-commit.ts';
 import { eventually } from '../../engines/service.ts';
 import { batchOf, openFoldFixture, type FoldFixture } from '../fold/fold-fixture.ts';
 import {
@@ -205,6 +206,20 @@ describe('a player who is merged while rows are restated', () => {
     expect(await restateOnce(restaterOn(sql))).toBe(1);
     expect(await totalsOf(sql, project, 'stays')).toMatchObject({ deposited: 280n, wagered: 60n });
   });
+});
+
+it('rows of a page whose commit is refused are counted once, when it is committed', async () => {
+  await foldAll(fixture, project, [deposit('a', 't-1', 500, 'SEK'), deposit('a', 't-2', 700, 'SEK')]);
+  await insertRate(sql, project, 'SEK/EUR', '0.1');
+  const refusing = refusingCommits(sql, async (tx) => {
+    const restated = await ledgerOf(tx, project);
+    return refusing.refused() < 2 && restated.some(({ base_amount }) => base_amount !== null);
+  });
+  const restater = restaterOn(refusing.db);
+  await restateOnce(restater);
+  expect(refusing.refused()).toBe(2);
+  expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 120n, pending: 0n });
+  expect((await restater.metrics.rowsRestated.get()).values[0]?.value).toBe(2);
 });
 
 describe('two concurrent restaters', () => {

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../../platform/metrics.ts';
 import type { Entered } from './entry.ts';
 
-/** Counts what became of entrants. */
+/** Counts what became of entrants; to be called once their transaction is committed, as it may be repeated. */
 export function countEntries(
   { journeyEntries }: Pick<Metrics, 'journeyEntries'>,
   { run_ids, held_out, refused, limited }: Entered,

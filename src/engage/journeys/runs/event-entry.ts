@@ -1,7 +1,7 @@
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Platform } from '../../../wiring/platform.ts';
-import type { FiringEvent, Listener, ListenerRef, TriggerKind } from '../../triggers/kind.ts';
+import type { Committed, FiringEvent, Listener, ListenerRef, TriggerKind } from '../../triggers/kind.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { Definitions } from './definitions.ts';
 import { enter, type Entrant } from './entry.ts';
@@ -97,10 +97,10 @@ async function fire(
   tx: Tx,
   ref: JourneyKey,
   events: readonly FiringEvent[],
-): Promise<void> {
+): Promise<Committed | undefined> {
   // A journey that was paused meanwhile starts nothing.
   const live = await readLive(tx, definitions, ref);
-  if (live === undefined) return;
+  if (live === undefined) return undefined;
   const { version, definition } = live;
   const entrants = events
     .filter(({ event }) => satisfies(ref.journey_id, definition, event))
@@ -113,7 +113,7 @@ async function fire(
     });
   const now = new Date(clock.now_ms());
   const entered = await enter(tx, { version: { ...ref, version }, definition, now }, entrants);
-  countEntries(metrics, entered);
+  return () => countEntries(metrics, entered);
 }
 
 /**

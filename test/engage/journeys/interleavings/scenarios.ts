@@ -7,11 +7,10 @@ import {
   softDeleteJourney,
 } from '../../../../src/engage/journeys/graph/queries.ts';
 import { runCancelJob, runResumeJob } from '../../../../src/engage/journeys/runs-job.ts';
-import { isLockTimeout } from '../../../../src/platform/postgres/retry.ts';
 import { cancelRun } from '../../../../src/engage/journeys/runs/cancel.ts';
 import { writeResults } from '../../../../src/engage/webhooks/result-queries.ts';
 import { auditNothing } from '../../../../src/http/audit.ts';
-import { retryConflicts } from '../../../../src/platform/postgres/retry.ts';
+import { isLockTimeout, retryConflicts } from '../../../../src/platform/postgres/retry.ts';
 import type { Random } from '../../../crash/random.ts';
 import {
   complaintsAboutEnded,
@@ -182,10 +181,12 @@ export const deleteAndAdvance: Scenario = async (world, { calling }, random) => 
   const met = new Meeting(world, random);
   const ref = { ...world.project, journey_id: journey.journey_id };
   met.join('delete', async ({ postgres }) => {
-    await postgres.asTenant(ref.tenant_id, async (tx) => {
-      await lockJourney(tx, ref);
-      await softDeleteJourney(tx, ref, world.now);
-    });
+    await asking(() =>
+      postgres.asTenant(ref.tenant_id, async (tx) => {
+        await lockJourney(tx, ref);
+        await softDeleteJourney(tx, ref, world.now);
+      }),
+    );
     await runCancelJob({ postgres, clock: world.clock }, ref, STOP);
   });
   met.join('runner', ({ runner }) => runner.turn());
@@ -234,10 +235,12 @@ async function hold(
   { postgres }: Pick<Hands, 'postgres'>,
 ): Promise<void> {
   const ref = { ...world.project, journey_id };
-  await postgres.asTenant(ref.tenant_id, async (tx) => {
-    await lockJourney(tx, ref);
-    await pauseRow(tx, ref, true, world.now);
-  });
+  await asking(() =>
+    postgres.asTenant(ref.tenant_id, async (tx) => {
+      await lockJourney(tx, ref);
+      await pauseRow(tx, ref, true, world.now);
+    }),
+  );
 }
 
 async function resume(
@@ -247,12 +250,19 @@ async function resume(
 ): Promise<void> {
   const ref = { ...world.project, journey_id };
   const live = { status: 'active', version: 1, trigger_event: null, activated_at: world.now } as const;
-  await postgres.asTenant(ref.tenant_id, async (tx) => {
-    await lockJourney(tx, ref);
-    await setLive(tx, ref, live, world.now);
-  });
+  await asking(() =>
+    postgres.asTenant(ref.tenant_id, async (tx) => {
+      await lockJourney(tx, ref);
+      await setLive(tx, ref, live, world.now);
+    }),
+  );
   const payload = { ...ref, resume: 'run', since: world.now.toISOString() };
   await retryConflicts(() => runResumeJob({ postgres, clock: world.clock }, payload, STOP));
+}
+
+/** Where a machine stands still, a request does not get its lock in time: the answer is 503, and it is made once more. */
+function asking<T>(ask: () => Promise<T>): Promise<T> {
+  return ask().catch((error: unknown) => (isLockTimeout(error) ? ask() : Promise.reject(error)));
 }
 
 async function begin(world: World, journey: Journey, player_id: string): Promise<string> {
@@ -305,7 +315,9 @@ class Meeting {
   }
 
   merge(player_id: string, into_player_id: string): void {
-    this.join('merge', ({ postgres }) => this.#world.merge(player_id, into_player_id, postgres));
+    this.join('merge', ({ postgres }) =>
+      asking(() => this.#world.merge(player_id, into_player_id, postgres)),
+    );
   }
 
   /** Whether it was cancelled; rejects unless the reason is that it had ended. */
@@ -315,8 +327,7 @@ class Meeting {
       const deps = { postgres, clock, audit: auditNothing };
       const cancel = () => cancelRun(deps, { ...project, journey_id, run_id }, 'somebody');
       try {
-        // Where a machine stands still, the lock is not had in time: the answer is 503, and its caller asks once more.
-        await cancel().catch((error: unknown) => (isLockTimeout(error) ? cancel() : Promise.reject(error)));
+        await asking(cancel);
         return true;
       } catch (error) {
         if (error instanceof ApiError && error.code === 'JOURNEY_RUN_INVALID_STATUS') return false;

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isInHoldout } from '../../../../src/engage/journeys/runs/entry.ts';
+import type { Tx } from '../../../../src/platform/postgres/port.ts';
+import { refusingCommits } from '../../../engines/refused-commit.ts';
 import type { TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { triggerFixture, type TriggerFixture } from '../../triggers/trigger-fixture.ts';
@@ -11,8 +13,13 @@ let service: TestService;
 let clock: MovedClock;
 let on: RunFixture;
 let events: TriggerFixture;
+/** Whether the commit of a transaction is refused. */
+let isRefused = (_tx: Tx) => Promise.resolve(false);
 beforeAll(async () => {
-  ({ service, clock } = await startMovedService());
+  ({ service, clock } = await startMovedService(({ postgres }) => {
+    const { db } = refusingCommits(postgres.service, (tx) => isRefused(tx));
+    return { postgres: { ...postgres, service: db } };
+  }));
   on = runFixture(service);
   events = triggerFixture(service);
 });
@@ -30,6 +37,13 @@ async function begun(journey_id: string, count: number) {
   await until(async () => (await on.runs(journey_id)).data.length >= count);
   return (await on.runs(journey_id)).data;
 }
+
+/** How many entries are counted with this outcome. */
+async function entries(outcome: string): Promise<number> {
+  const { values } = await service.platform.metrics.journeyEntries.get();
+  return values.find(({ labels }) => labels.outcome === outcome)?.value ?? 0;
+}
+
 /** Resolves when every recorded event is decided, and every event of this name has been seen. */
 async function decided(marker: string, player_id: string): Promise<void> {
   const seen = await on.journey(nodes, by(marker));
@@ -112,8 +126,28 @@ it('a share of the players is held out, and above the cap of an hour no event st
   }
   await decided('custom_after_share', player_ids[0] ?? '');
   expect((await on.runs(capped)).data).toHaveLength(3);
-  const text = await service.platform.metrics.registry.metrics();
-  expect(text).toContain('journey_entries_total{outcome="limited"} 5');
+  // What a transaction did is counted after its commit.
+  await until(async () => (await entries('limited')) >= 5);
+  expect(await entries('limited')).toBe(5);
+});
+
+it('an entry whose commit is refused is counted once, when it is committed', async () => {
+  const player_id = await events.person();
+  const journey_id = await on.journey(nodes, by('custom_refused'));
+  const before = await entries('started');
+  let refused = 0;
+  isRefused = async (tx) => {
+    if (refused === 2) return false;
+    const written = await tx`select from journey_runs where journey_id = ${journey_id}`;
+    if (written.length === 0) return false;
+    refused++;
+    return true;
+  };
+  await events.event(player_id, 'custom_refused');
+  await begun(journey_id, 1);
+  expect(refused).toBe(2);
+  await until(async () => (await entries('started')) > before);
+  expect(await entries('started')).toBe(before + 1);
 });
 
 it('a paused journey starts nothing, and an event before the activation neither', async () => {

@@ -33,6 +33,13 @@ async function ran(nodes: (Body & { id: string })[], player_id: string, context?
   });
 }
 
+/** Ends the wait of a run; its former timer falls away when it is claimed. */
+const dueNow = (run_id: string) => on.sql`
+  with due as (
+    update journey_runs set due_at = date_trunc('milliseconds', now()) where run_id = ${run_id} returning *)
+  insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+  select tenant_id, project_id, due_at, run_id, seq from due`;
+
 const stepsOf = (run: ShownRun) =>
   run.history.map(({ node_id, status, outcome, error_code }) => [node_id, status, outcome, error_code]);
 const grantIdOf = (run: ShownRun, node_id = 'g') =>
@@ -263,14 +270,15 @@ it('a message of the run reads the bonus that it has granted, others the newest 
   };
   const none = await ran([send('m', 'end'), end()], player_id);
   expect((await text(none)).trim().split(/\s+/).join(' ')).toBe('Bonus:');
-  const granting = [grant(first, {}, 'g', 'w'), wait('w', 1_500, 'm'), send('m', 'end'), end()];
+  const granting = [grant(first, {}, 'g', 'w'), wait('w', 86_400_000, 'm'), send('m', 'end'), end()];
   const journey_id = await on.journey(granting);
   const run_id = await on.start(journey_id, player_id);
   await on.reached(journey_id, run_id, 'w');
   const { data } = await bonuses.grant(second, player_id);
+  await dueNow(run_id);
   const run = await on.reached(journey_id, run_id, 'completed');
   expect(await text(run)).toMatch(/^Bonus: First no_deposit (pending|active) 1000 EUR 10000/);
-  const shown = await bonuses.get(data.id);
+  const shown = await bonuses.reached(data.id, ({ status }) => status === 'active');
   const newest = await ran([send('m', 'end'), end()], player_id);
   expect(await text(newest)).toBe(
     `Bonus: Second no_deposit active 2000 EUR 20000 ${String(shown['platform_bonus_id'])}`,

@@ -99,10 +99,14 @@ const SEGMENTS: Record<string, () => Body> = {
   d: () => ({ type: 'random', percent: 50, salt: 'half' }),
 };
 
+/** Of what `wait_until` waits for: the only moment that may be still to come. */
+const AT = 'context.trigger_payload.at';
+
 /** The graph as the API takes it. */
 function written(nodes: readonly WrittenNode[]): (Body & { id: string })[] {
   const last = nodes.at(-1)?.id;
   const to = (id: unknown) => (id === 'nowhere' ? last : id);
+  const first_at = nodes.find((node) => node['at'] === AT)?.id;
   return nodes.map(({ id, type, ...drawn }, n) => {
     const { next, timeout_next, else_next, branches, ...rest } = drawn as Body & {
       branches?: WrittenBranch[];
@@ -112,6 +116,8 @@ function written(nodes: readonly WrittenNode[]): (Body & { id: string })[] {
       type,
       ...rest,
       ...fieldsOf(type, drawn, n),
+      // Simulated, a later one is reached at the very moment for which the first has waited, and really just after it.
+      ...(drawn['at'] === AT && id !== first_at ? { past: 'continue' } : {}),
       ...(next === undefined ? {} : { next: to(next) }),
       ...(timeout_next === undefined ? {} : { timeout_next: to(timeout_next) }),
       ...(else_next === undefined ? {} : { else_next: to(else_next) }),
