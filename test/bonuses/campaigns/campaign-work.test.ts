@@ -245,7 +245,7 @@ describe('a merge of players', () => {
     await on.sql.begin(async (tx) => {
       await tx`select from bonus_grants where campaign_id = ${data.id} for no key update`;
       merged = identify({ anonymous_id: 'device', external_id: 'ann' });
-      await statementWaits(on.sql);
+      await statementWaits(on.sql, tx);
       const rows = await tx`
         select from bonus_campaign_rows where campaign_id = ${data.id} for no key update skip locked`;
       expect(rows).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recomputePlayers } from '../../../src/players/tiers/apply.ts';
+import { statementWaits } from '../../engines/lock-wait.ts';
 import { eventually, folded, startTestService, type TestService } from '../../engines/service.ts';
 import { deposit, placed, session, type Fields, type Sent } from '../identity/operator.ts';
 import { DAY_MS, TierClient } from './tier-client.ts';
@@ -121,7 +122,6 @@ describe('a player whose totals cross what a tier requires', () => {
     await client.settled();
     const { service: sql } = service.platform.postgres;
     await sql.begin(async (tx) => {
-      const [me] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
       await recomputePlayers(
         tx,
         client.tenant.tenant_id,
@@ -131,11 +131,8 @@ describe('a player whose totals cross what a tier requires', () => {
       await tx`update players set tier_pending_code = 'x' where player_id = ${id}`;
       await tx`update player_totals set updated_at = now() where player_id = ${id}`;
       await client.send(stake('ann', 700), { event: 'self_exclusion_set', player_id: id });
-      await eventually('the fold waits', async () => {
-        const waiting = await sql`
-          select from pg_locks where not granted and ${me?.pid ?? 0}::integer = any(pg_blocking_pids(pid))`;
-        return waiting.length > 0 ? true : undefined;
-      });
+      // The fold does.
+      await statementWaits(sql, tx);
     });
     await folded(service.platform);
     expect(await client.player(id)).toMatchObject({ status: 'self_excluded', total_wagered: 700 });
