@@ -107,6 +107,8 @@ export interface Control {
   webhooks_url?: string | null;
   /** Answers every call with this instead; null: no more. */
   answer?: { status: number; body: string; headers?: Record<string, string> } | null;
+  /** True: answers wait until it is false again. What they say was decided when the call came. */
+  hold?: boolean;
 }
 
 /** Its whole memory (`GET /ledger`). */
@@ -205,6 +207,8 @@ class Platform {
   #token: string | null = null;
   #webhooks_url: string | null = null;
   #answer: Answer | null = null;
+  /** What lets the answers go on that wait; undefined: none has to wait. */
+  #on_hold: (() => void)[] | undefined;
 
   constructor(secrets: string[]) {
     this.#secrets = secrets;
@@ -226,6 +230,8 @@ class Platform {
     const call: FakeCall = { method, path, headers, body, at_ms, status: 0 };
     if (this.#calls.push(call) > MAX_CALLS) this.#calls.shift();
     const answer = await this.#answerTo(call);
+    const on_hold = this.#on_hold;
+    if (on_hold !== undefined) await new Promise<void>((resolve) => on_hold.push(resolve));
     if (this.#faults.delay_ms > 0) await sleep(this.#random.integer(0, this.#faults.delay_ms));
     if (answer === undefined) {
       response.destroy();
@@ -248,14 +254,20 @@ class Platform {
     return {};
   }
 
-  #control({ faults, secrets, token, webhooks_url, answer }: Control): object {
+  #control({ faults, secrets, token, webhooks_url, answer, hold }: Control): object {
     if (faults !== undefined) this.#faults = { ...this.#faults, ...faults };
     if (faults?.seed !== undefined) this.#random = new Random(faults.seed);
     if (secrets !== undefined) this.#secrets = secrets;
     if (token !== undefined) this.#token = token;
     if (webhooks_url !== undefined) this.#webhooks_url = webhooks_url;
     if (answer !== undefined) this.#answer = answer;
+    if (hold !== undefined) this.#hold(hold);
     return {};
+  }
+
+  #hold(hold: boolean): void {
+    for (const goOn of this.#on_hold ?? []) goOn();
+    this.#on_hold = hold ? [] : undefined;
   }
 
   /** The answer to a call of the protocol; undefined: none. */

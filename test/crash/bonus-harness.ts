@@ -109,7 +109,7 @@ export class BonusHarness {
       base_url: this.#casino.url,
       auth_type: 'none',
       token: null,
-      timeout_ms: 1_000,
+      timeout_ms: 10_000,
       max_rps: 1_000,
       max_in_flight: 16,
       capabilities: { grant: true, cancel: true, status: true, kyc: false, completion: 'platform' },

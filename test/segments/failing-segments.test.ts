@@ -325,7 +325,7 @@ it('the windows of many projects are swept in one go', async () => {
           select from segment_sweeps where project_id::text = any(${projects}::text[])`;
         return swept.length === projects.length ? true : undefined;
       },
-      10_000,
+      14_000,
     );
   } finally {
     await processor.close();

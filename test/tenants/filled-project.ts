@@ -414,9 +414,12 @@ async function fillSegments(
   const followers = await make('followers', of_all, 'realtime');
   await eventually('the segments of the project are at rest', async () => {
     const { estimated_size } = await made(call(`${segments}/${followers}`, session_token, { headers }));
+    // Not computed yet, or just being computed, is not at rest: both are written later.
     const waiting = await platform.postgres.service`
       select from dirty_players where project_id = ${project_id}
-      union all select from segment_changes where project_id = ${project_id}`;
+      union all select from segment_changes where project_id = ${project_id}
+      union all select from segments where project_id = ${project_id} and segment_id = ${followers}
+        and (last_computed_at is null or refresh_progress is not null)`;
     return Number(estimated_size) === 3 && waiting.length === 0 ? true : undefined;
   });
   return [all, members, followers];

@@ -7,7 +7,7 @@ import { endpoint, type AnyEndpoint, type SignedRequest } from '../../http/endpo
 import { envelope } from '../../http/envelope.ts';
 import { issuesOf } from '../../http/error-handler.ts';
 import { refuseUnstorable } from '../../http/json-body.ts';
-import { RouteLane } from '../../http/route-lane.ts';
+import { RouteLane, type LaneLimits } from '../../http/route-lane.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -26,6 +26,8 @@ export interface InboundDeps {
   clock: Clock;
   metrics: Pick<Metrics, 'webhookConflictingReplay' | 'webhookUnknownEvents'>;
   credentials_keys: EncryptionKeys;
+  /** How many webhooks of one name are applied at once, and how many wait; by default as many as of any endpoint. */
+  lane?: LaneLimits;
 }
 
 /** A webhook whose signature, body and novelty have been checked. */
@@ -77,7 +79,7 @@ export function adapterWebhook<Event extends { event_id: string }, Result extend
   const { name, summary, schema, response, errors } = declared;
   const lookups = shareOf(deps.postgres.lookups, LOOKUPS);
   // Its own, because the tenant is known only after the look-up of the slug.
-  const lane = new RouteLane();
+  const lane = new RouteLane(deps.lane);
   return endpoint({
     method: 'POST',
     path: `/v1/adapters/:slug/webhooks/${name}`,

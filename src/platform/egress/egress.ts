@@ -45,6 +45,8 @@ interface EgressOptions {
   allow: readonly string[];
   /** By default the machine's DNS servers. */
   resolve?: Resolve;
+  /** How long a connection may take until it is open, TLS included; by default 10 s. */
+  connect_ms?: number;
 }
 
 /**
@@ -56,12 +58,14 @@ interface EgressOptions {
 export class Egress {
   readonly #allowed: BlockList;
   readonly #resolve: Resolve;
+  readonly #connect_ms: number;
   #agent: Promise<Agent> | undefined;
 
   /** Throws RangeError when `allow` has a text that is no network. */
-  constructor({ allow, resolve = resolveByDns }: EgressOptions) {
+  constructor({ allow, resolve = resolveByDns, connect_ms = CONNECT_MS }: EgressOptions) {
     this.#allowed = networkList(allow);
     this.#resolve = resolve;
+    this.#connect_ms = connect_ms;
   }
 
   /**
@@ -128,12 +132,17 @@ export class Egress {
     return request(url, { ...init, dispatcher });
   }
 
-  /** A TCP connection within 10 s. Rejects with {@link EgressRefused}, or with the error of the connection. */
+  /** A TCP connection, by default within 10 s. Rejects with {@link EgressRefused}, or with the error of the connection. */
   connect(destination: Destination): Promise<Socket> {
     return new Promise((resolve, reject) => {
       const host = this.#requireUsable(destination);
       const { port } = destination;
-      const socket = connectTcp({ host, port, lookup: this.#lookupFor(destination), timeout: CONNECT_MS });
+      const socket = connectTcp({
+        host,
+        port,
+        lookup: this.#lookupFor(destination),
+        timeout: this.#connect_ms,
+      });
       const fail = (error: Error) => {
         socket.destroy();
         reject(error);
@@ -162,7 +171,7 @@ export class Egress {
         try {
           const hostname = this.#requireUsable(destination);
           const lookup = this.#lookupFor(destination);
-          buildConnector({ timeout: CONNECT_MS, lookup })({ ...options, hostname }, callback);
+          buildConnector({ timeout: this.#connect_ms, lookup })({ ...options, hostname }, callback);
         } catch (error) {
           callback(error as Error, null);
         }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import * as fc from 'fast-check';
 import { v5 as uuidv5 } from 'uuid';
@@ -40,19 +40,20 @@ function platformAt(
   base_url: string,
   changes: Partial<HttpAdapter> = {},
   clock: Clock = systemClock,
+  through = egress,
 ): HttpPlatform {
   const adapter: HttpAdapter = {
     slug: 'acme',
     base_url,
     secrets: [SECRET],
     token: undefined,
-    timeout_ms: 2_000,
+    timeout_ms: 20_000,
     max_rps: 10_000,
     max_in_flight: 16,
     capabilities: CAPABILITIES,
     ...changes,
   };
-  return new HttpPlatform({ egress, clock, metrics }, adapter, new Gate(adapter));
+  return new HttpPlatform({ egress: through, clock, metrics }, adapter, new Gate(adapter));
 }
 
 function cancelOf({ grant_id }: GrantOrder) {
@@ -340,19 +341,26 @@ describe('the limits of calls', () => {
   });
 
   it('begin no more than max_rps calls in any second, and refuse what would wait over a second', async () => {
-    const gate = new Gate({ max_in_flight: 1_000, max_rps: 10 });
+    // It stands still between timers, so that a call begins at the very time that the gate has noted for it. Whole
+    // milliseconds, because sums of others are rounded.
+    let now_ms = Math.floor(performance.now());
+    const ticking = setInterval(() => {
+      now_ms = Math.floor(performance.now());
+    }, 1);
+    const gate = new Gate({ max_in_flight: 1_000, max_rps: 10 }, () => now_ms);
     const begun: number[] = [];
     const call = () => {
-      begun.push(performance.now());
+      begun.push(now_ms);
       return Promise.resolve('done');
     };
     const answers = await Promise.all(Array.from({ length: 40 }, () => gate.run(call, SURE)));
+    clearInterval(ticking);
     const refused = answers.filter((answer) => typeof answer === 'object');
     expect(begun).toHaveLength(20);
     expect(refused).toHaveLength(20);
     expect(refused[0]).toMatchObject({ kind: 'unsent', reason: 'busy' });
     for (const from of begun)
-      expect(begun.filter((at) => at >= from && at < from + 999).length).toBeLessThanOrEqual(10);
+      expect(begun.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(10);
   });
 
   it('pause after 20 unknown outcomes in a row for 30 s; then one call tries', async () => {
@@ -392,20 +400,31 @@ describe('the limits of calls', () => {
 
   it('of a platform that does not answer hold up no other', async () => {
     await client.control({ faults: { delay_ms: 0 } });
-    const silent = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+    const asked: Socket[] = [];
+    const silent = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => asked.push(socket));
+    }).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
-    const slow = platformAt(`http://127.0.0.1:${port}`, { timeout_ms: 1_500, max_in_flight: 2 });
-    const stuck = Array.from({ length: 30 }, () => slow.grant(orderOf(), 1));
-    const since_ms = performance.now();
+    const slow = platformAt(`http://127.0.0.1:${port}`, { timeout_ms: 30_000, max_in_flight: 2 });
+    const ended: string[] = [];
+    const stuck = Array.from({ length: 30 }, async () => {
+      const { kind } = await slow.grant(orderOf(), 1);
+      ended.push(kind);
+    });
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => platformAt(fake.url).grant(orderOf(), 1)),
     );
-    expect(performance.now() - since_ms).toBeLessThan(1_400);
     expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['credited']));
-    const kinds = (await Promise.all(stuck)).map(({ kind }) => kind);
-    expect(kinds.filter((kind) => kind === 'unknown')).toHaveLength(2);
-    expect(kinds.filter((kind) => kind === 'unsent')).toHaveLength(28);
+    // Those that hold the places of the silent platform have no answer yet: nobody waited for them.
+    expect(ended).not.toContain('unknown');
+    // The others have waited for a place for as long as they may.
+    await expect.poll(() => ended).toEqual(Array(28).fill('unsent'));
+    await expect.poll(() => asked.length).toBe(2);
+    for (const socket of asked) socket.destroy();
+    await Promise.all(stuck);
+    expect(ended.slice(28)).toEqual(['unknown', 'unknown']);
     silent.close();
   });
 
@@ -415,12 +434,14 @@ describe('the limits of calls', () => {
     const { port } = silent.address() as AddressInfo;
     // Nothing answers the beginning of TLS.
     const limits = { timeout_ms: 200, max_in_flight: CIRCUIT_UNKNOWNS };
-    const platform = platformAt(`https://127.0.0.1:${port}`, limits);
+    const impatient = new Egress({ allow: LOOPBACK_NETWORKS, connect_ms: 200 });
+    const platform = platformAt(`https://127.0.0.1:${port}`, limits, systemClock, impatient);
     const calls = Array.from({ length: CIRCUIT_UNKNOWNS }, () => platform.grant(orderOf(), 1));
     for (const call of await Promise.all(calls)) {
       expect(call).toMatchObject({ kind: 'unsent', reason: 'unreachable' });
     }
     expect(await platform.grant(orderOf(), 1)).toMatchObject({ kind: 'unsent', reason: 'circuit' });
+    await impatient.close();
     silent.close();
   });
 

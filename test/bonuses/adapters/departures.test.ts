@@ -31,7 +31,7 @@ function platformAt(base_url: string, changes: Partial<HttpAdapter> = {}): HttpP
     base_url,
     secrets: [SECRET],
     token: undefined,
-    timeout_ms: 2_000,
+    timeout_ms: 20_000,
     max_rps: 10_000,
     max_in_flight: 16,
     capabilities: { grant: true, cancel: true, status: true, kyc: true, completion: 'platform' },

@@ -64,10 +64,23 @@ export function grantsFixture(service: TestService, tenant: TestTenant = service
         },
         timeout_ms,
       ),
-    /** Makes the next call due now, as if the pause or the lost call were over. */
-    hurry: (id: string) => sql`
-      update bonus_grants set next_attempt_at = now() - interval '1 second'
-      where grant_id = ${id} and next_attempt_at is not null`,
+    /**
+     * Makes the next call due now, as if the pause were over. Waits for the end of a call that sends the grant or asks
+     * about it: a claim that is cut short is made again beside that call. Where no call is to be made, nothing happens.
+     */
+    hurry: (id: string) =>
+      eventually(
+        `no call of grant ${id} is being made`,
+        async () => {
+          const [row] = await sql<{ is_called: boolean }[]>`
+            update bonus_grants set next_attempt_at = case when outcome = 'sent' then next_attempt_at
+              when next_attempt_at is not null then now() - interval '1 second' end
+            where grant_id = ${id}
+            returning outcome = 'sent' and next_attempt_at is not null as is_called`;
+          return row?.is_called === false ? true : undefined;
+        },
+        20_000,
+      ),
     /** What the project's budgets hold, and what its grants cost by template: always the same. */
     async budgets(): Promise<void> {
       const rows = await sql<{ template_id: string; used: string; cost: string }[]>`

@@ -93,7 +93,9 @@ it('a platform that cannot be asked leaves the bonus until its time is over for 
 it('nothing is asked about a grant of which nothing was sent', async () => {
   await endAll();
   const casino = await on.adapter();
-  await casino.fake.control({ answer: { status: 429, body: '' } });
+  // Nothing is tried again by itself.
+  const answer = { status: 429, body: '', headers: { 'retry-after': '3600' } };
+  await casino.fake.control({ answer });
   const template_id = await on.template();
   expect((await on.grant(template_id, await on.player())).status).toBe(503);
   await on.sql`

@@ -162,12 +162,15 @@ describe('an approval', () => {
     const sql = service.platform.postgres.service;
     const ids = await Promise.all([1, 2, 3].map(async () => (await person()).id));
     for (const id of ids) await client.decide(id, 'approve', { level: 1, expires_at: inHours(0.5) });
-    await sql`
-      update players set kyc_expires_at = now() - interval '1 second'
-      where player_id = ${ids[0] ?? ''} and tenant_id = ${client.tenant.tenant_id}`;
-    const statuses = await sql<{ kyc_status: string }[]>`
-      select ${grantPlayerColumns(sql)} from players p
-      where p.player_id = any(${`{${ids.join(',')}}`}::text::uuid[]) and p.tenant_id = ${client.tenant.tenant_id}`;
+    // In one transaction, because the service looks for ends, too, and would write what the decisions say.
+    const statuses = await sql.begin(async (tx) => {
+      await tx`
+        update players set kyc_expires_at = now() - interval '1 second'
+        where player_id = ${ids[0] ?? ''} and tenant_id = ${client.tenant.tenant_id}`;
+      return tx<{ kyc_status: string }[]>`
+        select ${grantPlayerColumns(tx)} from players p
+        where p.player_id = any(${`{${ids.join(',')}}`}::text::uuid[]) and p.tenant_id = ${client.tenant.tenant_id}`;
+    });
     expect(statuses.map(({ kyc_status }) => kyc_status).sort()).toEqual(['approved', 'approved', 'expired']);
     let calls = 0;
     const { postgres } = service.platform;

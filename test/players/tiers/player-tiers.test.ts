@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recomputePlayers } from '../../../src/players/tiers/apply.ts';
+import { statementWaits } from '../../engines/lock-wait.ts';
 import { eventually, folded, startTestService, type TestService } from '../../engines/service.ts';
 import { deposit, placed, session, type Fields, type Sent } from '../identity/operator.ts';
 import { DAY_MS, TierClient } from './tier-client.ts';
@@ -118,6 +119,7 @@ describe('a player whose totals cross what a tier requires', () => {
   it('keeps an exclusion and a stake that waited for the computation', async () => {
     const id = await known();
     await client.reaches(id, 'bronze');
+    await client.settled();
     const { service: sql } = service.platform.postgres;
     await sql.begin(async (tx) => {
       await recomputePlayers(
@@ -129,10 +131,8 @@ describe('a player whose totals cross what a tier requires', () => {
       await tx`update players set tier_pending_code = 'x' where player_id = ${id}`;
       await tx`update player_totals set updated_at = now() where player_id = ${id}`;
       await client.send(stake('ann', 700), { event: 'self_exclusion_set', player_id: id });
-      await eventually('the fold waits', async () => {
-        const waiting = await sql`select from pg_locks where not granted`;
-        return waiting.length > 0 ? true : undefined;
-      });
+      // The fold does.
+      await statementWaits(sql, tx);
     });
     await folded(service.platform);
     expect(await client.player(id)).toMatchObject({ status: 'self_excluded', total_wagered: 700 });
@@ -141,6 +141,8 @@ describe('a player whose totals cross what a tier requires', () => {
   it('gets one entry when many compute at once', async () => {
     const id = await known();
     await client.reaches(id, 'bronze');
+    // Otherwise the look at all players after the last new tier could be the first to read what follows.
+    await client.settled();
     const { service: sql } = service.platform.postgres;
     // Totals that no fold has reported, so that nobody has computed the tier yet.
     await sql`update player_totals set total_wagered = 5000 where player_id = ${id}`;
@@ -165,6 +167,8 @@ describe('a tier set by hand', () => {
     await client.tier('gold', 3, 5_000);
     id = await known();
     await client.reaches(id, 'bronze');
+    // The look at all players after the last new tier would give what a test wants to see given, or not given, later.
+    await client.settled();
   });
 
   it('sticks though its requirements are not met, and rises when more is earned', async () => {

@@ -1,4 +1,4 @@
-import { runSweepJob, type SweepSummary } from '../../../src/players/tiers/jobs.ts';
+import { RETIER_TASK, runSweepJob, type SweepSummary } from '../../../src/players/tiers/jobs.ts';
 import { eventually, type TestService } from '../../engines/service.ts';
 import { Operator, type Fields } from '../identity/operator.ts';
 
@@ -72,13 +72,23 @@ export class TierClient extends Operator {
     });
   }
 
-  /** Resolves when no player waits for a computation, and no look at all players is under way. */
+  /**
+   * Resolves when no player waits for a computation, and no look at all players is under way or waits. The second look
+   * at them, which comes long after a change of the tiers, does not count. Needs a service with the role scheduler.
+   */
   async settled(): Promise<void> {
     const { service: sql } = this.service.platform.postgres;
     const { tenant_id } = this.tenant;
     await eventually('no tier is to be computed', async () => {
+      const looks = await sql.begin(async (tx) => {
+        await tx`set local role none`;
+        return tx`
+          select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+          where t.identifier = ${RETIER_TASK} and j.payload ->> 'tenant_id' = ${tenant_id}
+            and j.payload ->> 'is_again' = 'false'`;
+      });
       const waiting = await sql`select from tier_requests where tenant_id = ${tenant_id}`;
-      return waiting.length === 0 ? true : undefined;
+      return looks.length === 0 && waiting.length === 0 ? true : undefined;
     });
   }
 
