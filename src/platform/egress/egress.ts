@@ -120,16 +120,19 @@ export class Egress {
 
   /**
    * One request, without following redirects and with less overhead than {@link fetch}; the body of the answer must be
-   * read or destroyed. Rejects with {@link EgressRefused}, or with the error of the connection. A request is sent once
-   * at most.
+   * read or destroyed. Rejects with {@link EgressRefused}, with the error of the connection, or with the reason of the
+   * signal as soon as it is aborted, also while the connection is being opened. A request is sent once at most.
    */
   async request(url: string, { onSend, ...init }: EgressRequest): Promise<Dispatcher.ResponseData> {
     destinationOf(url);
     const { request } = await import('undici');
     this.#agent ??= this.#openAgent();
     const agent = await this.#agent;
-    const dispatcher = onSend === undefined ? agent : await announcing(agent, onSend);
-    return request(url, { ...init, dispatcher });
+    const { signal } = init;
+    // undici notes a signal while it connects, and does not send the request then; it rejects only after that.
+    const announce = onSend === undefined ? undefined : () => signal.aborted || onSend();
+    const dispatcher = announce === undefined ? agent : await announcing(agent, announce);
+    return unlessAborted(request(url, { ...init, dispatcher }), signal);
   }
 
   /** A TCP connection, by default within 10 s. Rejects with {@link EgressRefused}, or with the error of the connection. */
@@ -231,7 +234,7 @@ type Handler = Dispatcher.DispatchHandler;
 type Start = Parameters<Required<Handler>['onRequestStart']>;
 
 /** The agent for one request, of which `onSend` is told when it is written to a connection. */
-async function announcing(agent: Agent, onSend: () => void): Promise<Dispatcher> {
+async function announcing(agent: Agent, onSend: () => unknown): Promise<Dispatcher> {
   const { DecoratorHandler } = await import('undici');
   // Its types leave out the methods that it has.
   const Decorator = DecoratorHandler as new (handler: Handler) => { onRequestStart(...start: Start): void };
@@ -242,6 +245,21 @@ async function announcing(agent: Agent, onSend: () => void): Promise<Dispatcher>
     }
   }
   return agent.compose((dispatch) => (options, handler) => dispatch(options, new Announcing(handler)));
+}
+
+/** Settles as the request does, but rejects at once when the signal is aborted. */
+async function unlessAborted<T>(requested: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+  try {
+    return await Promise.race([requested, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 /** The destination of an http(s) URL. Throws {@link EgressRefused} for any other text, and for one with credentials. */

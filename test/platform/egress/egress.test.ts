@@ -198,6 +198,26 @@ it('redirects are not followed', async () => {
   expect(inside.connections()).toBe(0);
 });
 
+it('a request is given up at once although its connection is not open yet, and is never sent', async () => {
+  // Closed after the trap, because it waits for its connection.
+  const egress = guard({ allow: LOOPBACK_NETWORKS, connect_ms: 3_600_000 });
+  // It takes connections and never says a word of TLS.
+  const silent = await trap('127.0.0.1');
+  const given_up = new AbortController();
+  const reason = new Error('given up');
+  let sent = 0;
+  const request = egress.request(`https://127.0.0.1:${silent.port}/`, {
+    method: 'GET',
+    headers: {},
+    signal: given_up.signal,
+    onSend: () => sent++,
+  });
+  await expect.poll(silent.connections).toBe(1);
+  given_up.abort(reason);
+  await expect(request).rejects.toBe(reason);
+  expect(sent).toBe(0);
+});
+
 it('ports below 1024 are those of the protocol, except in allowed networks', async () => {
   const egress = guard({ allow: ['10.0.0.0/8'] });
   await egress.check(smtp('1.1.1.1', 25));
