@@ -152,8 +152,10 @@ function issueEndpoint(deps: WorkDeps): AnyEndpoint {
       ...CONTENT,
       'VALIDATION_ERROR',
     ],
-    handle: async ({ caller, params, query, once, audit }) => {
+    handle: async ({ caller, params, query, once, replay, audit }) => {
       const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
+      const before = await replay(ref.tenant_id);
+      if (before !== undefined) return before;
       if (query.dry_run === 'true') {
         const { cost_base, ...counts } = await dryRun(deps, ref);
         const answer = envelope({ ...counts, cost_base: wireAmount(cost_base) });
