@@ -22,8 +22,8 @@ import { countMembers, fillRows, insertCampaignBudget, noteFilled } from './work
 
 /** With more members than this a campaign needs `max_liability`. */
 export const MANY_MEMBERS = 1_000;
-/** Also when it may cost more than this, in the smallest unit of the base currency. */
-export const MUCH_LIABILITY_BASE = 1_000_000n;
+/** Also when it may cost more than this, in whole units of the base currency. */
+export const MUCH_LIABILITY_UNITS = 10_000n;
 /** Members whose rows one transaction makes. */
 export const FILL_BATCH = 10_000;
 /** Members that are decided at once; fewer where their events are asked about. */
@@ -96,8 +96,9 @@ function requireLiability(terms: IssueTerms, members: number): void {
   const { campaign } = terms;
   if (campaign.max_liability !== null) return;
   const liability = largestCost(terms) * BigInt(Math.min(members, campaign.max_grants ?? members));
-  if (members <= MANY_MEMBERS && liability <= MUCH_LIABILITY_BASE) return;
-  const message = `is needed: the campaign has ${members} members and may cost ${liability} in the base currency; without it at most ${MANY_MEMBERS} members and ${MUCH_LIABILITY_BASE}`;
+  const much = MUCH_LIABILITY_UNITS * 10n ** BigInt(terms.rates.base_scale);
+  if (members <= MANY_MEMBERS && liability <= much) return;
+  const message = `is needed: the campaign has ${members} members and may cost ${liability} in the base currency; without it at most ${MANY_MEMBERS} members and ${much}`;
   throw validationError([{ path: 'max_liability', message }]);
 }
 

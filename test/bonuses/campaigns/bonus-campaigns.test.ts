@@ -140,6 +140,22 @@ describe('issuing a campaign', () => {
     await on.reaches(costly, (one) => one.status === 'issued');
   });
 
+  it.each([
+    ['JPY', 10_000],
+    ['EUR', 1_000_000],
+    ['KWD', 10_000_000],
+  ])('in %s needs max_liability when it may cost more than 10,000 whole units', async (base, much) => {
+    const on = await campaignsFixture(service, base);
+    const segment_id = await on.client.segment(await on.client.players(1));
+    for (const amount of [much, much + 1]) {
+      const template_id = await on.template({ config: { amount, currency: base } });
+      const { id } = (await on.create({ template_id, segment_id })).data;
+      const { code } = await on.issue(id);
+      expect(code).toBe(amount > much ? 'VALIDATION_ERROR' : undefined);
+      if (code === undefined) await on.reaches(id, ({ status }) => status === 'issued');
+    }
+  });
+
   it('gives a share of the last deposit, and nothing without one', async () => {
     const on = await fresh();
     const template_id = await on.template({

@@ -14,8 +14,8 @@ export interface ShownCampaign extends Record<string, unknown> {
 }
 
 /** Campaigns of a new tenant. */
-export async function campaignsFixture(service: TestService) {
-  const on = grantsFixture(service, await service.newTenant());
+export async function campaignsFixture(service: TestService, base_currency?: string) {
+  const on = grantsFixture(service, await service.newTenant(base_currency));
   const path = '/v1/bonus-campaigns';
   return {
     ...on,
