@@ -182,7 +182,13 @@ function internalEndpoint(deps: WorkDeps): AnyEndpoint {
     body: internalGrantBody,
     status: 200,
     response: internalGrantResult,
-    errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_TEMPLATE_NOT_ACTIVE', 'ADAPTER_UNAVAILABLE'],
+    errors: [
+      'BONUS_CAMPAIGN_NOT_FOUND',
+      'BONUS_TEMPLATE_NOT_FOUND',
+      'BONUS_TEMPLATE_NOT_ACTIVE',
+      'BONUS_CONFIG_INVALID',
+      'ADAPTER_UNAVAILABLE',
+    ],
     handle: async ({ body }) => envelope(await grantToMember(deps, body)),
   });
 }

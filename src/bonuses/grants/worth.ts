@@ -67,7 +67,8 @@ export async function readGrantRates(
     throw validationError([{ path: 'currency_override', message }]);
   }
   const base_scale = scales.get(base_currency);
-  if (base_scale === undefined) throw new Error(`the catalogue of tenant ${tenant_id} lacks its base currency`);
+  if (base_scale === undefined)
+    throw new Error(`the catalogue of tenant ${tenant_id} lacks its base currency`);
   const rate = async (from: string, to: string) => {
     const found = await latestRateWithin(tx, tenant_id, { base: from, quote: to }, now);
     if (found === undefined) {
