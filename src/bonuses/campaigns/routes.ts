@@ -46,7 +46,6 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path,
-      load: 'slow',
       summary: 'Lists bonus campaigns, the newest first',
       access: read,
       query: z.strictObject({ ...PAGE_QUERY, ...BONUS_CAMPAIGN_FILTERS }),
@@ -75,7 +74,6 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: `${path}/:id`,
-      load: 'slow',
       summary: 'One bonus campaign with what became of its members',
       access: read,
       status: 200,
