@@ -24,6 +24,44 @@ CREATE OR REPLACE FUNCTION public.consent_value(value jsonb)
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ((value IS NULL) OR (jsonb_typeof(value) = ANY (ARRAY['null'::text, 'object'::text]))) THEN NULL::boolean ELSE (value = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])) END;
 
+CREATE OR REPLACE FUNCTION public.count_campaign_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  times integer := tg_argv[0];
+  change record;
+  free_id uuid;
+begin
+  for change in
+    select tenant_id, project_id, campaign_id, status, case when status = 'skipped' then code end as code,
+      times * count(*) as members, times * sum(cost_base) as cost, times * sum(released_base) as released,
+      times * sum(case when is_open then 0 else greatest(cost_base - released_base, 0) end) as ended_unreleased,
+      times * sum(case when is_open then cost_base else 0 end) as open
+    from changed_rows
+    group by 1, 2, 3, 4, 5
+  loop
+    select c.count_id into free_id from bonus_campaign_counts c
+    where c.tenant_id = change.tenant_id and c.project_id = change.project_id and c.campaign_id = change.campaign_id
+      and c.status = change.status and c.code is not distinct from change.code
+    limit 1 for no key update skip locked;
+    if found then
+      update bonus_campaign_counts c set
+        members = c.members + change.members, cost_base = c.cost_base + change.cost,
+        released_base = c.released_base + change.released,
+        ended_unreleased_base = c.ended_unreleased_base + change.ended_unreleased, open_base = c.open_base + change.open
+      where c.tenant_id = change.tenant_id and c.project_id = change.project_id
+        and c.campaign_id = change.campaign_id and c.count_id = free_id;
+    else
+      insert into bonus_campaign_counts (tenant_id, project_id, campaign_id, status, code, members, cost_base,
+        released_base, ended_unreleased_base, open_base)
+      values (change.tenant_id, change.project_id, change.campaign_id, change.status, change.code, change.members,
+        change.cost, change.released, change.ended_unreleased, change.open);
+    end if;
+  end loop;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.current_tenant_id()
  RETURNS uuid
  LANGUAGE sql
@@ -392,6 +430,26 @@ create policy every_tenant on bonus_campaign_budgets for all to engagement_servi
 create policy own_tenant on bonus_campaign_budgets for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_service;
+
+create table public.bonus_campaign_counts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  count_id uuid not null default gen_random_uuid(),
+  status text not null,
+  code text,
+  members integer not null,
+  cost_base numeric(38,0) not null,
+  released_base numeric(38,0) not null,
+  ended_unreleased_base numeric(38,0) not null,
+  open_base numeric(38,0) not null,
+  constraint bonus_campaign_counts_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, count_id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_campaign_counts: enabled, forced
+create policy every_tenant on bonus_campaign_counts for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_counts for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_counts to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_counts to engagement_service;
 
 create table public.bonus_campaign_rows (
   tenant_id uuid not null,

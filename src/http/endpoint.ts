@@ -109,10 +109,18 @@ export interface Stages<State> {
  */
 export type InStages = <State>(tenant_id: string, stages: Stages<State>) => Promise<StoredBody>;
 
-/** One request of an idempotent endpoint; the handler uses one of the two. */
+/**
+ * The answer that is stored under the request's key; undefined when there is none, or no key. For handlers that ask
+ * others before {@link Once} or {@link InStages}: a repeated request must not ask again, nor fail because what it asks is
+ * gone since. Rejects with the stored error, IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
+ */
+export type Replay = (tenant_id: string) => Promise<StoredBody | undefined>;
+
+/** One request of an idempotent endpoint; the handler uses `once` or `inStages`. */
 export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query, Body> {
   once: Once;
   inStages: InStages;
+  replay: Replay;
 }
 
 /** The declaration of one endpoint: access, inputs, response and handler. The OpenAPI document is made from it too. */
@@ -156,7 +164,7 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   load?: 'vital' | 'slow' | 'elsewhere';
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
-  /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`. */
+  /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `inStages` or `replay`. */
   handle(
     call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
   ): Idempotent extends true ? Promise<StoredBody> : Maybe<string>;

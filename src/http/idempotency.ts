@@ -4,13 +4,14 @@ import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { retryConflicts } from '../platform/postgres/retry.ts';
-import type { InStages, Once, Stages, StoredBody } from './endpoint.ts';
+import type { InStages, Once, Replay, Stages, StoredBody } from './endpoint.ts';
 import { errorBody } from './error-handler.ts';
 import {
   findRecord,
   removeRecords,
   storeRecord,
   tryClaimKey,
+  type IdempotencyRecord,
   type RecordRef,
 } from './idempotency-queries.ts';
 
@@ -126,6 +127,25 @@ export function createInStages(
   };
 }
 
+/** Creates the `replay` of one request (see {@link Replay}); the rest is as of {@link createOnce}. */
+export function createReplay(
+  { postgres, clock }: IdempotencyDeps,
+  request: KeyedRequest,
+  onReplay: (status: number) => void,
+): Replay {
+  const key = checkedKey(request.key);
+  if (key === undefined) return () => Promise.resolve(undefined);
+  return async (tenant_id) => {
+    const ref = { tenant_id, route: request.route, key };
+    const now_ms = clock.now_ms();
+    const record = await postgres.asTenant(tenant_id, (tx) => findRecord(tx, ref, expiredAt(now_ms)));
+    if (record === undefined) return undefined;
+    const before = finalOf(record, hashOf(request), now_ms);
+    onReplay(before.status);
+    return answered(before);
+  };
+}
+
 /** A stored response; throws when it is an error. */
 function answered({ status, response }: { status: number; response: string }): StoredBody {
   if (status < 400) return response as StoredBody;
@@ -159,15 +179,24 @@ async function claim(
   // Both statements are sent together but run in this order. The second one sees everything that was committed before
   // the lock was taken. So a transaction that holds the lock and finds no record is the only one for this key.
   const [claimed, record] = await Promise.all([tryClaimKey(tx, ref), findRecord(tx, ref, expiredAt(now_ms))]);
-  if (record !== undefined && !record.request_hash.equals(request_hash)) {
+  if (record !== undefined) return finalOf(record, request_hash, now_ms);
+  if (claimed) return undefined;
+  throw inProgress();
+}
+
+/** The record, if its answer is final. Throws IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. */
+function finalOf(record: IdempotencyRecord, request_hash: Buffer, now_ms: number): IdempotencyRecord {
+  if (!record.request_hash.equals(request_hash)) {
     const message = 'this Idempotency-Key was used for another request: use a new key for each request';
     throw new ApiError('IDEMPOTENCY_KEY_REUSED', message);
   }
-  const is_final = record?.settles_at === null || (record?.settles_at.getTime() ?? Infinity) <= now_ms;
-  if (record !== undefined && is_final) return record;
-  if (record === undefined && claimed) return undefined;
+  if (record.settles_at === null || record.settles_at.getTime() <= now_ms) return record;
+  throw inProgress();
+}
+
+function inProgress(): ApiError {
   const message = 'a request with this Idempotency-Key is being worked on; ask again for its answer';
-  throw new ApiError('IDEMPOTENCY_IN_PROGRESS', message, { retry_after_s: RETRY_AFTER_S });
+  return new ApiError('IDEMPOTENCY_IN_PROGRESS', message, { retry_after_s: RETRY_AFTER_S });
 }
 
 function checkedKey(header: string | undefined): string | undefined {

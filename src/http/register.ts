@@ -12,7 +12,13 @@ import { createAuditChange, type AuditChange, type WriteAuditRow } from './audit
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { isUuid } from '../platform/ids.ts';
-import { createInStages, createOnce, type IdempotencyDeps, type KeyedRequest } from './idempotency.ts';
+import {
+  createInStages,
+  createOnce,
+  createReplay,
+  type IdempotencyDeps,
+  type KeyedRequest,
+} from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
 import { LANE, RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
 
@@ -140,7 +146,8 @@ function idempotentHandlerOf(
     };
     const once = createOnce(guards.idempotency, keyed, onReplay);
     const inStages = createInStages(guards.idempotency, keyed, onReplay);
-    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, inStages }));
+    const replay = createReplay(guards.idempotency, keyed, onReplay);
+    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, inStages, replay }));
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
   };

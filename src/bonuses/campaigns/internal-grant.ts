@@ -1,8 +1,11 @@
-import { notFound, requireRow } from '../../http/record.ts';
 import { NotCaughtUp } from '../../analytics/caught-up.ts';
 import { ApiError } from '../../errors.ts';
+import { notFound, requireRow } from '../../http/record.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
+import { withSurvivor } from '../../players/profile/read.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign } from './read.ts';
-import { selectProjectOfCampaign } from './queries.ts';
+import { selectProjectOfCampaign, type BonusCampaignRef } from './queries.ts';
 import { decideStep, type DecideDeps } from './decide-step.ts';
 import { selectMemberRow } from './work-queries.ts';
 
@@ -15,8 +18,10 @@ export interface MemberOutcome {
 
 /**
  * Decides about one member of a campaign that is being issued, if that was not done; the sender sends its grant. However
- * often it is called, the member has at most one. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects
- * with BONUS_CAMPAIGN_NOT_FOUND and the errors of issuing.
+ * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
+ * has a row of its own for it. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects with
+ * BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID,
+ * ADAPTER_UNAVAILABLE, VALIDATION_ERROR (a currency that the catalogue lost) or SERVICE_UNAVAILABLE.
  */
 export async function grantToMember(
   deps: DecideDeps,
@@ -27,15 +32,27 @@ export async function grantToMember(
   if (project_id === undefined) throw notFound(BONUS_CAMPAIGN, campaign_id);
   const ref = { tenant_id, project_id, campaign_id };
   const campaign = requireRow(BONUS_CAMPAIGN, ref, await findBonusCampaign(postgres, ref));
-  const before = await selectMemberRow(postgres.service, ref, player_id);
+  const player = { tenant_id, project_id, player_id };
+  const before = await findMember(postgres, ref, player);
   if (before === undefined) return { grant_id: null, outcome: 'skipped', code: 'NOT_IN_SEGMENT' };
   if (before.status === 'pending' && campaign.status === 'issuing') {
-    await decideStep(deps, campaign, { only: player_id }).catch((error: unknown) => {
+    await decideStep(deps, campaign, { only: before.player_id }).catch((error: unknown) => {
       if (!(error instanceof NotCaughtUp)) throw error;
       throw new ApiError('SERVICE_UNAVAILABLE', error.message, { retry_after_s: 5, cause: error });
     });
   }
-  const { status, code, grant_id } = (await selectMemberRow(postgres.service, ref, player_id)) ?? before;
+  const { status, code, grant_id } = (await findMember(postgres, ref, player)) ?? before;
   const outcome = status === 'granted' || status === 'skipped' || status === 'failed' ? status : 'pending';
   return { grant_id, outcome, ...(code === null ? {} : { code }) };
+}
+
+/** The row of a member and its id; undefined for a player who is none. */
+function findMember(postgres: Postgres, ref: BonusCampaignRef, player: PlayerRef) {
+  return withSurvivor(postgres, player, async ({ player_id }) => {
+    const row = await selectMemberRow(postgres.service, ref, player_id);
+    return row === undefined ? undefined : { ...row, player_id };
+  }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'PLAYER_NOT_FOUND') return undefined;
+    throw error;
+  });
 }

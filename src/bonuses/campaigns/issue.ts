@@ -8,7 +8,6 @@ import { largestBonus, needsDeposit } from '../templates/config.ts';
 import { worthOf } from '../grants/worth.ts';
 import { totalsOf, type CampaignTotals } from './campaign-json.ts';
 import { auditBonusCampaign, checkPlan, requireStatus } from './change.ts';
-import { factsOf, needsFacts, type FactsDeps } from './member-facts.ts';
 import {
   lockBonusCampaign,
   selectBonusCampaign,
@@ -17,16 +16,14 @@ import {
   type BonusCampaignRow,
 } from './queries.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign } from './read.ts';
-import { readUsed } from './reserve-queries.ts';
-import { Room } from './room.ts';
 import { countRows } from './stats-queries.ts';
-import { decideMembers, loadIssueTerms, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
-import { countMembers, fillRows, insertCampaignBudget, noteFilled, selectMemberIds } from './work-queries.ts';
+import { loadIssueTerms, type IssueTerms } from './terms-of-issue.ts';
+import { countMembers, fillRows, insertCampaignBudget, noteFilled } from './work-queries.ts';
 
 /** With more members than this a campaign needs `max_liability`. */
 export const MANY_MEMBERS = 1_000;
-/** Also when it may cost more than this, in the smallest unit of the base currency. */
-export const MUCH_LIABILITY_BASE = 1_000_000n;
+/** Also when it may cost more than this, in whole units of the base currency. */
+export const MUCH_LIABILITY_UNITS = 10_000n;
 /** Members whose rows one transaction makes. */
 export const FILL_BATCH = 10_000;
 /** Members that are decided at once; fewer where their events are asked about. */
@@ -99,8 +96,9 @@ function requireLiability(terms: IssueTerms, members: number): void {
   const { campaign } = terms;
   if (campaign.max_liability !== null) return;
   const liability = largestCost(terms) * BigInt(Math.min(members, campaign.max_grants ?? members));
-  if (members <= MANY_MEMBERS && liability <= MUCH_LIABILITY_BASE) return;
-  const message = `is needed: the campaign has ${members} members and may cost ${liability} in the base currency; without it at most ${MANY_MEMBERS} members and ${MUCH_LIABILITY_BASE}`;
+  const much = MUCH_LIABILITY_UNITS * 10n ** BigInt(terms.rates.base_scale);
+  if (members <= MANY_MEMBERS && liability <= much) return;
+  const message = `is needed: the campaign has ${members} members and may cost ${liability} in the base currency; without it at most ${MANY_MEMBERS} members and ${much}`;
   throw validationError([{ path: 'max_liability', message }]);
 }
 
@@ -113,52 +111,4 @@ function largestCost({ campaign, template, terms, rates }: IssueTerms): bigint {
   }
   const { config } = fx === null ? terms : inCurrency(terms, currency, fx);
   return baseCeil(largestBonus(config), base_fx ?? 'same');
-}
-
-/** What issuing a campaign would come to. */
-export interface DryRun {
-  members: number;
-  would_grant: number;
-  skips: Record<string, number>;
-  cost_base: bigint;
-}
-
-/**
- * What issuing the campaign now would come to; writes nothing. Members are decided a page at a time, each in a
- * transaction of its own. Rejects as {@link startIssue} does, but needs no `max_liability`.
- */
-export async function dryRun(deps: FactsDeps, ref: BonusCampaignRef): Promise<DryRun> {
-  const { postgres, clock } = deps;
-  const { tenant_id } = ref;
-  const now = new Date(clock.now_ms());
-  const campaign = await findBonusCampaign(postgres, ref);
-  requireStatus(campaign, ['draft', 'scheduled'], 'issued');
-  const { terms, room } = await postgres.asTenant(tenant_id, async (tx) => {
-    const template = await checkPlan(tx, ref, campaign, now);
-    const loaded = await loadIssueTerms(tx, campaign, now);
-    return { terms: loaded, room: new Room(template, campaign, await readUsed(tx, campaign)) };
-  });
-  const limit = needsFacts(terms) ? FACTS_BATCH : DECIDE_BATCH;
-  const result: DryRun = { members: 0, would_grant: 0, skips: {}, cost_base: 0n };
-  for (let after = NIL_ID; ;) {
-    const ids = await postgres.asTenant(tenant_id, (tx) => selectMemberIds(tx, campaign, after, limit));
-    const last = ids.at(-1);
-    if (last === undefined) return result;
-    const facts = needsFacts(terms) ? await factsOf(deps, terms, ids) : new Map<string, MemberFacts>();
-    const decisions = await postgres.asTenant(tenant_id, (tx) =>
-      decideMembers(tx, terms, ids, { facts, is_locked: false }),
-    );
-    for (const one of decisions) {
-      result.members += 1;
-      const code =
-        one.kind === 'skip' ? one.code : room.take(one.worth.bonus_amount_base) ? undefined : 'BUDGET';
-      if (code !== undefined) result.skips[code] = (result.skips[code] ?? 0) + 1;
-      else if (one.kind === 'grant') {
-        result.would_grant += 1;
-        result.cost_base += one.worth.bonus_amount_base;
-      }
-    }
-    if (ids.length < limit) return result;
-    after = last;
-  }
 }

@@ -32,7 +32,7 @@ export async function showCampaigns(
   const counted =
     ids.length === 0
       ? []
-      : await postgres.countAsTenant(project.tenant_id, (tx) => countRows(tx, project, ids));
+      : await postgres.readAsTenant(project.tenant_id, (tx) => countRows(tx, project, ids));
   return campaigns.map((row) =>
     bonusCampaignJson(
       row,

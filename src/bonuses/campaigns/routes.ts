@@ -7,8 +7,9 @@ import { ownerOf, refOf } from '../../http/record.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { wireAmount } from '../templates/config.ts';
 import { changeBonusCampaign, createBonusCampaign } from './change.ts';
+import { DryRuns } from './dry-run.ts';
 import { grantToMember } from './internal-grant.ts';
-import { countCampaignMembers, dryRun, startIssue } from './issue.ts';
+import { countCampaignMembers, startIssue } from './issue.ts';
 import { listBonusCampaigns, type BonusCampaignRow } from './queries.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign, showCampaigns } from './read.ts';
 import {
@@ -45,7 +46,6 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path,
-      load: 'slow',
       summary: 'Lists bonus campaigns, the newest first',
       access: read,
       query: z.strictObject({ ...PAGE_QUERY, ...BONUS_CAMPAIGN_FILTERS }),
@@ -74,7 +74,6 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: `${path}/:id`,
-      load: 'slow',
       summary: 'One bonus campaign with what became of its members',
       access: read,
       status: 200,
@@ -133,6 +132,7 @@ function writeEndpoints(deps: WorkDeps): AnyEndpoint[] {
 }
 
 function issueEndpoint(deps: WorkDeps): AnyEndpoint {
+  const dry_runs = new DryRuns(deps);
   return endpoint({
     method: 'POST',
     path: `${path}/:id/issue`,
@@ -152,10 +152,13 @@ function issueEndpoint(deps: WorkDeps): AnyEndpoint {
       ...CONTENT,
       'VALIDATION_ERROR',
     ],
-    handle: async ({ caller, params, query, once, audit }) => {
+    handle: async ({ caller, params, query, once, replay, leaves, audit }) => {
+      const stop = leaves();
       const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
+      const before = await replay(ref.tenant_id);
+      if (before !== undefined) return before;
       if (query.dry_run === 'true') {
-        const { cost_base, ...counts } = await dryRun(deps, ref);
+        const { cost_base, ...counts } = await dry_runs.run(ref, stop);
         const answer = envelope({ ...counts, cost_base: wireAmount(cost_base) });
         return once(ref.tenant_id, () => Promise.resolve(answer));
       }
@@ -177,7 +180,13 @@ function internalEndpoint(deps: WorkDeps): AnyEndpoint {
     body: internalGrantBody,
     status: 200,
     response: internalGrantResult,
-    errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_TEMPLATE_NOT_ACTIVE', 'ADAPTER_UNAVAILABLE'],
+    errors: [
+      'BONUS_CAMPAIGN_NOT_FOUND',
+      'BONUS_TEMPLATE_NOT_FOUND',
+      'BONUS_TEMPLATE_NOT_ACTIVE',
+      'BONUS_CONFIG_INVALID',
+      'ADAPTER_UNAVAILABLE',
+    ],
     handle: async ({ body }) => envelope(await grantToMember(deps, body)),
   });
 }

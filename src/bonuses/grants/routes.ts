@@ -118,9 +118,12 @@ function createEndpoint(deps: GrantDeps & { admission: Admission }): AnyEndpoint
       'ADAPTER_REJECTED',
       'ADAPTER_UNAVAILABLE',
     ],
-    handle: async ({ caller, body, inStages, audit }) => {
+    handle: async ({ caller, body, inStages, replay, audit }) => {
       requireKind(caller, body);
       const project = projectRefOf(caller);
+      // Before the platform and the events are asked: neither has a say in an answer that was given already.
+      const before = await replay(project.tenant_id);
+      if (before !== undefined) return before;
       const request = { ...body, granted_by_user: caller.user_id };
       return inStages(project.tenant_id, await grantStages({ ...deps, audit }, project, request));
     },

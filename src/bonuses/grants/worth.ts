@@ -32,6 +32,8 @@ export interface GrantRates {
   /** From the grant's currency to the base currency, and back. */
   base_fx: (FrozenRate & GrantRate) | null;
   from_base: GrantRate | null;
+  /** Decimal places of the smallest unit of the base currency. */
+  base_scale: number;
 }
 
 /** What a request says about the worth of a grant. */
@@ -64,6 +66,9 @@ export async function readGrantRates(
     const message = `${currency} is not a code of the tenant's currency catalogue`;
     throw validationError([{ path: 'currency_override', message }]);
   }
+  const base_scale = scales.get(base_currency);
+  if (base_scale === undefined)
+    throw new Error(`the catalogue of tenant ${tenant_id} lacks its base currency`);
   const rate = async (from: string, to: string) => {
     const found = await latestRateWithin(tx, tenant_id, { base: from, quote: to }, now);
     if (found === undefined) {
@@ -79,6 +84,7 @@ export async function readGrantRates(
     fx: currency === own ? null : await rate(own, currency),
     base_fx: is_base ? null : await rate(currency, base_currency),
     from_base: is_base ? null : await rate(base_currency, currency),
+    base_scale,
   };
 }
 

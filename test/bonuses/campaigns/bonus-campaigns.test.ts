@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, consistent, sumOf, type ShownCampaign } from './campaigns-fixture.ts';
+import {
+  campaignsFixture,
+  consistent,
+  sumOf,
+  type CampaignsFixture,
+  type ShownCampaign,
+} from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -11,6 +17,17 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 const fresh = () => campaignsFixture(service);
+
+/** What POST /v1/internal/bonus-grant answers. */
+async function askInternally(on: CampaignsFixture, campaign_id: string, player_id: string | undefined) {
+  const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
+    method: 'POST',
+    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+    body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id, player_id }),
+  });
+  const body = (await response.json()) as { data?: Body; error?: { code: string } };
+  return { status: response.status, ...body };
+}
 
 describe('issuing a campaign', () => {
   it('grants to every member who passes the gate, and counts the others by code', async () => {
@@ -140,6 +157,22 @@ describe('issuing a campaign', () => {
     await on.reaches(costly, (one) => one.status === 'issued');
   });
 
+  it.each([
+    ['JPY', 10_000],
+    ['EUR', 1_000_000],
+    ['KWD', 10_000_000],
+  ])('in %s needs max_liability when it may cost more than 10,000 whole units', async (base, much) => {
+    const on = await campaignsFixture(service, base);
+    const segment_id = await on.client.segment(await on.client.players(1));
+    for (const amount of [much, much + 1]) {
+      const template_id = await on.template({ config: { amount, currency: base } });
+      const { id } = (await on.create({ template_id, segment_id })).data;
+      const { code } = await on.issue(id);
+      expect(code).toBe(amount > much ? 'VALIDATION_ERROR' : undefined);
+      if (code === undefined) await on.reaches(id, ({ status }) => status === 'issued');
+    }
+  });
+
   it('gives a share of the last deposit, and nothing without one', async () => {
     const on = await fresh();
     const template_id = await on.template({
@@ -239,18 +272,8 @@ describe('a campaign that is being issued', () => {
     const template_id = await on.template();
     const { data } = await on.create({ template_id, segment_id });
     await on.issue(data.id);
-    const ask = async (player_id: string | undefined, campaign_id = data.id) => {
-      const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${service.internal_secret}`,
-          'x-internal-secret': service.internal_secret,
-          'content-type': 'application/json',
-        },
-        body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id, player_id }),
-      });
-      return (await response.json()) as { data?: Body; error?: { code: string } };
-    };
+    const ask = (player_id: string | undefined, campaign_id = data.id) =>
+      askInternally(on, campaign_id, player_id);
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask(players[0])));
     for (const { data: answer } of answers) expect(['pending', 'granted']).toContain(answer?.['outcome']);
     await on.reaches(data.id, ({ status }) => status === 'issued');
@@ -263,6 +286,58 @@ describe('a campaign that is being issued', () => {
     });
     expect((await ask(players[0], randomUUID())).error?.code).toBe('BONUS_CAMPAIGN_NOT_FOUND');
     await consistent(on, data.id);
+  });
+
+  it('takes the id of a merged player for that of the survivor', async () => {
+    const on = await fresh();
+    const identify = async (body: object) => {
+      const headers = { authorization: `Bearer ${on.tenant.api_key}`, 'content-type': 'application/json' };
+      const url = `${service.base_url}/v1/players/identify`;
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+      const { data } = (await answer.json()) as { data: { player_id: string } };
+      return data.player_id;
+    };
+    const guest = await identify({ anonymous_id: 'device' });
+    const known = await identify({ external_id: 'ann' });
+    await on.config({ paused: true });
+    const segment_id = await on.client.segment([guest]);
+    const { data } = await on.create({ template_id: await on.template(), segment_id });
+    expect((await on.issue(data.id)).data.stats.pending).toBe(1);
+    expect(await identify({ anonymous_id: 'device', external_id: 'ann' })).toBe(known);
+    await on.config({ paused: false });
+    const asked = await askInternally(on, data.id, guest);
+    expect(['pending', 'granted']).toContain(asked.data?.['outcome']);
+    await on.reaches(data.id, ({ status }) => status === 'issued');
+    const [last, same] = [await askInternally(on, data.id, guest), await askInternally(on, data.id, known)];
+    expect(last.data).toMatchObject({ outcome: 'granted', grant_id: expect.any(String) as string });
+    expect(last).toEqual(same);
+    await consistent(on, data.id);
+  });
+
+  it('answers the worker with declared errors only', async () => {
+    const on = await fresh();
+    const openapi = (await (await fetch(`${service.base_url}/openapi.json`)).json()) as {
+      paths: Record<string, { post: { responses: Record<string, { description: string }> } }>;
+    };
+    const { responses } = openapi.paths['/v1/internal/bonus-grant']?.post ?? { responses: {} };
+    const players = await on.client.players(1);
+    const segment_id = await on.client.segment(players);
+    const template_id = await on.template();
+    await on.config({ paused: true });
+    const { data } = await on.create({ template_id, segment_id });
+    await on.issue(data.id);
+    const breaks = {
+      BONUS_TEMPLATE_NOT_ACTIVE: on.sql`update bonus_templates set status = 'paused' where template_id = ${template_id}`,
+      BONUS_CONFIG_INVALID: on.sql`
+        update bonus_templates set status = 'active', config = '{}' where template_id = ${template_id}`,
+      BONUS_TEMPLATE_NOT_FOUND: on.sql`update bonus_templates set deleted_at = now() where template_id = ${template_id}`,
+    };
+    for (const [code, change] of Object.entries(breaks)) {
+      await change;
+      const { status, error } = await askInternally(on, data.id, players[0]);
+      expect([code, error?.code]).toEqual([code, code]);
+      expect(responses[status]?.description).toContain(code);
+    }
   });
 
   it('counts what a platform refuses as failed, and frees its budget', async () => {

@@ -10,6 +10,7 @@ import {
 import { PARKED_UNTIL } from '../../../src/bonuses/campaigns/reserve.ts';
 import { selectPending } from '../../../src/bonuses/campaigns/reserve-queries.ts';
 import { lockShortage, retryRows } from '../../../src/bonuses/campaigns/retry-queries.ts';
+import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import {
   hasRows,
   lockForStep,
@@ -97,8 +98,13 @@ async function heavy(work: (tx: Tx) => Promise<unknown>): Promise<unknown[]> {
 it.each(['without statistics', 'with statistics'])('%s steps of a campaign read few rows', async (when) => {
   const { tenant_id, project_id, platform } = explained.service;
   const sql = platform.postgres.service;
+  const skipped = when === 'with statistics' ? 79_990 : 4_990;
   if (when === 'with statistics') {
-    await sql`analyze bonus_grants, bonus_campaign_rows, bonus_campaigns, bonus_campaign_budgets`;
+    await sql`
+      insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, code)
+      select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid, gen_random_uuid(), 'skipped', 'BUDGET'
+      from generate_series(1, 75000)`;
+    await sql.begin((tx) => tx.unsafe('set local role none; analyze'));
   }
   const ref = { tenant_id, project_id, campaign_id };
   const now = new Date();
@@ -113,6 +119,16 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
     async (tx) => expect(await skipPending(tx, ref, 5)).toBe(5),
     async (tx) => expect(await selectPending(tx, ref, { limit: 5 })).toHaveLength(5),
     async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),
+    async (tx) => {
+      const counted = await countRows(tx, ref, [campaign_id]);
+      const members = new Map(counted.map(({ status, code, rows }) => [`${status} ${code}`, rows]));
+      expect(Object.fromEntries(members)).toEqual({
+        'pending null': 10,
+        'reserved null': 10,
+        'sent null': 19_990,
+        'skipped BUDGET': skipped,
+      });
+    },
     (tx) => selectReleasedTo(tx, ref),
     (tx) => lockShortage(tx, ref, template_id),
     (tx) => lockForStep(tx, ref),

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, type TestService } from '../../engines/service.ts';
 import { grantsFixture } from '../grants/grants-fixture.ts';
@@ -14,8 +15,8 @@ export interface ShownCampaign extends Record<string, unknown> {
 }
 
 /** Campaigns of a new tenant. */
-export async function campaignsFixture(service: TestService) {
-  const on = grantsFixture(service, await service.newTenant());
+export async function campaignsFixture(service: TestService, base_currency?: string) {
+  const on = grantsFixture(service, await service.newTenant(base_currency));
   const path = '/v1/bonus-campaigns';
   return {
     ...on,
@@ -40,7 +41,7 @@ export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;
 
-/** The limits hold what the grants cost; each member has at most one grant, and its row says what became of it. */
+/** The limits and the counts hold what the grants cost; each member has at most one grant, and its row says what became of it. */
 export async function consistent(on: CampaignsFixture, campaign_id: string): Promise<void> {
   await on.budgets();
   const [row] = await on.sql<
@@ -57,4 +58,13 @@ export async function consistent(on: CampaignsFixture, campaign_id: string): Pro
   expect(row?.used).toBe(row?.cost);
   expect(row?.grants).toBe(row?.counted);
   expect(row?.doubles).toBe(0);
+  const counted = await countRows(on.sql, on.tenant, [campaign_id]);
+  const rows = await on.sql`
+    select r.campaign_id, r.status, case when r.status = 'skipped' then r.code end as code, count(*)::integer as rows,
+      sum(r.cost_base)::text as cost, sum(r.released_base)::text as released,
+      coalesce(sum(greatest(r.cost_base - r.released_base, 0)) filter (where not r.is_open), 0)::text as ended_unreleased,
+      coalesce(sum(r.cost_base) filter (where r.is_open), 0)::text as open
+    from bonus_campaign_rows r where r.campaign_id = ${campaign_id} group by 1, 2, 3`;
+  const inOrder = (all: readonly object[]) => all.map((one) => JSON.stringify(one)).sort();
+  expect(inOrder(counted)).toEqual(inOrder(rows));
 }

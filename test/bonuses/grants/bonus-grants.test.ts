@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
@@ -327,6 +327,46 @@ describe('an Idempotency-Key', () => {
         expect(again.headers.get('idempotent-replayed')).toBe('true');
         const rows = await fresh.sql`select from bonus_grants where player_id = ${player_id}`;
         expect(rows).toHaveLength(1);
+      }
+    } finally {
+      await close();
+    }
+  });
+
+  it('needs neither the platform nor the events for an answer that was given', async () => {
+    const fresh = grantsFixture(service, await service.newTenant());
+    const { adapter_id, close } = await fresh.adapter();
+    try {
+      const config = { percent: 10, window_days: 7, min_loss: 100, currency: 'EUR', cap_amount: 5_000 };
+      const template_id = await fresh.template({ type: 'cashback', config });
+      const player_id = await fresh.player();
+      const bet = { bet_id: 'one', currency: 'EUR', game_id: 'book', game_category: 'slots' };
+      await fresh.client.event(player_id, 'bet_settled', {
+        ...bet,
+        amount: 5_000,
+        payout: 0,
+        outcome: 'lost',
+      });
+      await sunk(service.platform);
+      const key = { 'Idempotency-Key': randomUUID() };
+      const first = await fresh.grant(template_id, player_id, {}, key);
+      expect([first.status, first.data?.bonus_amount], JSON.stringify(first.error)).toEqual([201, 500]);
+      const off = { is_active: false };
+      expect((await fresh.client.api('PATCH', `/v1/adapters/${adapter_id}`, off)).status).toBe(200);
+      const { clickhouse } = service.platform;
+      const asked = vi.spyOn(clickhouse, 'query').mockRejectedValue(new Error('ClickHouse is away'));
+      try {
+        expect((await fresh.grant(template_id, player_id)).status).not.toBe(201);
+        expect(asked).toHaveBeenCalled();
+        asked.mockClear();
+        const again = await fresh.grant(template_id, player_id, {}, key);
+        expect({ ...again, headers: 0 }).toEqual({ ...first, headers: 0 });
+        expect(again.headers.get('idempotent-replayed')).toBe('true');
+        const other = await fresh.grant(template_id, player_id, { granted_by_id: randomUUID() }, key);
+        expect(other.code).toBe('IDEMPOTENCY_KEY_REUSED');
+        expect(asked).not.toHaveBeenCalled();
+      } finally {
+        asked.mockRestore();
       }
     } finally {
       await close();

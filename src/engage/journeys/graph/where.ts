@@ -14,7 +14,7 @@ export function matches(where: Where, properties: unknown, now_ms: number): bool
   return where.every(({ property, comparison }) => holds(comparison, ownValue(properties, property), now_ms));
 }
 
-/** As {@link matches}, with the value of each property given by `valueOf`. */
+/** As {@link matches}, with the value of each property given by `valueOf`; bigints are compared as numbers, exactly. */
 export function matchesValues(where: Where, valueOf: (property: string) => unknown, now_ms: number): boolean {
   return where.every(({ property, comparison }) => holds(comparison, valueOf(property), now_ms));
 }
@@ -49,9 +49,9 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
     case 'exists':
       return value !== null;
     case 'eq':
-      return value === positive.value;
+      return equals(value, positive.value);
     case 'in':
-      return positive.values.includes(value as Scalar);
+      return positive.values.some((one) => equals(value, one));
     case 'contains':
       if (Array.isArray(value)) return value.includes(positive.value);
       return (
@@ -60,16 +60,16 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
     case 'starts_with':
       return typeof value === 'string' && value.startsWith(positive.value);
     case 'gt':
-      return typeof value === 'number' && value > positive.value;
+      return isNumeric(value) && value > positive.value;
     case 'gte':
-      return typeof value === 'number' && value >= positive.value;
+      return isNumeric(value) && value >= positive.value;
     case 'lt':
-      return typeof value === 'number' && value < positive.value;
+      return isNumeric(value) && value < positive.value;
     case 'lte':
-      return typeof value === 'number' && value <= positive.value;
+      return isNumeric(value) && value <= positive.value;
     case 'between': {
       const compared = positive.kind === 'date' ? jsonMomentMs(value) : value;
-      return typeof compared === 'number' && compared >= positive.low && compared <= positive.high;
+      return isNumeric(compared) && compared >= positive.low && compared <= positive.high;
     }
     case 'before':
     case 'after':
@@ -78,6 +78,16 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
       return at_ms !== undefined && isAt(positive, at_ms, now_ms);
     }
   }
+}
+
+/** An integer and a number are never identical, but `<` and `>` between them are exact, whatever their size. */
+function equals(value: unknown, expected: Scalar): boolean {
+  if (typeof value !== 'bigint') return value === expected;
+  return typeof expected === 'number' && !(value < expected) && !(value > expected);
+}
+
+function isNumeric(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint';
 }
 
 type DateComparison = Extract<PositiveComparison, { op: 'before' | 'after' | 'within_last' }>;

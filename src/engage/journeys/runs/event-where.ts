@@ -15,7 +15,7 @@ export function satisfiesWhere(where: Where, event: JudgedEvent): boolean {
 }
 
 function valueOf({ base_amount, base_payout, properties }: JudgedEvent, property: string): unknown {
-  if (property === 'amount' && base_amount !== null) return Number(base_amount);
-  if (property === 'payout' && base_payout !== null) return Number(base_payout);
+  if (property === 'amount' && base_amount !== null) return base_amount;
+  if (property === 'payout' && base_payout !== null) return base_payout;
   return ownValue(properties, property);
 }

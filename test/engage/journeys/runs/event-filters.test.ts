@@ -131,3 +131,44 @@ it('amounts are those in the base currency, where there are any', () => {
     propertyParameters('EVENT_FILTERS_RUNS', 300),
   );
 });
+
+it('amounts above 2^53 are compared exactly', () => {
+  const limit = 2 ** 53;
+  const next = BigInt(limit) + 1n;
+  const judged = (base_amount: bigint) => ({
+    event: 'custom_a',
+    base_amount,
+    base_payout: base_amount,
+    properties: {},
+    received_at: 0,
+  });
+  const holds = (condition: unknown, amount: bigint) =>
+    (['amount', 'payout'] as const).map((property) => {
+      const node = {
+        id: 'w0',
+        type: 'wait_for_event',
+        event: 'custom_a',
+        where: { [property]: condition },
+        timeout_ms: 60_000,
+        next: 'end',
+        timeout_next: 'end',
+      };
+      const read = readJourney({
+        trigger: { kind: 'api' },
+        graph: { start_node_id: 'w0', nodes: [node, END] },
+        settings: {},
+      });
+      const wait = read.graph.nodes.get('w0');
+      if (wait?.type !== 'wait_for_event') throw new Error('the journey was not read');
+      return satisfiesWhere(wait.where, judged(amount));
+    });
+  expect(holds({ gt: limit }, next)).toEqual([true, true]);
+  expect(holds({ gt: limit }, next - 1n)).toEqual([false, false]);
+  expect(holds({ lte: limit }, next)).toEqual([false, false]);
+  expect(holds({ between: [0, limit] }, next)).toEqual([false, false]);
+  expect(holds(limit, next)).toEqual([false, false]);
+  expect(holds(limit, next - 1n)).toEqual([true, true]);
+  expect(holds({ neq: limit }, next)).toEqual([true, true]);
+  expect(holds({ in: [1, limit] }, next)).toEqual([false, false]);
+  expect(holds({ in: [1, limit] }, next - 1n)).toEqual([true, true]);
+});
