@@ -1,5 +1,6 @@
 import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/service.ts';
+import { benchBonusCampaign } from './bonus-campaign.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
@@ -61,6 +62,7 @@ const BENCHES: Record<string, Bench> = {
   'journey-beside': () => withIdleService(benchBesideJourneys),
   tiers: benchTiers,
   'tiers-fold': () => withIdleService(benchFoldBesideTiers),
+  'bonus-campaign': () => withIdleService(benchBonusCampaign),
   latency: benchLatency,
   memory: benchMemory,
   neighbours: benchNeighbours,
@@ -83,6 +85,7 @@ const NAMED_ONLY = new Set([
   'journey-beside',
   'tiers',
   'tiers-fold',
+  'bonus-campaign',
   'neighbours',
 ]);
 

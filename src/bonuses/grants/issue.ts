@@ -18,7 +18,7 @@ import { requireLicence } from './grant-licence.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
 import {
   countGrants,
-  insertGrants,
+  insertGrant,
   isMember,
   lockGrantPlayer,
   lockGrantsOf,
@@ -112,8 +112,7 @@ export async function intendGrant(
     now,
     is_attempted: true,
   });
-  const [row] = await insertGrants(tx, [intent]);
-  if (row === undefined) throw new Error('a grant that was inserted was not returned');
+  const row = await insertGrant(tx, intent);
   await insertHistory(tx, [requestedOf(row, warnings)]);
   await audit(tx, {
     ...project,
@@ -175,7 +174,14 @@ export function countedFor(
 }
 
 /** The player has never been granted anything. */
-export const NO_GRANTS: GrantCounts = { of_template: 0, free_slot: 1, in_group: false, of_day: 0, ever: 0 };
+export const NO_GRANTS: GrantCounts = {
+  of_template: 0,
+  free_slot: 1,
+  has_live: false,
+  in_group: false,
+  of_day: 0,
+  ever: 0,
+};
 
 /** Throws BONUS_GRANT_LIMIT_REACHED when the player has no place for a grant of the template. */
 export function requirePlace(template: BonusTemplateRow, counts: GrantCounts): void {
