@@ -30,7 +30,7 @@ const PLAYERS = 20_000;
 const AT_ONCE = 8;
 const ROUNDS = 5;
 /** Grants of one run; every run has players of its own. */
-const GRANTS = 750;
+const GRANTS = 500;
 const POSTS = 1_500;
 const CONNECTIONS = 32;
 
@@ -45,17 +45,34 @@ export async function benchBonusGrants(service: TestService): Promise<Result[]> 
 async function ownPart(service: TestService): Promise<Result[]> {
   const owner = connectPool(postgresUrlOf(service.platform), { max: 1 });
   try {
-    const template_id = await makeTemplate(service, { budget_base: PLAYERS * GIFT_BASE });
+    const template_ids: string[] = [];
+    for (let i = 0; i < AT_ONCE; i++) {
+      template_ids.push(await makeTemplate(service, { budget_base: PLAYERS * GIFT_BASE }));
+    }
     await insertPlayers(owner, service, PLAYERS);
     await owner`vacuum analyze players, player_totals`;
     const players = await selectNewcomers(owner, service, PLAYERS);
-    const own = ownPartOf(service, template_id);
+    const own = ownPartOf(service, template_ids.slice(0, 1));
+    const spread = ownPartOf(service, template_ids);
     const stored = await readStored(owner, (await own.whole(players.pop() ?? '')).grant_id);
     const bare = (player_id: string) => own.bare(stored, player_id);
     const run = (grant: (player_id: string) => Promise<unknown>) => () => runOf(players, grant);
-    const wholes = await alternate(ROUNDS, run(own.whole), run(bare));
-    const intents = await alternate(ROUNDS, run(own.intend), run(bare));
-    await check(owner, template_id, PLAYERS - players.length);
+    const wholes = await alternate(
+      ROUNDS,
+      run((id) => own.whole(id)),
+      run(bare),
+    );
+    const intents = await alternate(
+      ROUNDS,
+      run((id) => own.intend(id)),
+      run(bare),
+    );
+    const spreads = await alternate(
+      ROUNDS,
+      run((id) => spread.whole(id)),
+      run(bare),
+    );
+    await check(owner, template_ids, PLAYERS - players.length);
     const rate = (pairs: typeof wholes, side: 'a' | 'b') =>
       median(pairs.map((p) => perSecond(p[side]))).toFixed(0);
     const note = (pairs: typeof wholes) =>
@@ -72,6 +89,12 @@ async function ownPart(service: TestService): Promise<Result[]> {
         ratios(intents, perSecond),
         { at_least: 0 },
         `informative: ${note(intents)}`,
+      ),
+      result(
+        `bonus grant, own part, of ${AT_ONCE} templates ÷ bare insert`,
+        ratios(spreads, perSecond),
+        { at_least: 0 },
+        `informative, what waiting for the row of one budget costs: ${note(spreads)}`,
       ),
     ];
   } finally {
@@ -93,16 +116,17 @@ function runOf(players: string[], grant: (player_id: string) => Promise<unknown>
   });
 }
 
-/** The transactions of the endpoint, as it runs them, and the bare one. */
-function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id: string) {
+/** The transactions of the endpoint, as it runs them, and the bare one. The templates take turns. */
+function ownPartOf({ platform, tenant_id, project_id }: TestService, template_ids: readonly string[]) {
   const { postgres, clock } = platform;
   const project = { tenant_id, project_id };
   const session = { user_id: 'bench', role: 'owner' } as const;
   const declared = { resource: 'bonus_grant', action: 'create' } as const;
   const audit = createAuditChange(createAuditWriter(clock), declared, { session, request_id: 'bench' });
   const deps: IntentDeps = { clock, audit, platform: { slug: 'sandbox' } };
+  let turn = 0;
   const requestOf = (player_id: string): GrantRequest => ({
-    template_id,
+    template_id: template_ids[turn++ % template_ids.length] ?? '',
     player_id,
     granted_by_kind: 'manual',
     granted_by_id: null,
@@ -129,11 +153,11 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
   };
 }
 
-/** Every player has one grant, and the budget holds what those cost that were granted by the service. */
-async function check(owner: Db, template_id: string, expected: number): Promise<void> {
-  const { grants, players, active, intended, budget } = await countGrantsOf(owner, template_id);
+/** Every player has one grant, and the budgets hold what those cost that were granted by the service. */
+async function check(owner: Db, template_ids: readonly string[], expected: number): Promise<void> {
+  const { grants, players, active, intended, budget } = await countGrantsOf(owner, template_ids);
   const runs = ROUNDS + 1;
-  const by_service = BigInt(1 + 2 * runs * GRANTS) * BigInt(GIFT_BASE);
+  const by_service = BigInt(1 + 3 * runs * GRANTS) * BigInt(GIFT_BASE);
   if (grants !== expected || players !== expected || intended !== runs * GRANTS || budget !== by_service) {
     throw new Error(`${grants} grants (${active} active) of ${players} players cost ${budget}`);
   }
@@ -159,7 +183,7 @@ async function wholePosts(): Promise<Result[]> {
     };
     await callAll(players.splice(0, POSTS / 5), CONNECTIONS, grant);
     const { per_second, waits_ms } = await callAll(players.splice(0, POSTS), CONNECTIONS, grant);
-    const { active } = await countGrantsOf(owner, template_id);
+    const { active } = await countGrantsOf(owner, [template_id]);
     if (active !== PLAYERS - players.length) throw new Error(`${active} grants were credited`);
     const times = `p50 ${percentile(waits_ms, 0.5).toFixed(0)}, p99 ${percentile(waits_ms, 0.99).toFixed(0)} ms`;
     const note = `informative: ${POSTS} requests over ${CONNECTIONS} connections to a service with every role; ${times}`;

@@ -1,5 +1,5 @@
 import { newId } from '../src/platform/ids.ts';
-import { textArray } from '../src/platform/postgres/arrays.ts';
+import { plainArray, textArray } from '../src/platform/postgres/arrays.ts';
 import type { Db, Tx } from '../src/platform/postgres/port.ts';
 import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
@@ -149,19 +149,20 @@ export async function insertBare(
     select r.* from jsonb_populate_recordset(null::bonus_grant_events, ${JSON.stringify(events)}::text::jsonb) r`;
 }
 
-/** The grants of a template, their players, those of which the platform has said nothing, and what the budget holds. */
+/** The grants of templates, their players, those of which the platform has said nothing, and what the budgets hold. */
 export async function countGrantsOf(
   sql: Db,
-  template_id: string,
+  template_ids: readonly string[],
 ): Promise<{ grants: number; players: number; active: number; intended: number; budget: bigint }> {
+  const ids = plainArray(template_ids);
   const [row] = await sql<
     { grants: number; players: number; active: number; intended: number; budget: string }[]
   >`
     select count(*)::integer as grants, count(distinct player_id)::integer as players,
       (count(*) filter (where status = 'active'))::integer as active,
       (count(*) filter (where status = 'pending'))::integer as intended,
-      (select used_base::text from bonus_budgets b where b.template_id = ${template_id}) as budget
-    from bonus_grants where template_id = ${template_id}`;
+      (select sum(used_base)::text from bonus_budgets b where b.template_id = any(${ids}::text::uuid[])) as budget
+    from bonus_grants where template_id = any(${ids}::text::uuid[])`;
   if (row === undefined) throw new Error('the grants could not be counted');
   return { ...row, budget: BigInt(row.budget) };
 }
