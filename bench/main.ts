@@ -1,5 +1,9 @@
 import { ROLES } from '../src/config.ts';
 import { startTestService } from '../test/engines/service.ts';
+import { benchBonusCampaign } from './bonus-campaign.ts';
+import { benchBonusFold } from './bonus-fold.ts';
+import { benchBonusGrants } from './bonus-grants.ts';
+import { benchBonusWebhooks } from './bonus-webhooks.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
@@ -61,6 +65,10 @@ const BENCHES: Record<string, Bench> = {
   'journey-beside': () => withIdleService(benchBesideJourneys),
   tiers: benchTiers,
   'tiers-fold': () => withIdleService(benchFoldBesideTiers),
+  'bonus-fold': () => withIdleService(benchBonusFold),
+  'bonus-grants': () => withIdleService(benchBonusGrants),
+  'bonus-webhooks': benchBonusWebhooks,
+  'bonus-campaign': () => withIdleService(benchBonusCampaign),
   latency: benchLatency,
   memory: benchMemory,
   neighbours: benchNeighbours,
@@ -83,6 +91,10 @@ const NAMED_ONLY = new Set([
   'journey-beside',
   'tiers',
   'tiers-fold',
+  'bonus-fold',
+  'bonus-grants',
+  'bonus-webhooks',
+  'bonus-campaign',
   'neighbours',
 ]);
 

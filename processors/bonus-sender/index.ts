@@ -38,10 +38,12 @@ export async function startBonusSender(
   const completion = new CompletionSweep(deps);
   const campaigns = new CampaignWork(deps);
   const release = new CampaignRelease(deps);
+  const campaign_loop = startPolling({ name: 'bonus-campaigns', ...pauses }, (stop) => campaigns.turn(stop));
+  campaigns.onMore = () => campaign_loop.wake();
   const loops = [
+    campaign_loop,
     startPolling({ name: 'bonus-sender', ...pauses }, (stop) => sender.turn(stop)),
     startPolling({ name: 'bonus-campaign-starts', ...pauses }, (stop) => starts.turn(stop)),
-    startPolling({ name: 'bonus-campaigns', ...pauses }, (stop) => campaigns.turn(stop)),
     startPolling({ name: 'bonus-campaign-release', ...pauses }, (stop) => release.turn(stop)),
     startPolling({ name: 'bonus-events', ...pauses }, () => publishGrantEvents(deps)),
     startPolling({ name: 'bonus-protection', ...pauses, idle_pause_ms: SWEEP_PAUSE_MS }, () => sweep.turn()),

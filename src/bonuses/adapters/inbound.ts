@@ -15,8 +15,8 @@ import { shareOf } from '../../platform/postgres/bounded-statements.ts';
 import type { Db, Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { insertWebhook, selectBodyHash, storeResult } from './ledger-queries.ts';
-import { selectAdapterBySlug, type AdapterRow } from './queries.ts';
-import { selectSecrets } from './secret-queries.ts';
+import type { AdapterRef } from './queries.ts';
+import { selectSigners, type SecretRow, type SignerRow } from './secret-queries.ts';
 import { SLUG } from './schema.ts';
 import { readableSecrets, readSecret } from './secrets.ts';
 
@@ -40,7 +40,11 @@ export interface Inbound<Event> {
 }
 
 /** The declaration of a kind of webhook. */
-export interface InboundDeclaration<Event extends { event_id: string }, Result extends object> {
+export interface InboundDeclaration<
+  Event extends { event_id: string },
+  Result extends object,
+  Prepared = undefined,
+> {
   /** The last part of the path: `POST /v1/adapters/:slug/webhooks/<name>`. */
   name: string;
   summary: string;
@@ -50,10 +54,15 @@ export interface InboundDeclaration<Event extends { event_id: string }, Result e
   /** What `apply` throws beside NOT_FOUND, VALIDATION_ERROR and FORBIDDEN. */
   errors: readonly ErrorCode[];
   /**
+   * Reads and locks what `apply` needs. Its first statement is sent together with the one that writes the ledger's row,
+   * and runs after it, also for a replay: it must not fail for what an event says.
+   */
+  prepare?(tx: Tx, call: Inbound<Event>): Promise<Prepared>;
+  /**
    * Has the effect of the event, in the transaction that writes its row of the ledger; resolves with the answer, which is
    * stored. An ApiError that it throws rolls both back, so that the platform's retry is no replay.
    */
-  apply(tx: Tx, call: Inbound<Event>): Promise<Result>;
+  apply(tx: Tx, call: Inbound<Event>, prepared: Prepared | undefined): Promise<Result>;
   /** Counts the event, once that transaction is committed, which may have been repeated; never throws. */
   committed?: (call: Inbound<Event>) => void;
 }
@@ -72,10 +81,11 @@ const REPLAYED: z.infer<typeof replay> = { applied: false, replay: true };
  * secret over the bytes as received (401), JSON and its shape (422), the ledger; then the ledger's row, the effect and
  * its result in one transaction. A webhook that is refused leaves no row.
  */
-export function adapterWebhook<Event extends { event_id: string }, Result extends object>(
-  deps: InboundDeps,
-  declared: InboundDeclaration<Event, Result>,
-): AnyEndpoint {
+export function adapterWebhook<
+  Event extends { event_id: string },
+  Result extends object,
+  Prepared = undefined,
+>(deps: InboundDeps, declared: InboundDeclaration<Event, Result, Prepared>): AnyEndpoint {
   const { name, summary, schema, response, errors } = declared;
   const lookups = shareOf(deps.postgres.lookups, LOOKUPS);
   // Its own, because the tenant is known only after the look-up of the slug.
@@ -93,8 +103,8 @@ export function adapterWebhook<Event extends { event_id: string }, Result extend
     errors: [...new Set<ErrorCode>(['NOT_FOUND', 'VALIDATION_ERROR', ...errors])],
     handle: async ({ caller, params }) => {
       const received_at = new Date(deps.clock.now_ms());
-      const adapter = await requireAdapter(lookups, params['slug'] ?? '');
-      await requireSigned({ ...deps, lookups }, adapter, caller, received_at);
+      const { adapter, secrets } = await requireAdapter(lookups, params['slug'] ?? '', received_at);
+      requireSigned(deps.credentials_keys, secrets, caller, received_at);
       const event = readEvent(schema, caller.body);
       const received = { adapter, event, received_at, body: caller.body };
       return envelope(await lane.run(adapter.tenant_id, () => applyOnce(deps, declared, received)));
@@ -102,25 +112,38 @@ export function adapterWebhook<Event extends { event_id: string }, Result extend
   });
 }
 
-async function requireAdapter(lookups: Db, slug: string): Promise<AdapterRow> {
-  // Nothing else is looked for: Postgres would reject some texts.
-  const [row] = SLUG.test(slug) ? await selectAdapterBySlug(lookups, slug) : [];
-  if (row === undefined)
-    throw new ApiError('NOT_FOUND', `there is no adapter with the slug "${slug.slice(0, 40)}"`);
-  return row;
+/** An adapter that sends webhooks. */
+interface Sender extends AdapterRef {
+  slug: string;
 }
 
+/** The adapter and its valid secrets, in one look-up. Rejects with NOT_FOUND. */
+async function requireAdapter(
+  lookups: Db,
+  slug: string,
+  now: Date,
+): Promise<{ adapter: Sender; secrets: SecretRow[] }> {
+  // Nothing else is looked for: Postgres would reject some texts.
+  const rows = SLUG.test(slug) ? await selectSigners(lookups, slug, now) : [];
+  const [first] = rows;
+  if (first === undefined)
+    throw new ApiError('NOT_FOUND', `there is no adapter with the slug "${slug.slice(0, 40)}"`);
+  const { tenant_id, project_id, adapter_id } = first;
+  return { adapter: { tenant_id, project_id, adapter_id, slug }, secrets: rows.flatMap(secretOf) };
+}
+
+const secretOf = (row: SignerRow): SecretRow[] => (row.secret_id === null ? [] : [row]);
+
 /**
- * Rejects with 401 FORBIDDEN; with DecryptionFailed when no key decrypts a secret that may have signed the body: the
- * platform should repeat it then, not give it up as refused.
+ * Throws 401 FORBIDDEN; DecryptionFailed when no key decrypts a secret that may have signed the body: the platform should
+ * repeat it then, not give it up as refused.
  */
-async function requireSigned(
-  { lookups, credentials_keys }: InboundDeps & { lookups: Db },
-  adapter: AdapterRow,
+function requireSigned(
+  credentials_keys: EncryptionKeys,
+  rows: readonly SecretRow[],
   { headers, body }: SignedRequest,
   now: Date,
-): Promise<void> {
-  const rows = await selectSecrets(lookups, adapter, now);
+): void {
   const secrets = readableSecrets(credentials_keys, rows);
   const signed = {
     signature: one(headers, SIGNATURE_HEADER),
@@ -156,44 +179,36 @@ function readEvent<Event>(schema: z.ZodType<Event>, body: Buffer): Event {
 
 /** What one webhook is applied with. */
 interface Received<Event> {
-  adapter: AdapterRow;
+  adapter: Sender;
   event: Event;
   received_at: Date;
   body: Buffer;
 }
 
-async function applyOnce<Event extends { event_id: string }, Result extends object>(
+async function applyOnce<Event extends { event_id: string }, Result extends object, Prepared>(
   { postgres, metrics }: InboundDeps,
-  declared: InboundDeclaration<Event, Result>,
+  declared: InboundDeclaration<Event, Result, Prepared>,
   { adapter, event, received_at, body }: Received<Event>,
 ): Promise<Result | typeof REPLAYED> {
   const { tenant_id, project_id, adapter_id, slug } = adapter;
   const key = { tenant_id, adapter_slug: slug, event_id: event.event_id };
   const body_hash = createHash('sha256').update(body).digest();
-  const select = async () => (await postgres.readAsTenant(tenant_id, (tx) => selectBodyHash(tx, key)))[0];
-  const replayed = (before: { body_hash: Buffer } | undefined) => {
-    if (before?.body_hash.equals(body_hash) === false)
-      metrics.webhookConflictingReplay.inc({ adapter: slug });
-    return REPLAYED;
-  };
-  const before = await select();
-  if (before !== undefined) return replayed(before);
   const call = { adapter: { adapter_id, slug }, tenant_id, project_id, event, received_at };
-  const applyIn = async (tx: Tx) => {
-    const is_new = await insertWebhook(tx, {
-      ...key,
-      project_id,
-      name: declared.name,
-      body_hash,
-      received_at,
-    });
-    if (!is_new) return undefined;
-    const applied = await declared.apply(tx, call);
-    await storeResult(tx, key, applied);
-    return applied;
-  };
-  const result = await retryConflicts(() => postgres.asTenant(tenant_id, applyIn));
-  if (result === undefined) return replayed(await select());
-  declared.committed?.(call);
-  return result;
+  const result = await retryConflicts(() =>
+    postgres.asTenant(tenant_id, async (tx) => {
+      const row = { ...key, project_id, name: declared.name, body_hash, received_at };
+      const [is_new, prepared] = await Promise.all([insertWebhook(tx, row), declared.prepare?.(tx, call)]);
+      if (!is_new) return undefined;
+      const applied = await declared.apply(tx, call, prepared);
+      await storeResult(tx, key, applied);
+      return applied;
+    }),
+  );
+  if (result !== undefined) {
+    declared.committed?.(call);
+    return result;
+  }
+  const [before] = await postgres.readAsTenant(tenant_id, (tx) => selectBodyHash(tx, key));
+  if (before?.body_hash.equals(body_hash) === false) metrics.webhookConflictingReplay.inc({ adapter: slug });
+  return REPLAYED;
 }

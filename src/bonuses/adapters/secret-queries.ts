@@ -31,6 +31,23 @@ export function selectSecrets(
     order by s.expires_at desc nulls first, s.created_at desc`;
 }
 
+/** An adapter, and one of its secrets; null: none is valid. */
+export type SignerRow = AdapterRef & (SecretRow | { secret_id: null });
+
+/** The adapter of the slug, of whatever tenant, with each secret that is valid at `now`; no row: there is none. */
+export function selectSigners(sql: Tx, slug: string, now: Date): PendingQuery<SignerRow[]> {
+  return sql<SignerRow[]>`
+    select a.tenant_id, a.project_id, a.adapter_id, s.secret_id, s.secret, s.created_at, s.expires_at
+    from adapters a
+    left join lateral (
+      select * from adapter_secrets s
+      where s.tenant_id = a.tenant_id and s.project_id = a.project_id and s.adapter_id = a.adapter_id
+        and (s.expires_at is null or s.expires_at > ${now})
+      offset 0) s on true
+    where a.slug = ${slug}
+    order by s.expires_at desc nulls first, s.created_at desc`;
+}
+
 /** The current secret of the active adapter of each of these projects that has one. */
 export async function selectActiveSecrets(sql: Tx, projects: readonly ProjectRef[]): Promise<SecretRow[]> {
   return sql<SecretRow[]>`

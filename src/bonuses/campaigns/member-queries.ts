@@ -38,22 +38,6 @@ export async function selectKnownPlayers(
   return new Set(rows.map(({ player_id }) => player_id));
 }
 
-/** Those of the players who have a live grant of the template. */
-export async function selectHoldersOfLive(
-  tx: Tx,
-  { tenant_id, project_id, template_id }: ProjectRef & { template_id: string },
-  players: readonly { player_id: string }[],
-): Promise<ReadonlySet<string>> {
-  const rows = await tx<{ player_id: string }[]>`
-    select r.player_id from unnest(${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (player_id)
-    cross join lateral (
-      select from bonus_grants g
-      where g.player_id = r.player_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
-        and g.template_id = ${template_id} and g.status in ('pending', 'active')
-      limit 1) g`;
-  return new Set(rows.map(({ player_id }) => player_id));
-}
-
 /** The ids under which events of these players may be kept: of players that were merged into them. */
 export async function selectFormerIds(
   tx: Tx,

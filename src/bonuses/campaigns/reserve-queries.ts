@@ -1,6 +1,7 @@
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { correctBudget } from '../grants/apply-queries.ts';
+import { correctBudget, type NewHistory } from '../grants/apply-queries.ts';
+import type { NewGrant } from '../grants/issue-queries.ts';
 import { lockBudgets } from '../grants/reserve-queries.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import type { Used } from './room.ts';
@@ -84,6 +85,61 @@ export async function noteShort(
       retry_cost_base = case when b.retried_to is null then null
         else least(b.retry_cost_base, ${String(cost_base)}::text::numeric) end
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+}
+
+/** A grant of a campaign to a member, and the first event of its history. */
+export interface ReservedGrant {
+  grant: NewGrant;
+  event: NewHistory;
+}
+
+/**
+ * Adds grants of one campaign with their first events. They differ only in player, place and amounts: all else is sent
+ * and read once, because a campaign may have a million of them. Rejects with a unique violation when a place or the
+ * exclusion group is taken.
+ */
+export async function insertReserved(tx: Tx, reserved: readonly ReservedGrant[]): Promise<void> {
+  const [first] = reserved;
+  if (first === undefined) return;
+  const { bonus_amount_base: _, ...grant } = first.grant;
+  const shared = JSON.stringify({ ...grant, event: first.event.event, source: first.event.source });
+  const plain = (pick: (one: NewGrant) => string | number | bigint | null) =>
+    plainArray(reserved.map((one) => pick(one.grant)));
+  const texts = (pick: (one: ReservedGrant) => string) => textArray(reserved.map(pick));
+  await tx`
+    with added as materialized (
+      select s.*, r.* from jsonb_to_record(${shared}::text::jsonb) as s (tenant_id uuid, project_id uuid,
+        template_id uuid, template_version integer, campaign_id uuid, granted_by_kind text, granted_by_id uuid,
+        granted_by_user text, terms jsonb, exclusion_group text, status text, outcome text, adapter_slug text,
+        currency text, fx jsonb, base_fx jsonb, attempts integer, calls integer, first_called_at timestamptz,
+        next_attempt_at timestamptz, created_at timestamptz, expires_at timestamptz, seq integer, event text,
+        source text)
+      cross join unnest(${plain((g) => g.grant_id)}::text::uuid[], ${plain((g) => g.player_id)}::text::uuid[],
+        ${plain((g) => g.slot)}::text::integer[], ${texts(({ grant: g }) => g.player_external_id)}::text::text[],
+        ${texts(({ grant: g }) => g.order_body)}::text::text[], ${plain((g) => g.deposit_amount)}::text::numeric[],
+        ${plain((g) => g.bonus_amount)}::text::numeric[], ${plain((g) => g.bonus_amount_base)}::text::bigint[],
+        ${plain((g) => g.wagering_required)}::text::numeric[], ${plain((g) => g.max_bet)}::text::numeric[],
+        ${plain((g) => g.max_win_cap)}::text::numeric[],
+        ${texts(({ event }) => JSON.stringify(event.data))}::text::text[])
+        as r (grant_id, player_id, slot, player_external_id, order_body, deposit_amount, bonus_amount,
+          bonus_amount_base, wagering_required, max_bet, max_win_cap, data)),
+    grants as (
+      insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
+        granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,
+        player_external_id, order_body, currency, deposit_amount, bonus_amount, bonus_amount_base, fx, base_fx,
+        wagering_required, max_bet, max_win_cap, attempts, calls, first_called_at, next_attempt_at, created_at,
+        expires_at, updated_at, seq)
+      select a.tenant_id, a.project_id, a.grant_id, a.template_id, a.template_version, a.player_id, a.campaign_id,
+        a.granted_by_kind, a.granted_by_id, a.granted_by_user, a.terms, a.exclusion_group, a.slot, a.status, a.outcome,
+        a.adapter_slug, a.player_external_id, a.order_body, a.currency, a.deposit_amount, a.bonus_amount,
+        a.bonus_amount_base, a.fx, a.base_fx, a.wagering_required, a.max_bet, a.max_win_cap, a.attempts, a.calls,
+        a.first_called_at, a.next_attempt_at, a.created_at, a.expires_at, a.created_at, a.seq
+      from added a)
+    insert into bonus_grant_events (tenant_id, project_id, grant_id, seq, event, source, to_status, occurred_at,
+      received_at, data)
+    select a.tenant_id, a.project_id, a.grant_id, a.seq, a.event, a.source, a.status, a.created_at, a.created_at,
+      a.data::jsonb
+    from added a`;
 }
 
 /** What was decided about a member. */

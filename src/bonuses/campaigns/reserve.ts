@@ -1,11 +1,18 @@
 import { v5 } from 'uuid';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { insertHistory, type NewHistory } from '../grants/apply-queries.ts';
-import { insertGrants, type NewGrant } from '../grants/issue-queries.ts';
+import type { NewGrant } from '../grants/issue-queries.ts';
 import { newGrantOf, requestedOf } from '../grants/issue.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
 import { selectKnownPlayers } from './member-queries.ts';
-import { addUsed, lockUsed, noteShort, updateDecided, type DecidedRow } from './reserve-queries.ts';
+import {
+  addUsed,
+  insertReserved,
+  lockUsed,
+  noteShort,
+  updateDecided,
+  type DecidedRow,
+  type ReservedGrant,
+} from './reserve-queries.ts';
 import { Room } from './room.ts';
 import { decideMembers, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
 
@@ -35,8 +42,7 @@ export async function reserveMembers(
     .filter((player_id) => !known.has(player_id))
     .map((player_id) => ({ player_id, status: 'skipped', code: 'CANCELLED', grant_id: null }));
   const room = new Room(template, campaign, await lockUsed(tx, campaign));
-  const grants: NewGrant[] = [];
-  const history: NewHistory[] = [];
+  const reserved: ReservedGrant[] = [];
   let cost_base = 0n;
   let short_base: bigint | undefined;
   for (const one of decisions) {
@@ -54,15 +60,13 @@ export async function reserveMembers(
     }
     const grant = grantOf(terms, { player, counts, worth, platform, now });
     cost_base += worth.bonus_amount_base;
-    grants.push(grant);
-    history.push(requestedOf(grant, one.warnings));
+    reserved.push({ grant, event: requestedOf(grant, one.warnings) });
     rows.push({ player_id, status: 'reserved', code: null, grant_id: grant.grant_id });
   }
   if (rows.length === 0) return 0;
-  await insertGrants(tx, grants);
-  await insertHistory(tx, history);
-  await updateDecided(tx, campaign, rows);
-  if (grants.length > 0) await addUsed(tx, campaign, cost_base, grants.length);
+  // Sent together, so that Postgres does not wait for this process between them.
+  await Promise.all([insertReserved(tx, reserved), updateDecided(tx, campaign, rows)]);
+  if (reserved.length > 0) await addUsed(tx, campaign, cost_base, reserved.length);
   if (short_base !== undefined) await noteShort(tx, campaign, short_base);
   return rows.length;
 }

@@ -16,7 +16,7 @@ import { valuesInCurrencies } from '../templates/licence-check.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
 import { readTemplate } from '../templates/read.ts';
 import { termsOf, type BonusTerms } from '../templates/terms.ts';
-import { selectGrantPlayers, selectHoldersOfLive } from './member-queries.ts';
+import { selectGrantPlayers } from './member-queries.ts';
 import type { BonusCampaignRow } from './queries.ts';
 
 /** What all grants of a campaign have in common at one moment. */
@@ -75,15 +75,14 @@ export async function decideMembers(
 ): Promise<Decision[]> {
   const { campaign, template, now } = issue;
   const { tenant_id, project_id } = campaign;
-  const { template_id, eligible_segment_id: segment_id } = template;
+  const { eligible_segment_id: segment_id } = template;
   const players = await selectGrantPlayers(tx, campaign, player_ids, is_locked);
   const refs = players.map(({ player_id }) => ({ tenant_id, project_id, player_id }));
-  const [counts, holders, members] = await Promise.all([
+  const [counts, members] = await Promise.all([
     countGrants(
       tx,
       refs.map((ref) => countedFor(ref, template, now)),
     ),
-    selectHoldersOfLive(tx, { tenant_id, project_id, template_id }, refs),
     selectMembers(tx, segment_id === null ? [] : refs.map((ref) => ({ ...ref, segment_id }))),
   ]);
   const pricer = new Pricer(issue);
@@ -97,7 +96,6 @@ export async function decideMembers(
     const member = {
       player,
       counts: counts[place] ?? NO_GRANTS,
-      has_live: holders.has(player_id),
       is_member: (segment: string) => members.has(`${segment} ${player_id}`),
       facts: facts.get(player_id) ?? {},
     };
@@ -114,8 +112,6 @@ export async function decideMembers(
 interface Member {
   player: GrantPlayer;
   counts: GrantCounts;
-  /** A grant of the template to the player is live. */
-  has_live: boolean;
   is_member: (segment_id: string) => boolean;
   facts: MemberFacts;
 }
@@ -123,7 +119,7 @@ interface Member {
 async function decide(
   pricer: Pricer,
   { campaign, template, config, rules, valueIn, now }: IssueTerms,
-  { player, counts, has_live, is_member, facts }: Member,
+  { player, counts, is_member, facts }: Member,
 ): Promise<Decision> {
   let warnings: readonly LicenceWarning[] = [];
   // A player who is protected is skipped for that, whatever the bonus would be worth.
@@ -139,7 +135,7 @@ async function decide(
       now,
     });
   });
-  if (has_live) return { kind: 'skip', player_id: player.player_id, code: 'ALREADY_GRANTED' };
+  if (counts.has_live) return { kind: 'skip', player_id: player.player_id, code: 'ALREADY_GRANTED' };
   requirePlace(template, counts);
   return { kind: 'grant', player, counts, worth: pricer.worth(facts), warnings };
 }

@@ -56,6 +56,8 @@ export class CampaignWork {
   #after = NIL_ID;
   /** The campaign that was given a place last. */
   #served = NIL_ID;
+  /** Called when a campaign has given up its place, although it has more to do: the next turn should come at once. */
+  onMore: () => void = () => undefined;
 
   constructor(deps: WorkDeps) {
     this.#deps = deps;
@@ -85,12 +87,15 @@ export class CampaignWork {
     const of_tenant = [...this.#running.values()].filter((one) => one.tenant_id === tenant_id);
     if (this.#running.has(campaign_id) || of_tenant.length >= MAX_OF_TENANT) return;
     this.#served = campaign_id;
-    const done = this.#work(ref, stop).finally(() => this.#running.delete(campaign_id));
+    const done = this.#work(ref, stop).then((has_more) => {
+      this.#running.delete(campaign_id);
+      if (has_more) this.onMore();
+    });
     this.#running.set(campaign_id, { tenant_id, done });
   }
 
-  /** Never rejects. */
-  async #work(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<void> {
+  /** Whether the time was over before the work was. Never rejects. */
+  async #work(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<boolean> {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = ref;
     const until_ms = performance.now() + SLICE_MS;
@@ -99,17 +104,19 @@ export class CampaignWork {
         stop?.throwIfAborted();
         if (await this.#step(ref, stop)) continue;
         if (steps === 0) this.#resting.begin(campaign_id);
-        return;
+        return false;
       }
+      return true;
     } catch (error) {
-      if (stop?.aborted === true) return;
+      if (stop?.aborted === true) return false;
       this.#back_off.begin(campaign_id);
       logger.warn({ err: error, campaign_id }, 'a bonus campaign failed; it backs off');
-      if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) return;
+      if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) return false;
       await noteError(postgres.service, ref, error.message, new Date(clock.now_ms())).catch(
         (cause: unknown) =>
           logger.warn({ err: cause, campaign_id }, 'why a bonus campaign stands still could not be noted'),
       );
+      return false;
     }
   }
 

@@ -79,9 +79,12 @@ export async function nextSlot(
   { tenant_id, project_id, player_id, template_id }: GrantRow,
 ): Promise<number> {
   const [row] = await tx<{ slot: number }[]>`
-    select coalesce(max(slot), 0)::integer + 1 as slot from bonus_grants
-    where player_id = ${player_id} and template_id = ${template_id} and tenant_id = ${tenant_id}
-      and project_id = ${project_id}`;
+    select coalesce(max(slot), 0)::integer + 1 as slot
+    -- Found by the player alone: by the template, Postgres might read all that was ever granted from it.
+    from (
+      select g.slot, g.template_id from bonus_grants g
+      where g.player_id = ${player_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id} offset 0) own
+    where template_id = ${template_id}`;
   return row?.slot ?? 1;
 }
 

@@ -47,12 +47,19 @@ const LOG_EVENTS: Readonly<Record<string, string>> = {
 /**
  * Applies a report to a grant that the transaction has locked: the one way in which statuses change, whether by webhook,
  * an answer of the platform, reconciliation or the clock. Writes the row, its history, the event for the log, and the
- * template's budget.
+ * template's budget. `finish` writes what else changes about the row, and resolves with it; it is sent together with these.
  */
-export async function applyEvent(tx: Tx, before: GrantRow, report: GrantReport): Promise<Applied> {
+export async function applyEvent(
+  tx: Tx,
+  before: GrantRow,
+  report: GrantReport,
+  finish?: (grant: GrantRow) => Promise<GrantRow>,
+): Promise<Applied> {
   const { event, source, event_id, received_at, data } = report;
   const { state, applied, changed, revived } = transition(stateOf(before), event);
-  if (!changed) return { applied, changed, new_status: before.status, grant: before };
+  if (!changed) {
+    return { applied, changed, new_status: before.status, grant: (await finish?.(before)) ?? before };
+  }
   const { is_too_large, ...amounts } = amountsOf(before, state.facts);
   const change: GrantChange = {
     ...before,
@@ -69,7 +76,8 @@ export async function applyEvent(tx: Tx, before: GrantRow, report: GrantReport):
   };
   const cost = (status: GrantStatus, base: bigint) => (isCounted(status) ? base : 0n);
   const log_event = LOG_EVENTS[event.name] ?? `custom_bonus_${event.name.slice('bonus.'.length)}`;
-  await Promise.all([
+  const grant = { ...before, ...change, updated_at: received_at };
+  const [, , finished] = await Promise.all([
     updateGrant(tx, before, change, received_at),
     insertHistory(tx, [
       {
@@ -90,15 +98,15 @@ export async function applyEvent(tx: Tx, before: GrantRow, report: GrantReport):
           : null,
       },
     ]),
+    finish?.(grant),
   ]);
   await correctBudget(
     tx,
     before,
     cost(change.status, change.bonus_amount_base) - cost(before.status, before.bonus_amount_base),
   );
-  const grant = { ...before, ...change, updated_at: received_at };
   if (grant.campaign_id !== null) await settleInCampaign(tx, before, grant);
-  return { applied, changed, new_status: state.status, grant };
+  return { applied, changed, new_status: state.status, grant: finished ?? grant };
 }
 
 type Amounts = Pick<

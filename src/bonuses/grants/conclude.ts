@@ -25,8 +25,8 @@ export async function conclude(
   if (locked === undefined) throw new Error(`grant ${claimed.grant_id} has vanished`);
   const is_mine = locked.calls === claimed.calls;
   if (conclusion.kind === 'report') {
-    const { grant } = await applyEvent(tx, locked, conclusion.report);
-    return is_mine ? updateCall(tx, grant, afterReport(grant, now), now) : grant;
+    const finish = (grant: GrantRow) => updateCall(tx, grant, afterReport(grant, now), now);
+    return (await applyEvent(tx, locked, conclusion.report, is_mine ? finish : undefined)).grant;
   }
   if (!is_mine) return locked;
   const is_open =

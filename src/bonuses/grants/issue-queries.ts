@@ -62,6 +62,8 @@ export interface GrantCounts {
   of_template: number;
   /** The lowest place that none of the template's grants has. */
   free_slot: number;
+  /** Whether a grant of the template is live. */
+  has_live: boolean;
   /** Whether a live grant belongs to the exclusion group. */
   in_group: boolean;
   /** Of any template, in the last 24 hours. */
@@ -91,25 +93,27 @@ export function isCountedEver(tx: Tx, name: string): PendingQuery<Row[]> {
 export async function countGrants(tx: Tx, asked: readonly CountedFor[]): Promise<GrantCounts[]> {
   const isOfPlayer = tx`g.player_id = r.player_id and g.tenant_id = r.tenant_id and g.project_id = r.project_id`;
   const counted = tx`g.status not in ('cancelled', 'failed')`;
+  const isOfTemplate = tx`g.template_id = r.template_id and ${counted}`;
+  const isLive = tx`g.status in ('pending', 'active')`;
   const rows = asked.map((one, place) => ({ ...one, place }));
   return tx<GrantCounts[]>`
-    select k.* from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (tenant_id uuid, project_id uuid,
+    select k.of_template, k.free_slot, k.has_live, k.in_group, k.of_day, k.ever
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (tenant_id uuid, project_id uuid,
       player_id uuid, template_id uuid, exclusion_group text, window_from timestamptz, day_from timestamptz,
       place integer)
     cross join lateral (
-      with mine as materialized (
-        select g.slot, g.created_at from bonus_grants g
-        where ${isOfPlayer} and g.template_id = r.template_id and ${counted})
-      select
-        (select count(*)::integer from mine
-          where created_at > coalesce(r.window_from, '-infinity')) as of_template,
-        (select min(s)::integer from generate_series(1, (select count(*)::integer from mine) + 1) s
-          where s not in (select slot from mine)) as free_slot,
-        exists (select from bonus_grants g
-          where ${isOfPlayer} and g.exclusion_group = r.exclusion_group and g.status in ('pending', 'active')) as in_group,
-        (select count(*)::integer from bonus_grants g
-          where ${isOfPlayer} and g.created_at > r.day_from and ${counted}) as of_day,
-        (select count(*)::integer from (select from bonus_grants g where ${isOfPlayer} and ${isCountedEver(tx, 'g')} limit 1000) g) as ever
+      select own.*, coalesce((select min(s)::integer from generate_series(1, cardinality(own.slots) + 1) s
+        where s not in (select unnest(own.slots))), 1) as free_slot
+      from (
+        select count(*) filter (where ${isOfTemplate} and g.created_at > coalesce(r.window_from, '-infinity'))::integer
+            as of_template,
+          array_agg(g.slot) filter (where ${isOfTemplate}) as slots,
+          coalesce(bool_or(g.template_id = r.template_id and ${isLive}), false) as has_live,
+          coalesce(bool_or(g.exclusion_group = r.exclusion_group and ${isLive}), false) as in_group,
+          count(*) filter (where g.created_at > r.day_from and ${counted})::integer as of_day,
+          count(*) filter (where ${isCountedEver(tx, 'g')})::integer as ever
+        -- Found by the player alone: by the template, Postgres might read all that was ever granted from it.
+        from (select * from bonus_grants g where ${isOfPlayer} offset 0) g) own
       offset 0) k
     order by r.place`;
 }
@@ -168,10 +172,20 @@ export type NewGrant = Omit<
 const jsonText = (rows: unknown) =>
   JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
-/** Adds grants. Rejects with a unique violation when a place or the exclusion group is taken. */
-export async function insertGrants(tx: Tx, rows: readonly NewGrant[]): Promise<GrantRow[]> {
-  if (rows.length === 0) return [];
-  return tx<GrantRow[]>`
+/** Adds a grant; returns its row. Rejects with a unique violation when its place or the exclusion group is taken. */
+export async function insertGrant(tx: Tx, row: NewGrant): Promise<GrantRow> {
+  const [inserted] = await tx<GrantRow[]>`${insertion(tx, [row])} returning ${grantColumns(tx)}`;
+  if (inserted === undefined) throw new Error('a grant that was inserted was not returned');
+  return inserted;
+}
+
+/** Adds grants. Rejects with a unique violation when a place or an exclusion group is taken. */
+export async function insertGrants(tx: Tx, rows: readonly NewGrant[]): Promise<void> {
+  if (rows.length > 0) await insertion(tx, rows);
+}
+
+function insertion(tx: Tx, rows: readonly NewGrant[]): PendingQuery<Row[]> {
+  return tx`
     insert into bonus_grants as g (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
       granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,
       player_external_id, order_body, currency, deposit_amount, bonus_amount, bonus_amount_base, fx, base_fx,
@@ -189,6 +203,5 @@ export async function insertGrants(tx: Tx, rows: readonly NewGrant[]): Promise<G
       bonus_amount numeric, bonus_amount_base bigint, fx jsonb, base_fx jsonb, wagering_required numeric,
       max_bet numeric, max_win_cap numeric, attempts integer, calls integer,
       first_called_at timestamptz, next_attempt_at timestamptz,
-      created_at timestamptz, expires_at timestamptz, seq integer)
-    returning ${grantColumns(tx)}`;
+      created_at timestamptz, expires_at timestamptz, seq integer)`;
 }

@@ -18,7 +18,7 @@ import { requireLicence } from './grant-licence.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
 import {
   countGrants,
-  insertGrants,
+  insertGrant,
   isMember,
   lockGrantPlayer,
   lockGrantsOf,
@@ -67,24 +67,27 @@ export async function intendGrant(
   request: GrantRequest,
 ): Promise<GrantRow> {
   const now = new Date(clock.now_ms());
-  const config = await readTenantConfig(tx, project.tenant_id);
-  requireRunning(config);
-  const template = await readTemplate(tx, project, request.template_id);
-  requireActive(template);
-  const player = await lockGrantPlayer(tx, { ...project, player_id: request.player_id });
-  if (player === undefined || player.deleted_at !== null) throw playerNotFound(request.player_id);
+  const { tenant_id } = project;
+  const named = { ...project, player_id: request.player_id };
+  const { config, template, player } = await readTogether(tx, named, request.template_id);
   const terms = termsOf(template);
-  const { currency_override } = request;
-  const rates = await readGrantRates(tx, project.tenant_id, terms.config.currency, currency_override, now);
-  const worth = worthOf(terms, rates, { ...request, ...(loss_base === undefined ? {} : { loss_base }) });
   const ref = { ...project, player_id: player.player_id };
-  await lockGrantsOf(tx, ref);
-  const [counts = NO_GRANTS] = await countGrants(tx, [countedFor(ref, template, now)]);
+  // Sent together, as before; the first error is that of the rates.
+  const locked = player.player_id === named.player_id ? undefined : lockGrantsOf(tx, ref);
+  const reading = readGrantRates(tx, tenant_id, terms.config.currency, request.currency_override, now);
+  const counting = countGrants(tx, [countedFor(ref, template, now)]);
+  await Promise.allSettled([locked, reading, counting]);
+  await locked;
+  const worth = worthOf(terms, await reading, {
+    ...request,
+    ...(loss_base === undefined ? {} : { loss_base }),
+  });
+  const [counts = NO_GRANTS] = await counting;
   const is_member = (segment_id: string) => isMember(tx, ref, segment_id);
   let warnings: readonly LicenceWarning[] = [];
   await requireEligible({ player, template, counts, config, is_member, now }, async () => {
     warnings = await requireLicence(tx, {
-      tenant_id: project.tenant_id,
+      tenant_id,
       config,
       terms: worth.terms,
       amounts: worth.amounts,
@@ -112,18 +115,40 @@ export async function intendGrant(
     now,
     is_attempted: true,
   });
-  const [row] = await insertGrants(tx, [intent]);
-  if (row === undefined) throw new Error('a grant that was inserted was not returned');
-  await insertHistory(tx, [requestedOf(row, warnings)]);
-  await audit(tx, {
-    ...project,
-    resource_id: row.grant_id,
-    before: null,
-    after: grantJson(row),
-  });
-  // Last, because the row is that of every grant of the template.
-  await takeCost(tx, project, template, worth);
+  const [row] = await Promise.all([
+    insertGrant(tx, intent),
+    insertHistory(tx, [requestedOf(intent, warnings)]),
+  ]);
+  const change = { ...project, resource_id: row.grant_id, before: null, after: grantJson(row) };
+  // Last, because the row of the budget is that of every grant of the template.
+  await Promise.all([audit(tx, change), takeCost(tx, project, template, worth)]);
   return row;
+}
+
+/**
+ * What the checks begin with, in one round trip: the player is locked, and grants to the one who is named. Rejects with
+ * the first error in the order of the documentation.
+ */
+async function readTogether(
+  tx: Tx,
+  named: PlayerRef,
+  template_id: string,
+): Promise<{ config: TenantConfig; template: BonusTemplateRow; player: GrantPlayer }> {
+  const asked = [
+    readTenantConfig(tx, named.tenant_id),
+    readTemplate(tx, named, template_id),
+    lockGrantPlayer(tx, named),
+    lockGrantsOf(tx, named),
+  ] as const;
+  await Promise.allSettled(asked);
+  const config = await asked[0];
+  requireRunning(config);
+  const template = await asked[1];
+  requireActive(template);
+  const player = await asked[2];
+  if (player === undefined || player.deleted_at !== null) throw playerNotFound(named.player_id);
+  await asked[3];
+  return { config, template, player };
 }
 
 /** Takes what the grant costs of the template's budget. Rejects with BONUS_BUDGET_EXCEEDED. */
@@ -175,7 +200,14 @@ export function countedFor(
 }
 
 /** The player has never been granted anything. */
-export const NO_GRANTS: GrantCounts = { of_template: 0, free_slot: 1, in_group: false, of_day: 0, ever: 0 };
+export const NO_GRANTS: GrantCounts = {
+  of_template: 0,
+  free_slot: 1,
+  has_live: false,
+  in_group: false,
+  of_day: 0,
+  ever: 0,
+};
 
 /** Throws BONUS_GRANT_LIMIT_REACHED when the player has no place for a grant of the template. */
 export function requirePlace(template: BonusTemplateRow, counts: GrantCounts): void {

@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { SANDBOX_SLUG } from '../adapters/platform.ts';
 import { adapterWebhook, type Inbound, type InboundDeps } from '../adapters/inbound.ts';
 import { applyEvent, type GrantReport } from './apply.ts';
-import { factsOf } from './grant-row.ts';
+import { factsOf, type GrantRow } from './grant-row.ts';
 import { lockGrant } from './queries.ts';
 import { EVENT_NAMES, GRANT_STATUSES, type GrantEventName, type GrantStatus } from './transition.ts';
 
@@ -63,7 +63,9 @@ export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
     schema: bonusEvent,
     response: answer,
     errors: [],
-    apply: applyBonusEvent,
+    prepare: (tx, { tenant_id, project_id, event }) =>
+      lockGrant(tx, { tenant_id, project_id, grant_id: event.grant_id }),
+    apply: (tx, call, grant) => applyBonusEvent(tx, call, grant),
     committed: ({ adapter, event }) => {
       if (nameOf(event.event) === undefined) deps.metrics.webhookUnknownEvents.inc({ adapter: adapter.slug });
     },
@@ -72,9 +74,9 @@ export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
 
 async function applyBonusEvent(
   tx: Tx,
-  { adapter, tenant_id, project_id, event, received_at }: Inbound<BonusEvent>,
+  { adapter, event, received_at }: Inbound<BonusEvent>,
+  grant: GrantRow | undefined,
 ): Promise<z.infer<typeof answer>> {
-  const grant = await lockGrant(tx, { tenant_id, project_id, grant_id: event.grant_id });
   // A grant of another adapter of the project is as unknown as one of another tenant. The built-in sandbox reports
   // nothing itself: what the project's platform says of such a grant is all that there is.
   if (grant === undefined || ![adapter.slug, SANDBOX_SLUG].includes(grant.adapter_slug)) {

@@ -20,6 +20,9 @@ import {
   selectOpenCampaigns,
   skipPending,
 } from '../../../src/bonuses/campaigns/work-queries.ts';
+import { nextSlot } from '../../../src/bonuses/grants/apply-queries.ts';
+import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
+import { countGrants } from '../../../src/bonuses/grants/issue-queries.ts';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -108,6 +111,9 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   }
   const ref = { tenant_id, project_id, campaign_id };
   const now = new Date();
+  // All grants are of one template, as after a large campaign.
+  const newcomer = { tenant_id, project_id, template_id, player_id: randomUUID() };
+  const counted = { ...newcomer, exclusion_group: 'group', window_from: null, day_from: now };
   const works: ((tx: Tx) => Promise<unknown>)[] = [
     async (tx) =>
       expect(await selectOpenCampaigns(tx, NIL_ID, 10, PARKED_UNTIL)).toMatchObject([{ has_work: true }]),
@@ -129,6 +135,14 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
         'skipped BUDGET': skipped,
       });
     },
+    async (tx) =>
+      expect(
+        await countGrants(
+          tx,
+          Array.from({ length: 20 }, () => counted),
+        ),
+      ).toHaveLength(20),
+    async (tx) => expect(await nextSlot(tx, newcomer as GrantRow)).toBe(1),
     (tx) => selectReleasedTo(tx, ref),
     (tx) => lockShortage(tx, ref, template_id),
     (tx) => lockForStep(tx, ref),

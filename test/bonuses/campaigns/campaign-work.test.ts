@@ -100,6 +100,49 @@ describe('grants that were released and of which nothing was sent', () => {
   });
 });
 
+describe('the grant of a member', () => {
+  it('is as one that is granted alone, but for its player and its campaign', async () => {
+    const on = await fresh();
+    const template_id = await on.template({
+      type: 'deposit_match',
+      config: { match_percent: 50, cap_amount: 5_000, currency: 'EUR', min_deposit: 100 },
+      wagering_requirement_multiplier: 5,
+      max_bet_during_wagering: 500,
+      max_win_cap: 90_000,
+      time_limit_hours: 48,
+      exclusion_group: 'welcome "quoted" \\ group',
+      game_contribution: { slots: 100, table: 10 },
+    });
+    const [alone = '', member = ''] = await on.client.players(2);
+    expect((await on.grant(template_id, alone, { deposit_amount: 2_500 })).status).toBe(201);
+    const segment_id = await on.client.segment([member]);
+    const { data } = await on.create({ template_id, segment_id, deposit_amount: 2_500 });
+    await on.issue(data.id);
+    await on.reaches(data.id, ({ status }) => status === 'issued');
+    const shown = async (player_id: string) => {
+      const [row] = await on.sql<{ grant: Record<string, unknown>; first: unknown; sent: string }[]>`
+        select to_jsonb(g) - array['grant_id', 'player_id', 'player_external_id', 'order_body', 'campaign_id',
+            'granted_by_kind', 'granted_by_id', 'granted_by_user', 'facts', 'created_at', 'updated_at', 'activated_at',
+            'expires_at', 'first_called_at', 'counted_from', 'counted_until', 'recorded_from'] as grant,
+          to_jsonb(e) - array['grant_id', 'occurred_at', 'received_at', 'data'] as first,
+          replace(replace(replace((g.order_body::jsonb - 'granted_by' #- '{template,expires_at}')::text,
+            g.grant_id::text, 'G'), g.player_id::text, 'P'), g.player_external_id, 'P') as sent
+        from bonus_grants g join bonus_grant_events e on e.grant_id = g.grant_id and e.seq = 1
+        where g.player_id = ${player_id}`;
+      return row;
+    };
+    const expected = await shown(alone);
+    expect(expected?.grant).toMatchObject({ status: 'active', bonus_amount: 1_250, max_bet: 500, slot: 1 });
+    expect(await shown(member)).toEqual(expected);
+    const [times] = await on.sql<{ hours: number; kind: string }[]>`
+      select extract(epoch from (order_body::jsonb #>> '{template,expires_at}')::timestamptz - created_at)::integer / 3600
+        as hours, e.data ->> 'granted_by_kind' as kind
+      from bonus_grants g join bonus_grant_events e on e.grant_id = g.grant_id and e.seq = 1
+      where g.campaign_id = ${data.id}`;
+    expect(times).toEqual({ hours: 48, kind: 'campaign' });
+  });
+});
+
 describe('campaigns beside each other', () => {
   it('twenty that fail when they are due do not hold up a later one', async () => {
     const on = await fresh();
