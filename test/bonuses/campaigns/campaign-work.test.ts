@@ -119,6 +119,13 @@ describe('the grant of a member', () => {
     const { data } = await on.create({ template_id, segment_id, deposit_amount: 2_500 });
     await on.issue(data.id);
     await on.reaches(data.id, ({ status }) => status === 'issued');
+    // Nothing changes them by itself any more.
+    await eventually('the bets of both are looked up', async () => {
+      const rows = await on.sql`
+        select from bonus_grants where player_id in (${alone}, ${member}) and are_bets_recorded
+          and activated_at is not distinct from counted_from`;
+      return rows.length === 2 ? true : undefined;
+    });
     const shown = async (player_id: string) => {
       const [row] = await on.sql<{ grant: Record<string, unknown>; first: unknown; sent: string }[]>`
         select to_jsonb(g) - array['grant_id', 'player_id', 'player_external_id', 'order_body', 'campaign_id',
