@@ -1,5 +1,6 @@
 const MAX_DEPTH = 32;
-const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+/** Keys that pollute prototypes where objects are merged or written by key. */
+export const UNSAFE_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * Why a JSON value cannot be stored, with the path to the value; undefined when it can. A value is refused when it is

@@ -3,6 +3,7 @@ import { ApiError } from '../../errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 import { issuesOf } from '../../http/error-handler.ts';
+import { isObject } from '../../platform/json-object.ts';
 import { readComparison, type Operand } from './comparison.ts';
 import {
   CONDITION_SCHEMAS,
@@ -316,8 +317,4 @@ function compare(
 ): Comparison | undefined {
   const read = readComparison(operand, written);
   return 'key' in read ? reportSent(reading, [...path, read.key], read.sent, read.message) : read;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

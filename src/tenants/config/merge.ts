@@ -1,5 +1,4 @@
-/** A JSON object whose values are not validated. */
-export type JsonObject = Record<string, unknown>;
+import { isObject, type JsonObject } from '../../platform/json-object.ts';
 
 /** A merge patch of a `T`: any field of an object may be left out, or be null, which removes it. */
 export type MergePatch<T> = T extends readonly unknown[]
@@ -20,8 +19,4 @@ export function mergeDeep(target: unknown, patch: JsonObject): JsonObject {
     else merged.set(key, isObject(value) ? mergeDeep(merged.get(key), value) : value);
   }
   return Object.fromEntries(merged);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
-import { isObject, journeyInvalid } from '../../../src/engage/journeys/graph/issues.ts';
+import { journeyInvalid } from '../../../src/engage/journeys/graph/issues.ts';
 import { readJourney as presentReader } from '../../../src/engage/journeys/graph/read-journey.ts';
 import type { RefuseUrl } from '../../../src/engage/journeys/graph/read-node.ts';
 import type { Definition } from '../../../src/engage/journeys/graph/shapes.ts';
+import { isObject } from '../../../src/platform/json-object.ts';
 
 /** The reader of a program that was made before there were nodes of the type `wait_until`. */
 export function readJourney(written: Parameters<typeof presentReader>[0], refuseUrl?: RefuseUrl): Definition {

@@ -1,6 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../../src/config.ts';
+import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { openEmbeddedPlatform } from '../../../src/wiring/embedded.ts';
 import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
 import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
@@ -42,6 +43,16 @@ export interface ExplainedService {
   service: TestService;
   /** The executions since the last call, of statements that read a table of ours. */
   executions(): Promise<Execution[]>;
+  /**
+   * What `work` reads, which runs in a transaction of the service role that is rolled back; also what others read beside
+   * it. Rejects with the error of `work`, and when nothing was read.
+   */
+  readsOf(work: (tx: Tx) => Promise<unknown>): Promise<Execution[]>;
+  /**
+   * Gives the planner statistics of these tables; none: of all. As the owner: Postgres only warns the service role that it
+   * may not.
+   */
+  analyze(...tables: string[]): Promise<void>;
 }
 
 /** Starts a service on an empty Postgres of its own without statistics. */
@@ -55,21 +66,46 @@ export async function startExplainedService(overrides: Partial<Config> = {}): Pr
       return startEmbeddedPostgres({ dir });
     }),
   );
-  let read = 0;
+  const sql = service.platform.postgres.service;
+  const executions = logReader(() => log);
   return {
     service,
-    async executions() {
-      const text = (await readFile(log)).subarray(read).toString('utf8');
-      read += Buffer.byteLength(text);
-      return [...text.matchAll(/plan:\n(\t\{[\s\S]*?\n\t\})/g)]
-        .map(([, plan = '']) => JSON.parse(plan) as { 'Query Text': string; Plan: PlanNode })
-        .map((explained) => ({
-          statement: explained['Query Text'].replaceAll(/\s+/g, ' ').trim(),
-          blocks: explained.Plan['Shared Hit Blocks'] + explained.Plan['Shared Read Blocks'],
-          scans: scansOf(explained.Plan),
-        }))
-        .filter(({ scans }) => scans.length > 0);
+    executions,
+    async readsOf(work) {
+      await executions();
+      const undo = new Error('undo');
+      await sql
+        .begin(async (tx) => {
+          await work(tx);
+          throw undo;
+        })
+        .catch((error: unknown) => {
+          if (error !== undo) throw error;
+        });
+      const found = await executions();
+      if (found.length === 0) throw new Error('the work has read no table');
+      return found;
     },
+    async analyze(...tables) {
+      await sql.begin((tx) => tx.unsafe(`set local role none; analyze ${tables.join(', ')}`));
+    },
+  };
+}
+
+/** Reads the plans that were written since its last call. */
+function logReader(path: () => string): () => Promise<Execution[]> {
+  let read = 0;
+  return async () => {
+    const text = (await readFile(path())).subarray(read).toString('utf8');
+    read += Buffer.byteLength(text);
+    return [...text.matchAll(/plan:\n(\t\{[\s\S]*?\n\t\})/g)]
+      .map(([, plan = '']) => JSON.parse(plan) as { 'Query Text': string; Plan: PlanNode })
+      .map((explained) => ({
+        statement: explained['Query Text'].replaceAll(/\s+/g, ' ').trim(),
+        blocks: explained.Plan['Shared Hit Blocks'] + explained.Plan['Shared Read Blocks'],
+        scans: scansOf(explained.Plan),
+      }))
+      .filter(({ scans }) => scans.length > 0);
   };
 }
 

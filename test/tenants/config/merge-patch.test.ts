@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergeDeep, type JsonObject } from '../../../src/tenants/config/merge.ts';
+import type { JsonObject } from '../../../src/platform/json-object.ts';
+import { mergeDeep } from '../../../src/tenants/config/merge.ts';
 import { propertyParameters } from '../../oracle/settings.ts';
 
 // The oracle uses no recursion over two trees: it keeps a document as a flat list of paths to values that are no object

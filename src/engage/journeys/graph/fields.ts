@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
-import { unsafeText } from '../../../ingest/events/text-safety.ts';
+import { UNSAFE_KEYS, unsafeText } from '../../../ingest/events/text-safety.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { isTimeZone } from '../../../platform/time-zone.ts';
 import type { Fault } from './issues.ts';
@@ -13,7 +13,6 @@ export const MAX_REST_MS = 63_072_000_000;
 const MAX_NAME = 200;
 const MAX_KEYS = 10;
 const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
-const UNSAFE_NAMES = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** A check whose failure has a code of its own. */
 export function coded(code: Fault, message: string) {
@@ -51,7 +50,7 @@ const ID_RULE = 'must be 1 to 64 letters, digits, _ or -, and none of __proto__,
 export const nodeId = z
   .string({ error: ID_RULE })
   .regex(/^[A-Za-z0-9_-]{1,64}$/, { error: ID_RULE })
-  .refine((id) => !UNSAFE_NAMES.has(id), { error: ID_RULE });
+  .refine((id) => !UNSAFE_KEYS.has(id), { error: ID_RULE });
 
 /**
  * The id of a template or provider. Any text: whether it exists is asked on activation, and an id that is no UUID does
@@ -102,7 +101,7 @@ export const reference = safeText(MAX_NAME).transform((text, context): Reference
 });
 
 function isKey(key: string): boolean {
-  return key !== '' && !UNSAFE_NAMES.has(key);
+  return key !== '' && !UNSAFE_KEYS.has(key);
 }
 
 /** An object of at most `max_bytes` bytes of JSON. */

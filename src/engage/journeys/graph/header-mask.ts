@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../../platform/json-object.ts';
 
 /** What answers and the audit log show instead of a header's value that may be a credential. */
 export const MASK = '***';
@@ -61,8 +62,4 @@ function withHeaders<G extends Json>(
     return { ...node, headers: Object.fromEntries(headers) as Json };
   });
   return { ...graph, nodes: changed };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -138,8 +138,3 @@ export function quoted(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object';
   return value === undefined ? 'nothing' : JSON.stringify(value);
 }
-
-/** Whether the value is an object as JSON has them. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isObject } from '../../../platform/json-object.ts';
 import { cyclesOf, writtenEdges } from './edges.ts';
-import { isObject, quoted, type Place } from './issues.ts';
+import { quoted, type Place } from './issues.ts';
 import { readNode, type RefuseUrl } from './read-node.ts';
 import type { Graph, Node } from './shapes.ts';
 

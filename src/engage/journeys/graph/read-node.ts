@@ -1,9 +1,10 @@
 import { ApiError } from '../../../errors.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { destinationOf, EgressRefused } from '../../../platform/egress/egress.ts';
+import { isObject } from '../../../platform/json-object.ts';
 import { readPartialDefinition } from '../../../segments/language/definition.ts';
 import { parseTemplate } from '../../templates/render.ts';
-import { isObject, quoted, type Place } from './issues.ts';
+import { quoted, type Place } from './issues.ts';
 import { NODE_SCHEMAS, NODE_TYPES, WAIT_UNTIL_SCHEMAS } from './node-schemas.ts';
 import { readWhere } from './read-where.ts';
 import type { BranchCondition, BranchNode, Node, NodeType, WaitUntil, WaitUntilNode } from './shapes.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isObject } from '../../../platform/json-object.ts';
 import { eventName, flag, MAX_REST_MS, oneOf, segmentId, wholeNumber } from './fields.ts';
-import { isObject, type Place } from './issues.ts';
+import type { Place } from './issues.ts';
 import { readWhere } from './read-where.ts';
 import type { ExitRule, Settings, Where } from './shapes.ts';
 

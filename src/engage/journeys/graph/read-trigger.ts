@@ -1,7 +1,8 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
+import { isObject } from '../../../platform/json-object.ts';
 import { eventName, flag, safeText, segmentId, timeZone } from './fields.ts';
-import { isObject, quoted, type Place } from './issues.ts';
+import { quoted, type Place } from './issues.ts';
 import { readWhere } from './read-where.ts';
 import type { Trigger } from './shapes.ts';
 

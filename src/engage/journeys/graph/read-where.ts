@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { unsafeText } from '../../../ingest/events/text-safety.ts';
+import { UNSAFE_KEYS, unsafeText } from '../../../ingest/events/text-safety.ts';
+import { isObject } from '../../../platform/json-object.ts';
 import { readComparison, type ComparisonProblem } from '../../../segments/language/comparison.ts';
 import type { WhereClause } from '../../../segments/language/conditions.ts';
 import { isMoneyProperty } from '../../../segments/language/fields.ts';
-import { isObject, quoted, type Place } from './issues.ts';
+import { quoted, type Place } from './issues.ts';
 import type { Where } from './shapes.ts';
 
 const MAX_CLAUSES = 10;
 const MAX_PROPERTY = 200;
-const UNSAFE_NAMES = new Set(['__proto__', 'constructor', 'prototype']);
 const FORM = 'must be {property: value} or [{"property", "op", "value"}]';
 
 const clause = z
@@ -134,5 +134,5 @@ function refuse(
 
 function isProperty(name: string): boolean {
   if (name === '' || name.length > MAX_PROPERTY || unsafeText(name)) return false;
-  return !name.split('.').some((key) => UNSAFE_NAMES.has(key));
+  return !name.split('.').some((key) => UNSAFE_KEYS.has(key));
 }
