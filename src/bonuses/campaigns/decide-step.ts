@@ -1,4 +1,5 @@
 import { ApiError } from '../../errors.ts';
+import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
 import type { Platforms } from '../adapters/platforms.ts';
@@ -16,6 +17,11 @@ export interface DecideDeps extends FactsDeps {
   platforms: Platforms;
 }
 
+/** Where the look for pending members goes on: so that index entries of those who were decided are not read again. */
+export interface Cursor {
+  after: string;
+}
+
 /**
  * Decides about the next pending members of a campaign, or about `only` this one; returns how many. Nothing is decided
  * while the tenant's bonuses are paused. Rejects with the errors of the template, its rates or the platform, and with
@@ -24,10 +30,21 @@ export interface DecideDeps extends FactsDeps {
 export async function decideStep(
   deps: DecideDeps,
   campaign: BonusCampaignRow,
-  { only, stop }: { only?: string; stop?: AbortSignal | undefined } = {},
+  {
+    only,
+    stop,
+    cursor = { after: NIL_ID },
+  }: { only?: string; stop?: AbortSignal | undefined; cursor?: Cursor } = {},
 ): Promise<number> {
   const { postgres, clock } = deps;
-  if ((await selectPending(postgres.service, campaign, { limit: 1, only })).length === 0) return 0;
+  const isAnyPending = async () =>
+    (await selectPending(postgres.service, campaign, { limit: 1, only, ...cursor })).length > 0;
+  if (!(await isAnyPending())) {
+    // Some may have been left out, because another transaction held them.
+    if (cursor.after === NIL_ID) return 0;
+    cursor.after = NIL_ID;
+    if (!(await isAnyPending())) return 0;
+  }
   const platform = await platformOf(deps.platforms, campaign);
   if (platform instanceof ApiError) throw platform;
   const now = new Date(clock.now_ms());
@@ -41,19 +58,23 @@ export async function decideStep(
     facts = await factsOf(
       deps,
       before,
-      await selectPending(postgres.service, campaign, { limit, only }),
+      await selectPending(postgres.service, campaign, { limit, only, ...cursor }),
       stop,
     );
   }
-  return retryConflicts(() =>
+  let last: string | undefined;
+  const decided = await retryConflicts(() =>
     postgres.service.begin(async (tx) => {
       const locked = await lockForStep(tx, campaign);
       if (locked?.status !== 'issuing') return 0;
       const terms = await loadIssueTerms(tx, locked, now);
       if (bonusSettingsOf(terms.config).paused) return 0;
-      const found = await selectPending(tx, locked, { limit, only });
+      const found = await selectPending(tx, locked, { limit, only, ...cursor });
       const ids = has_facts ? found.filter((id) => facts.has(id)) : found;
+      last = ids.at(-1);
       return ids.length === 0 ? 0 : reserveMembers(tx, terms, ids, { facts, platform });
     }),
   );
+  if (last !== undefined) cursor.after = last;
+  return decided;
 }

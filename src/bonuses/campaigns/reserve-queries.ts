@@ -6,16 +6,17 @@ import { lockBudgets } from '../grants/reserve-queries.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import type { Used } from './room.ts';
 
-/** Members of a campaign that wait for a decision, in the order of their ids; `only`: this one. */
+/** Members of a campaign that wait for a decision, in the order of their ids, after `after`; `only`: this one. */
 export async function selectPending(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  { limit, only }: { limit: number; only?: string | undefined },
+  { limit, only, after }: { limit: number; only?: string | undefined; after?: string },
 ): Promise<string[]> {
   const rows = await tx<{ player_id: string }[]>`
     select r.player_id from bonus_campaign_rows r
     where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
       and r.status = 'pending' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
+      ${after === undefined ? tx`` : tx`and r.player_id > ${after}`}
     order by r.player_id limit ${limit}`;
   return rows.map(({ player_id }) => player_id);
 }
@@ -163,6 +164,11 @@ export async function updateDecided(
       ${textArray(rows.map(({ status }) => status))}::text::text[],
       ${textArray(rows.map(({ code }) => code))}::text::text[],
       ${plainArray(rows.map(({ grant_id }) => grant_id))}::text::uuid[]) as d (player_id, status, code, grant_id)
-    where r.player_id = d.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
-      and r.project_id = ${project_id} and r.status = 'pending'`;
+    -- One by one: joined, Postgres might read all pending members of the campaign for each set.
+    cross join lateral (
+      select o.ctid from bonus_campaign_rows o
+      where o.player_id = d.player_id and o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id}
+        and o.project_id = ${project_id}
+      offset 0 for no key update) found
+    where r.ctid = found.ctid and r.status = 'pending'`;
 }

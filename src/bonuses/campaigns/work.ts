@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { endUnsent } from '../grants/conclude.ts';
-import { decideStep, type DecideDeps } from './decide-step.ts';
+import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
 import { FILL_BATCH } from './issue.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 import { PARKED_UNTIL } from './reserve.ts';
@@ -99,10 +99,11 @@ export class CampaignWork {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = ref;
     const until_ms = performance.now() + SLICE_MS;
+    const cursor = { after: NIL_ID };
     try {
       for (let steps = 0; performance.now() < until_ms; steps++) {
         stop?.throwIfAborted();
-        if (await this.#step(ref, stop)) continue;
+        if (await this.#step(ref, cursor, stop)) continue;
         if (steps === 0) this.#resting.begin(campaign_id);
         return false;
       }
@@ -121,7 +122,7 @@ export class CampaignWork {
   }
 
   /** One step of each kind; true when one got on. */
-  async #step(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<boolean> {
+  async #step(ref: BonusCampaignRef, cursor: Cursor, stop: AbortSignal | undefined): Promise<boolean> {
     const { postgres, clock } = this.#deps;
     const [campaign] = await selectBonusCampaign(postgres.service, ref);
     if (campaign === undefined || campaign.finished_at !== null) return false;
@@ -129,7 +130,7 @@ export class CampaignWork {
     if (campaign.status === 'paused') return (await this.#park(campaign)) || has_moved;
     if (campaign.status === 'cancelled') has_moved = (await this.#end(campaign)) || has_moved;
     if (campaign.status === 'issuing') {
-      const decided = await decideStep(this.#deps, campaign, { stop });
+      const decided = await decideStep(this.#deps, campaign, { stop, cursor });
       if (decided > 0 && campaign.last_error !== null) {
         await noteError(postgres.service, ref, null, new Date(clock.now_ms()));
       }

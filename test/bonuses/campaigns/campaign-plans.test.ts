@@ -8,7 +8,7 @@ import {
   selectReleasedTo,
 } from '../../../src/bonuses/campaigns/release-queries.ts';
 import { PARKED_UNTIL } from '../../../src/bonuses/campaigns/reserve.ts';
-import { selectPending } from '../../../src/bonuses/campaigns/reserve-queries.ts';
+import { selectPending, updateDecided } from '../../../src/bonuses/campaigns/reserve-queries.ts';
 import { lockShortage, retryRows } from '../../../src/bonuses/campaigns/retry-queries.ts';
 import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import {
@@ -140,4 +140,17 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
     (tx) => selectDueBonusCampaigns(tx, now, 20, [campaign_id]),
   ];
   for (const work of works) expect(await heavy(work)).toEqual([]);
+});
+
+// Last, because it leaves rows of many pending members behind.
+it('writing what was decided reads few of many pending members', async () => {
+  const { tenant_id, project_id } = explained.service;
+  const ref = { tenant_id, project_id, campaign_id };
+  const decide = async (tx: Tx) => {
+    await tx`update bonus_campaign_rows set status = 'pending', code = null where status = 'skipped'`;
+    const [player_id = ''] = await selectPending(tx, ref, { limit: 1 });
+    await explained.executions();
+    await updateDecided(tx, ref, [{ player_id, status: 'skipped', code: 'BUDGET', grant_id: null }]);
+  };
+  expect(await heavy(decide)).toEqual([]);
 });

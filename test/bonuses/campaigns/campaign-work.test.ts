@@ -130,7 +130,8 @@ describe('the grant of a member', () => {
       const [row] = await on.sql<{ grant: Record<string, unknown>; first: unknown; sent: string }[]>`
         select to_jsonb(g) - array['grant_id', 'player_id', 'player_external_id', 'order_body', 'campaign_id',
             'granted_by_kind', 'granted_by_id', 'granted_by_user', 'facts', 'created_at', 'updated_at', 'activated_at',
-            'expires_at', 'first_called_at', 'counted_from', 'counted_until', 'recorded_from'] as grant,
+            'expires_at', 'first_called_at', 'counted_from', 'counted_until', 'recorded_from',
+            'are_bets_recorded'] as grant,
           to_jsonb(e) - array['grant_id', 'occurred_at', 'received_at', 'data'] as first,
           replace(replace(replace((g.order_body::jsonb - 'granted_by' #- '{template,expires_at}')::text,
             g.grant_id::text, 'G'), g.player_id::text, 'P'), g.player_external_id, 'P') as sent
