@@ -3,6 +3,7 @@ import { startTestService } from '../test/engines/service.ts';
 import { benchBonusCampaign } from './bonus-campaign.ts';
 import { benchBonusFold } from './bonus-fold.ts';
 import { benchBonusGrants } from './bonus-grants.ts';
+import { benchBonusRate } from './bonus-rate.ts';
 import { benchBonusWebhooks } from './bonus-webhooks.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
@@ -68,6 +69,7 @@ const BENCHES: Record<string, Bench> = {
   'bonus-fold': () => withIdleService(benchBonusFold),
   'bonus-grants': () => withIdleService(benchBonusGrants),
   'bonus-webhooks': benchBonusWebhooks,
+  'bonus-rate': benchBonusRate,
   'bonus-campaign': () => withIdleService(benchBonusCampaign),
   latency: benchLatency,
   memory: benchMemory,
@@ -94,6 +96,7 @@ const NAMED_ONLY = new Set([
   'bonus-fold',
   'bonus-grants',
   'bonus-webhooks',
+  'bonus-rate',
   'bonus-campaign',
   'neighbours',
 ]);
