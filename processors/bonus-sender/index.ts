@@ -16,6 +16,8 @@ export interface RunningBonusSender {
 
 /** The pause of a loop that found nothing: an idle service costs little, and what comes waits for it only shortly. */
 const IDLE_PAUSE_MS = 250;
+/** The pause of the release of campaigns: unused time of their rates is kept for 250 ms. */
+const RELEASE_PAUSE_MS = 100;
 /** How long the sweep rests after it has seen all grants. */
 const SWEEP_PAUSE_MS = 5_000;
 /** How long the look for grants whose wagering is met without a new bet rests after each page. */
@@ -40,11 +42,16 @@ export async function startBonusSender(
   const release = new CampaignRelease(deps);
   const campaign_loop = startPolling({ name: 'bonus-campaigns', ...pauses }, (stop) => campaigns.turn(stop));
   campaigns.onMore = () => campaign_loop.wake();
+  const sending = startPolling({ name: 'bonus-sender', ...pauses }, (stop) => sender.turn(stop));
+  sender.onFree = () => sending.wake();
+  release.onReleased = () => sending.wake();
   const loops = [
     campaign_loop,
-    startPolling({ name: 'bonus-sender', ...pauses }, (stop) => sender.turn(stop)),
+    sending,
     startPolling({ name: 'bonus-campaign-starts', ...pauses }, (stop) => starts.turn(stop)),
-    startPolling({ name: 'bonus-campaign-release', ...pauses }, (stop) => release.turn(stop)),
+    startPolling({ name: 'bonus-campaign-release', ...pauses, idle_pause_ms: RELEASE_PAUSE_MS }, (stop) =>
+      release.turn(stop),
+    ),
     startPolling({ name: 'bonus-events', ...pauses }, () => publishGrantEvents(deps)),
     startPolling({ name: 'bonus-protection', ...pauses, idle_pause_ms: SWEEP_PAUSE_MS }, () => sweep.turn()),
     startPolling({ name: 'bonus-recount', ...pauses }, (stop) => recounter.turn(stop)),

@@ -38,6 +38,10 @@ export class Sender {
   #after: WaitingLane | undefined;
   /** The lane that was given places last. */
   #served: string | undefined;
+  /** At the last look more was due than had a place. */
+  #is_crowded = false;
+  /** Called when a place is free for which a call may be waiting. */
+  onFree: () => void = () => undefined;
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
@@ -51,9 +55,12 @@ export class Sender {
     this.#after = lanes.length === MAX_LANES ? lanes.at(-1) : undefined;
     const now = new Date(clock.now_ms());
     let has_begun = false;
+    this.#is_crowded = false;
     for (const lane of fromNext(lanes, this.#served)) {
+      if (lane.is_paused || lane.next_at > now || stop?.aborted === true) continue;
       const places = this.#places.freeOf(lane);
-      if (lane.is_paused || lane.next_at > now || places <= 0 || stop?.aborted === true) continue;
+      if (places <= 0) this.#is_crowded = true;
+      if (places <= 0) continue;
       const lost_at = new Date(now.getTime() + CALL_MS);
       const claimed = await claimGrants(postgres.service, lane, places, now, lost_at);
       if (claimed.length === 0) continue;
@@ -74,6 +81,7 @@ export class Sender {
     const call = this.#call(grant).finally(() => {
       this.#places.free(lane);
       this.#calls.delete(call);
+      if (this.#is_crowded) this.onFree();
     });
     this.#calls.add(call);
   }
