@@ -29,8 +29,8 @@ export interface EpochMemory {
   is_compared: boolean;
   /** The highest transaction id that this process has seen committed. */
   seen_xid: bigint;
-  /** {@link EpochState.horizon_xid} when the mirror last found nothing to copy. */
-  idle_xid?: bigint;
+  /** The epoch and {@link EpochState.horizon_xid} when the mirror last found nothing to copy. */
+  idle_at?: string;
 }
 
 /** The memory of a mirror that starts. */
@@ -42,9 +42,9 @@ export function newEpochMemory(): EpochMemory {
  * Called by a mirror before each turn. Begins a new epoch when this is another database than before, or an earlier copy
  * of the same one: then the transaction ids that ClickHouse and the mirrors know say nothing about those to come. Rows
  * with ids from the future get present ones in short transactions, and the mirrors start from the beginning. Returns
- * {@link EpochState.horizon_xid}.
+ * the epoch and {@link EpochState.horizon_xid} as one text.
  */
-export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promise<bigint> {
+export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promise<string> {
   const { service } = engines.postgres;
   let state = await readEpochState(service);
   const reason = await reasonForNewEpoch(engines, state, memory);
@@ -52,14 +52,13 @@ export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promis
     await startEpoch(engines, state, reason);
     state = await readEpochState(service);
     memory.seen_xid = 0n;
-    delete memory.idle_xid;
   }
   memory.is_compared = true;
   if (!state.is_ready && state.epoch !== undefined) {
     await restampAll(engines);
     await markEpochReady(service, state.epoch);
   }
-  return state.horizon_xid;
+  return `${state.epoch} ${state.horizon_xid}`;
 }
 
 /** Whether the mirrors work under an epoch of this database. Before the first one there are none to wait for. */

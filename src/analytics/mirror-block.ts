@@ -12,7 +12,8 @@ export interface MirrorBlock<Row> {
 
 /**
  * Reads what the mirror has to copy next, under the epoch that is current. While no transaction of the whole database
- * has ended since it last found nothing, it asks nothing more: also a position that was set back is a transaction.
+ * has ended since it last found nothing, it asks nothing more. A position that was set back is seen once the oldest running
+ * transaction has ended.
  * Undefined when there is nothing to copy.
  */
 export async function readMirrorBlock<Row>(
@@ -21,11 +22,11 @@ export async function readMirrorBlock<Row>(
   name: string,
   readChanges: (position: MirrorPosition) => Promise<readonly Row[]>,
 ): Promise<MirrorBlock<Row> | undefined> {
-  const horizon_xid = await ensureEpoch(platform, memory);
-  if (memory.idle_xid === horizon_xid) return undefined;
+  const at = await ensureEpoch(platform, memory);
+  if (memory.idle_at === at) return undefined;
   const position = await readMirrorPosition(platform.postgres.service, name);
   const rows = await readChanges(position);
   if (rows.length > 0) return { position, rows };
-  memory.idle_xid = horizon_xid;
+  memory.idle_at = at;
   return undefined;
 }

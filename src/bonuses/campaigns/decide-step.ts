@@ -65,6 +65,7 @@ export async function decideStep(
   let last: string | undefined;
   const decided = await retryConflicts(() =>
     postgres.service.begin(async (tx) => {
+      last = undefined;
       const locked = await lockForStep(tx, campaign);
       if (locked?.status !== 'issuing') return 0;
       const terms = await loadIssueTerms(tx, locked, now);

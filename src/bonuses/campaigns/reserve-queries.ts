@@ -1,5 +1,6 @@
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { correctBudget, type NewHistory } from '../grants/apply-queries.ts';
 import type { NewGrant } from '../grants/issue-queries.ts';
 import { lockBudgets } from '../grants/reserve-queries.ts';
@@ -151,13 +152,13 @@ export interface DecidedRow {
   grant_id: string | null;
 }
 
-/** Writes what was decided about pending members. */
+/** Writes what was decided about pending members. Rejects with WriteConflict when one of them is not pending any more. */
 export async function updateDecided(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   rows: readonly DecidedRow[],
 ): Promise<void> {
-  await tx`
+  const updated = await tx`
     update bonus_campaign_rows r set status = d.status, code = d.code, grant_id = d.grant_id
     from unnest(
       ${plainArray(rows.map(({ player_id }) => player_id))}::text::uuid[],
@@ -171,4 +172,6 @@ export async function updateDecided(
         and o.project_id = ${project_id}
       offset 0 for no key update) found
     where r.ctid = found.ctid and r.status = 'pending'`;
+  if (updated.count !== rows.length)
+    throw new WriteConflict('a member of the campaign was decided about meanwhile');
 }

@@ -78,16 +78,17 @@ export class Sender {
 
   #begin(lane: GrantLane, grant: GrantRow): void {
     this.#places.take(lane);
-    const call = this.#call(grant).finally(() => {
+    const call = this.#call(grant).then((was_made) => {
       this.#places.free(lane);
       this.#calls.delete(call);
-      if (this.#is_crowded) this.onFree();
+      // A platform that takes no calls now would be asked about all that is due, one after the other.
+      if (was_made && this.#is_crowded) this.onFree();
     });
     this.#calls.add(call);
   }
 
-  /** Never rejects. */
-  async #call(grant: GrantRow): Promise<void> {
+  /** Never rejects; whether the platform was called, or the grant has ended without. */
+  async #call(grant: GrantRow): Promise<boolean> {
     const { clock, logger, postgres } = this.#deps;
     const { grant_id } = grant;
     try {
@@ -95,9 +96,11 @@ export class Sender {
       await retryConflicts(() =>
         postgres.service.begin((tx) => conclude(tx, grant, conclusion, new Date(clock.now_ms()))),
       );
+      return conclusion.kind !== 'retry' || conclusion.is_made;
     } catch (error) {
       // It is claimed again once this claim is over, and then its status is asked for first.
       logger.error({ err: error, grant_id }, 'a call for a bonus grant could not be concluded');
+      return false;
     }
   }
 }
