@@ -12,9 +12,8 @@ export interface MirrorBlock<Row> {
 
 /**
  * Reads what the mirror has to copy next, under the epoch that is current. While no transaction of the whole database
- * has ended since it last found nothing, it asks nothing more. A position that was set back is seen once the oldest running
- * transaction has ended.
- * Undefined when there is nothing to copy.
+ * has ended since it last found nothing, it asks nothing more; a position that was set back is then seen once the oldest
+ * running transaction has ended. Undefined when there is nothing to copy.
  */
 export async function readMirrorBlock<Row>(
   platform: Platform,
