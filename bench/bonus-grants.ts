@@ -2,8 +2,8 @@ import { Agent } from 'node:http';
 import { conclude } from '../src/bonuses/grants/conclude.ts';
 import { reported } from '../src/bonuses/grants/conclusion.ts';
 import type { GrantRow } from '../src/bonuses/grants/grant-row.ts';
-import { intendGrant, type GrantRequest, type IntentDeps } from '../src/bonuses/grants/issue.ts';
-import { createAuditChange } from '../src/http/audit.ts';
+import { Intents } from '../src/bonuses/grants/intents.ts';
+import type { GrantRequest } from '../src/bonuses/grants/issue.ts';
 import { newId } from '../src/platform/ids.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
@@ -121,9 +121,8 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
   const { postgres, clock } = platform;
   const project = { tenant_id, project_id };
   const session = { user_id: 'bench', role: 'owner' } as const;
-  const declared = { resource: 'bonus_grant', action: 'create' } as const;
-  const audit = createAuditChange(createAuditWriter(clock), declared, { session, request_id: 'bench' });
-  const deps: IntentDeps = { clock, audit, platform: { slug: 'sandbox' } };
+  const call = { resource: 'bonus_grant', action: 'create', session, request_id: 'bench' } as const;
+  const intents = new Intents({ ...platform, writeAuditRows: createAuditWriter(clock) });
   let turn = 0;
   const requestOf = (player_id: string): GrantRequest => ({
     template_id: template_ids[turn++ % template_ids.length] ?? '',
@@ -136,10 +135,18 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
     currency_override: null,
     qualifying_product: null,
   });
-  const intend = (player_id: string): Promise<GrantRow> =>
-    retryConflicts(() =>
-      postgres.asTenant(tenant_id, (tx) => intendGrant(tx, deps, project, requestOf(player_id))),
-    );
+  const intend = async (player_id: string): Promise<GrantRow> => {
+    const request = requestOf(player_id);
+    const intended = await intents.intend({
+      project,
+      request,
+      platform: { slug: 'sandbox' },
+      call,
+      key: undefined,
+    });
+    if ('before' in intended) throw new Error('a grant without a key was answered before');
+    return intended.state;
+  };
   return {
     intend,
     async whole(player_id: string): Promise<GrantRow> {

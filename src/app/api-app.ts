@@ -222,7 +222,7 @@ function buildHost(
     rate_limiter: platform.rateLimiter,
     rates: config.rates,
     idempotency: platform,
-    writeAuditRow: createAuditWriter(platform.clock),
+    writeAuditRows: createAuditWriter(platform.clock),
   });
   return app;
 }

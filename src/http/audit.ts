@@ -135,19 +135,26 @@ export interface AuditedCall {
   request_id: string;
 }
 
-/** Writes a row of the audit log. */
-export type WriteAuditRow = (tx: Tx, call: AuditedCall, change: AuditedChange) => Promise<void>;
+/** Writes changes of calls to the audit log with one statement, and none of those of which nothing differs. */
+export type WriteAuditRows = (
+  tx: Tx,
+  changes: readonly { call: AuditedCall; change: AuditedChange }[],
+) => Promise<void>;
 
-/** Creates the {@link AuditChange} of one request. It rejects with TypeError if the endpoint declares no resource. */
-export function createAuditChange(
-  write: WriteAuditRow,
+/** What a call records, by the declaration of its endpoint. Throws TypeError if it declares no resource. */
+export function auditedCall(
   audit: AuditDeclaration | undefined,
   caller: Omit<AuditedCall, 'resource' | 'action'>,
-): AuditChange {
+): AuditedCall {
+  if (audit === undefined || 'none' in audit) {
+    throw new TypeError('an endpoint that writes audit rows must declare their resource');
+  }
+  return { ...audit, ...caller };
+}
+
+/** Creates the {@link AuditChange} of one request. It rejects with what `call` throws. */
+export function createAuditChange(write: WriteAuditRows, call: () => AuditedCall): AuditChange {
   return async (tx, change) => {
-    if (audit === undefined || 'none' in audit) {
-      throw new TypeError('an endpoint that writes audit rows must declare their resource');
-    }
-    await write(tx, { ...(change.as ?? audit), ...caller }, change);
+    await write(tx, [{ call: { ...call(), ...change.as }, change }]);
   };
 }

@@ -6,7 +6,7 @@ import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { AuditDeclaration, AuditChange } from './audit.ts';
+import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
@@ -65,6 +65,8 @@ export interface Call<Caller, Query, Body> {
   body: Body;
   /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
   audit: AuditChange;
+  /** Who calls and what the endpoint declares, for changes that are written together with those of other calls. */
+  audited: () => AuditedCall;
   /**
    * A signal for work that takes long: aborted when the client has left without an answer, or the server begins to close.
    * Call it before anything is awaited.
@@ -88,26 +90,49 @@ export type StoredBody = string & { readonly [stored]: true };
  */
 export type Once = (tenant_id: string, work: (tx: Tx) => Promise<string>) => Promise<StoredBody>;
 
-/** Work whose effect is outside of Postgres, so that no single transaction holds the effect and its record. */
-export interface Stages<State> {
-  /**
-   * In a first transaction: stores the intent. `meanwhile` is the answer to repeated requests when this process dies
-   * before it gives another; until `settles_ms` (since the epoch) they are told that the request is being worked on.
-   */
-  begin: (tx: Tx) => Promise<{ state: State; meanwhile: ApiError; settles_ms: number }>;
-  /**
-   * Outside of a transaction, with the committed intent. Returns what to write in a last transaction, which resolves with
-   * the response body or with the error to answer with; either is stored in the same transaction.
-   */
-  act: (state: State) => Promise<(tx: Tx) => Promise<string | ApiError>>;
+/** What the transactions of a request read and write under its Idempotency-Key. */
+export interface AnswerKey {
+  tenant_id: string;
+  /** Method and declared path: the same key on another endpoint is another record. */
+  route: string;
+  key: string;
+  request_hash: Buffer;
+  /** The status of a success, which is stored with the response. */
+  status: number;
+  now_ms: number;
+}
+
+/** The final answer to an earlier request with the same key. */
+export interface StoredAnswer {
+  status: number;
+  response: string;
 }
 
 /**
- * As {@link Once}, for work in stages: each answer of `act` is stored under the request's key and given again, errors
- * with their status, too. When `begin` rejects, nothing is stored. Without a key the stages run the same way. Rejects with
- * the error that `act` has resolved with, too.
+ * Work whose effect is outside of Postgres, so that no single transaction holds the effect and its record. The stages run
+ * their transactions themselves, so that requests can share them; `claimKeys` and `storeAnswers` are to be called in them.
  */
-export type InStages = <State>(tenant_id: string, stages: Stages<State>) => Promise<StoredBody>;
+export interface Stages<State, Told> {
+  /**
+   * Commits the intent, and with it the answer to repeated requests when this process dies before it gives another; until
+   * a time that is stored with it they are told that the request is being worked on. `before`: the key has an answer, and
+   * nothing was done. When it rejects, nothing must have been stored.
+   */
+  begin: (key: AnswerKey | undefined) => Promise<{ state: State } | { before: StoredAnswer }>;
+  /** Outside of a transaction, with the committed intent. */
+  act: (state: State) => Promise<Told>;
+  /**
+   * Commits what has come of it, together with the answer, which is the response body or an error. Either is stored under
+   * the key.
+   */
+  end: (key: AnswerKey | undefined, state: State, told: Told) => Promise<string | ApiError>;
+}
+
+/**
+ * As {@link Once}, for work in stages: each answer of `end` is stored under the request's key and given again, errors with
+ * their status, too. Without a key the stages run the same way. Rejects with the error that `end` has resolved with, too.
+ */
+export type InStages = <State, Told>(tenant_id: string, stages: Stages<State, Told>) => Promise<StoredBody>;
 
 /**
  * The answer that is stored under the request's key; undefined when there is none, or no key. For handlers that ask

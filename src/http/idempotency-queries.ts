@@ -1,3 +1,5 @@
+import type { PendingQuery } from 'postgres';
+import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 
 /** The key of an idempotency record: `route` is the method and declared path of an endpoint, `key` is a UUID. */
@@ -17,43 +19,53 @@ export interface IdempotencyRecord {
 }
 
 /**
- * Takes an advisory lock on the key until the transaction ends. Returns false at once when another transaction holds
- * it. Two keys share a lock with a probability of 1 in 2^64; one of the two requests then only has to be repeated.
+ * Takes an advisory lock on each key until the transaction ends; says in the order of the keys which it has got. False at
+ * once when another transaction holds it. Two keys share a lock with a probability of 1 in 2^64; one of the two requests
+ * then only has to be repeated. A transaction gets a lock that it has: no key may come twice.
  */
-export async function tryClaimKey(tx: Tx, { tenant_id, route, key }: RecordRef): Promise<boolean> {
-  const name = `idempotency ${tenant_id} ${route} ${key}`;
+export async function tryClaimKeys(tx: Tx, refs: readonly RecordRef[]): Promise<boolean[]> {
+  const names = refs.map(({ tenant_id, route, key }) => `idempotency ${tenant_id} ${route} ${key}`);
   const rows = await tx<{ claimed: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as claimed`;
-  return rows[0]?.claimed === true;
+    select pg_try_advisory_xact_lock(hashtextextended(n.name, 0)) as claimed
+    from unnest(${textArray(names)}::text::text[]) with ordinality as n (name, place)
+    order by n.place`;
+  return rows.map(({ claimed }) => claimed);
 }
 
-/** The record of the key, unless it was created at `expired_at` or before. */
-export async function findRecord(
+/** The records of the keys that have one, unless they were created at `expired_at` or before. */
+export function selectRecords(
   tx: Tx,
-  { tenant_id, route, key }: RecordRef,
+  refs: readonly RecordRef[],
   expired_at: Date,
-): Promise<IdempotencyRecord | undefined> {
-  const rows = await tx<IdempotencyRecord[]>`
-    select request_hash, status, response, settles_at
-    from idempotency_keys
-    where tenant_id = ${tenant_id} and route = ${route} and idempotency_key = ${key}
-      and created_at > ${expired_at}`;
-  return rows[0];
+): PendingQuery<(IdempotencyRecord & RecordRef)[]> {
+  return tx<(IdempotencyRecord & RecordRef)[]>`
+    select r.tenant_id, r.route, r.key, k.request_hash, k.status, k.response, k.settles_at
+    from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${textArray(refs.map((r) => r.route))}::text::text[],
+      ${plainArray(refs.map((r) => r.key))}::text::uuid[]) as r (tenant_id, route, key)
+    cross join lateral (
+      select k.* from idempotency_keys k
+      where k.tenant_id = r.tenant_id and k.route = r.route and k.idempotency_key = r.key
+        and k.created_at > ${expired_at} offset 0) k`;
 }
 
-/** Writes the record; replaces an expired one. */
-export async function storeRecord(
+/** Writes the records, which may be none; replaces expired ones. */
+export async function storeRecords(
   tx: Tx,
-  { tenant_id, route, key }: RecordRef,
-  { request_hash, status, response, settles_at }: IdempotencyRecord,
-  created_at: Date,
+  records: readonly (RecordRef & IdempotencyRecord & { created_at: Date })[],
 ): Promise<void> {
+  if (records.length === 0) return;
+  const rows = records.map(({ request_hash, ...rest }) => ({
+    ...rest,
+    request_hash: request_hash.toString('hex'),
+  }));
   await tx`
     insert into idempotency_keys (
       tenant_id, route, idempotency_key, request_hash, status, response, settles_at, created_at
-    ) values (
-      ${tenant_id}, ${route}, ${key}, ${request_hash}, ${status}, ${response}, ${settles_at}, ${created_at}
     )
+    select r.tenant_id, r.route, r.key, decode(r.request_hash, 'hex'), r.status, r.response, r.settles_at, r.created_at
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (tenant_id uuid, route text, key uuid,
+      request_hash text, status smallint, response text, settles_at timestamptz, created_at timestamptz)
     on conflict (tenant_id, route, idempotency_key) do update
     set request_hash = excluded.request_hash, status = excluded.status, response = excluded.response,
       settles_at = excluded.settles_at, created_at = excluded.created_at`;

@@ -3,16 +3,14 @@ import { ApiError, validationError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import { retryConflicts } from '../platform/postgres/retry.ts';
-import type { InStages, Once, Replay, Stages, StoredBody } from './endpoint.ts';
+import type { AnswerKey, InStages, Once, Replay, StoredAnswer, StoredBody } from './endpoint.ts';
 import { errorBody } from './error-handler.ts';
 import {
-  findRecord,
   removeRecords,
-  storeRecord,
-  tryClaimKey,
+  selectRecords,
+  storeRecords,
+  tryClaimKeys,
   type IdempotencyRecord,
-  type RecordRef,
 } from './idempotency-queries.ts';
 
 const RETENTION_MS = 7 * 86_400_000;
@@ -62,66 +60,39 @@ export function createOnce(
   }
   const request_hash = hashOf(request);
   return (tenant_id, work) => {
-    const ref = { tenant_id, route, key };
-    const now_ms = clock.now_ms();
+    const answer_key = { tenant_id, route, key, request_hash, status, now_ms: clock.now_ms() };
     return postgres.asTenant(tenant_id, async (tx) => {
-      const before = await claim(tx, ref, request_hash, now_ms);
-      if (before !== undefined) {
-        onReplay(before.status);
-        return before.response as StoredBody;
+      const [claim] = await claimKeys(tx, [answer_key]);
+      if (claim?.kind === 'refused') throw claim.error;
+      if (claim?.kind === 'answered') {
+        onReplay(claim.before.status);
+        return claim.before.response as StoredBody;
       }
-      const response = await work(tx);
-      await Promise.all([
-        storeRecord(tx, ref, { request_hash, status, response, settles_at: null }, new Date(now_ms)),
-        removeRecords(tx, expiredAt(now_ms), REMOVED_PER_RECORD, tenant_id),
-      ]);
-      return response as StoredBody;
+      const answer = await work(tx);
+      await storeAnswers(tx, [{ key: answer_key, answer, settles_at: null }]);
+      return answer as StoredBody;
     });
   };
 }
 
 /** Creates the `inStages` of one request (see {@link InStages}); the rest is as of {@link createOnce}. */
 export function createInStages(
-  { postgres, clock }: IdempotencyDeps,
+  { clock }: Pick<IdempotencyDeps, 'clock'>,
   request: KeyedRequest,
   onReplay: (status: number) => void,
 ): InStages {
   const { route, status } = request;
   const key = checkedKey(request.key);
   const request_hash = hashOf(request);
-  return async <State>(tenant_id: string, { begin, act }: Stages<State>): Promise<StoredBody> => {
-    const ref = key === undefined ? undefined : { tenant_id, route, key };
-    const now_ms = clock.now_ms();
-    const store = async (tx: Tx, answer: string | ApiError, settles_at: Date | null) => {
-      if (ref === undefined) return;
-      const stored =
-        typeof answer === 'string'
-          ? { status, response: answer }
-          : { status: answer.status, response: errorBody(answer) };
-      await storeRecord(tx, ref, { request_hash, ...stored, settles_at }, new Date(now_ms));
-    };
-    const begun = await retryConflicts(() =>
-      postgres.asTenant(tenant_id, async (tx) => {
-        const before = ref === undefined ? undefined : await claim(tx, ref, request_hash, now_ms);
-        if (before !== undefined) return { before };
-        const { state, meanwhile, settles_ms } = await begin(tx);
-        await store(tx, meanwhile, new Date(settles_ms));
-        if (ref !== undefined) await removeRecords(tx, expiredAt(now_ms), REMOVED_PER_RECORD, tenant_id);
-        return { state };
-      }),
-    );
-    if (begun.before !== undefined) {
+  return async (tenant_id, { begin, act, end }) => {
+    const answer_key =
+      key === undefined ? undefined : { tenant_id, route, key, request_hash, status, now_ms: clock.now_ms() };
+    const begun = await begin(answer_key);
+    if ('before' in begun) {
       onReplay(begun.before.status);
       return answered(begun.before);
     }
-    const finish = await act(begun.state);
-    const answer = await retryConflicts(() =>
-      postgres.asTenant(tenant_id, async (tx) => {
-        const given = await finish(tx);
-        await store(tx, given, null);
-        return given;
-      }),
-    );
+    const answer = await end(answer_key, begun.state, await act(begun.state));
     if (typeof answer !== 'string') throw answer;
     return answer as StoredBody;
   };
@@ -138,7 +109,9 @@ export function createReplay(
   return async (tenant_id) => {
     const ref = { tenant_id, route: request.route, key };
     const now_ms = clock.now_ms();
-    const record = await postgres.asTenant(tenant_id, (tx) => findRecord(tx, ref, expiredAt(now_ms)));
+    const [record] = await postgres.readAsTenant(tenant_id, (tx) =>
+      selectRecords(tx, [ref], expiredAt(now_ms)),
+    );
     if (record === undefined) return undefined;
     const before = finalOf(record, hashOf(request), now_ms);
     onReplay(before.status);
@@ -166,22 +139,80 @@ export async function removeExpiredRecords({ postgres, clock }: IdempotencyDeps)
   }
 }
 
+/** Whether a transaction may answer the request of a key: it has claimed the key, or why not. */
+export type Claim =
+  | { kind: 'free' }
+  | { kind: 'answered'; before: StoredAnswer }
+  /** IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. */
+  | { kind: 'refused'; error: ApiError };
+
 /**
- * Returns the stored response of this key, or undefined when the running transaction has now claimed the key. Rejects
- * with IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
+ * Claims the keys of requests for the running transaction, in their order; a request without a key is free. Waits for no
+ * other transaction. No key may come twice.
  */
-async function claim(
-  tx: Tx,
-  ref: RecordRef,
-  request_hash: Buffer,
-  now_ms: number,
-): Promise<{ status: number; response: string } | undefined> {
+export async function claimKeys(tx: Tx, keys: readonly (AnswerKey | undefined)[]): Promise<Claim[]> {
+  const given = keys.filter((key) => key !== undefined);
+  const [first] = given;
+  if (first === undefined) return keys.map(() => ({ kind: 'free' }));
   // Both statements are sent together but run in this order. The second one sees everything that was committed before
-  // the lock was taken. So a transaction that holds the lock and finds no record is the only one for this key.
-  const [claimed, record] = await Promise.all([tryClaimKey(tx, ref), findRecord(tx, ref, expiredAt(now_ms))]);
-  if (record !== undefined) return finalOf(record, request_hash, now_ms);
-  if (claimed) return undefined;
-  throw inProgress();
+  // the locks were taken. So a transaction that holds a lock and finds no record is the only one for this key.
+  const expired_at = expiredAt(Math.max(...given.map(({ now_ms }) => now_ms)));
+  const [claimed, records] = await Promise.all([tryClaimKeys(tx, given), findRecords(tx, given, expired_at)]);
+  const found = new Map(records.map((record) => [nameOf(record), record]));
+  const has_claimed = new Map(given.map((key, i) => [nameOf(key), claimed[i] === true]));
+  return keys.map((key): Claim => {
+    if (key === undefined) return { kind: 'free' };
+    const record = found.get(nameOf(key));
+    try {
+      if (record !== undefined) {
+        return { kind: 'answered', before: finalOf(record, key.request_hash, key.now_ms) };
+      }
+    } catch (error) {
+      if (error instanceof ApiError) return { kind: 'refused', error };
+      throw error;
+    }
+    return has_claimed.get(nameOf(key)) === true
+      ? { kind: 'free' }
+      : { kind: 'refused', error: inProgress() };
+  });
+}
+
+/** What is stored under a key: a response body or an error, final or, until `settles_at`, not given yet. */
+export interface Answer {
+  key: AnswerKey | undefined;
+  answer: string | ApiError;
+  settles_at: Date | null;
+}
+
+/**
+ * Stores answers in the transaction that has claimed their keys, or that comes after it; those without a key are left out.
+ * Also removes some of the tenant's expired ones, if any of the answers is final.
+ */
+export async function storeAnswers(tx: Tx, answers: readonly Answer[]): Promise<void> {
+  const rows = answers.flatMap(({ key, answer, settles_at }) => {
+    if (key === undefined) return [];
+    const { status, now_ms, ...ref } = key;
+    const stored =
+      typeof answer === 'string'
+        ? { status, response: answer }
+        : { status: answer.status, response: errorBody(answer) };
+    return [{ ...ref, ...stored, settles_at, created_at: new Date(now_ms) }];
+  });
+  const [first] = rows;
+  if (first === undefined) return;
+  const expired_at = expiredAt(first.created_at.getTime());
+  const finals = rows.filter(({ settles_at }) => settles_at === null).length;
+  await Promise.all([
+    storeRecords(tx, rows),
+    ...(finals === 0 ? [] : [removeRecords(tx, expired_at, finals * REMOVED_PER_RECORD, first.tenant_id)]),
+  ]);
+}
+
+const nameOf = ({ route, key }: Pick<AnswerKey, 'route' | 'key'>) => `${route} ${key}`;
+
+/** An async function as `tryClaimKeys` is one, so that its statement is sent in its turn. */
+async function findRecords(tx: Tx, keys: readonly AnswerKey[], expired_at: Date) {
+  return await selectRecords(tx, keys, expired_at);
 }
 
 /** The record, if its answer is final. Throws IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS. */

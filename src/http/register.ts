@@ -8,7 +8,13 @@ import type { SessionPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
-import { createAuditChange, type AuditChange, type WriteAuditRow } from './audit.ts';
+import {
+  auditedCall,
+  createAuditChange,
+  type AuditChange,
+  type AuditedCall,
+  type WriteAuditRows,
+} from './audit.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { isUuid } from '../platform/ids.ts';
@@ -35,7 +41,7 @@ export interface Guards {
   rate_limiter: RateLimiter;
   rates: Config['rates'];
   idempotency: IdempotencyDeps;
-  writeAuditRow: WriteAuditRow;
+  writeAuditRows: WriteAuditRows;
 }
 
 /** Registers the endpoints. The caller is authenticated, authorised and rate-limited before the body is read. */
@@ -104,7 +110,7 @@ function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): 
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
-type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRow' | 'rates'>;
+type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRows' | 'rates'>;
 
 function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: AbortSignal): Handler {
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards, closing);
@@ -184,6 +190,7 @@ function readCall(
     query: query === undefined ? undefined : checked(query, request.query),
     body: body === undefined ? undefined : checked(body, requireBody(body, request.body)),
     audit: auditChangeOf(endpoint, request, guards),
+    audited: () => auditedCallOf(endpoint, request),
   };
 }
 
@@ -201,18 +208,22 @@ function leavingOf(reply: FastifyReply, closing: AbortSignal | undefined): Abort
 }
 
 function auditChangeOf(
-  { access, audit }: AnyEndpoint,
-  { caller, id }: FastifyRequest,
+  endpoint: AnyEndpoint,
+  request: FastifyRequest,
   guards: HandlerGuards | undefined,
 ): AuditChange {
   if (guards === undefined)
     return () =>
       Promise.reject(new TypeError('this host has no authentication, so it cannot record changes'));
+  return createAuditChange(guards.writeAuditRows, () => auditedCallOf(endpoint, request));
+}
+
+function auditedCallOf({ access, audit }: AnyEndpoint, { caller, id }: FastifyRequest): AuditedCall {
   const has_caller = access.mode === 'session' || access.mode === 'session_or_internal';
   // With the internal secret both are null.
   const { user_id = null, role = null } = (has_caller ? caller : {}) as Partial<SessionOrInternal>;
   const session = user_id === null || role === null ? null : { user_id, role };
-  return createAuditChange(guards.writeAuditRow, audit, { session, request_id: id });
+  return auditedCall(audit, { session, request_id: id });
 }
 
 /** The tenant and the project of the caller, as far as they are known. */

@@ -129,7 +129,7 @@ export async function openShop(fixture: Fixture): Promise<Shop> {
       rate_limiter: platform.rateLimiter,
       rates: config.rates,
       idempotency: { postgres: platform.postgres, clock: { now_ms } },
-      writeAuditRow: () => Promise.resolve(),
+      writeAuditRows: () => Promise.resolve(),
     });
     return app;
   }

@@ -95,27 +95,6 @@ export interface BudgetRef {
   template_id: string;
 }
 
-/**
- * Takes `amount` of the template's budget, in the smallest unit of the base currency; `budget` null: there is no limit.
- * False, and nothing is taken, when it is not left. The row is locked until the transaction ends: take it last.
- */
-export async function takeBudget(
-  tx: Tx,
-  { tenant_id, project_id, template_id }: BudgetRef,
-  amount: bigint,
-  budget: bigint | null,
-): Promise<boolean> {
-  const limit = budget === null ? null : String(budget);
-  const rows = await tx`
-    insert into bonus_budgets as b (tenant_id, project_id, template_id, used_base)
-    select ${tenant_id}, ${project_id}, ${template_id}, ${String(amount)}::text::numeric
-    where ${limit}::text::numeric is null or ${String(amount)}::text::numeric <= ${limit}::text::numeric
-    on conflict (tenant_id, project_id, template_id) do update set used_base = b.used_base + excluded.used_base
-      where ${limit}::text::numeric is null or b.used_base + excluded.used_base <= ${limit}::text::numeric
-    returning 1`;
-  return rows.length === 1;
-}
-
 /** Changes what the template's grants cost by `difference`, whatever the budget: the money is out, or will not be. */
 export async function correctBudget(
   tx: Tx,

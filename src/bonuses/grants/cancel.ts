@@ -5,12 +5,13 @@ import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { attemptCall } from './attempt.ts';
 import { conclude, endUnsent } from './conclude.ts';
 import { claimLocked, updateCall } from './conclude-queries.ts';
-import { unavailable, type GrantDeps } from './create.ts';
+import type { GrantDeps } from './create.ts';
 import { grantJson, type GrantRef, type GrantRow } from './grant-row.ts';
 import { CALL_MS } from './issue.ts';
 import { lockGrant } from './queries.ts';
 import { GRANT } from './read.ts';
 import { isLive } from './transition.ts';
+import { unavailable } from './unavailable.ts';
 
 /** The reason of a cancelled grant when the caller gives none. */
 const REQUESTED = 'requested';

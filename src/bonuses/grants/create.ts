@@ -1,7 +1,9 @@
 import { ApiError } from '../../errors.ts';
-import type { AuditChange } from '../../http/audit.ts';
+import type { AuditedCall } from '../../http/audit.ts';
 import type { Stages } from '../../http/endpoint.ts';
+import { storeAnswers } from '../../http/idempotency.ts';
 import { envelope } from '../../http/envelope.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
@@ -12,8 +14,10 @@ import { conclude } from './conclude.ts';
 import type { Conclusion } from './conclusion.ts';
 import { protectedError } from './eligibility.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
-import { CALL_MS, intendGrant, type GrantRequest } from './issue.ts';
+import type { Intents } from './intents.ts';
+import type { GrantRequest } from './issue.ts';
 import { lossOf } from './loss.ts';
+import { unavailable } from './unavailable.ts';
 
 /** The parts of the platform that granting uses. */
 export interface GrantDeps extends Pick<
@@ -23,9 +27,11 @@ export interface GrantDeps extends Pick<
   platforms: Platforms;
 }
 
-/** What the requests of a process share, so that few of them wait for a partition that the fold is far behind in. */
+/** What the requests of a process share. */
 interface Shared {
+  /** So that few of them wait for a partition that the fold is far behind in. */
   admission: Admission;
+  intents: Intents;
 }
 
 /**
@@ -33,26 +39,27 @@ interface Shared {
  * committed together with the answer to the caller. A process that dies in between leaves a grant that the sender takes up.
  */
 export async function grantStages(
-  deps: GrantDeps & Shared & { audit: AuditChange },
+  deps: GrantDeps & Shared & { call: AuditedCall },
   project: ProjectRef,
   request: GrantRequest,
-): Promise<Stages<GrantRow>> {
-  const { clock, audit, admission } = deps;
+): Promise<Stages<GrantRow, Conclusion>> {
+  const { clock, postgres, call, admission, intents } = deps;
   const [platform, loss] = await Promise.all([
     platformOf(deps.platforms, project),
     lossOf(deps, project, request),
   ]);
   return {
-    async begin(tx) {
-      const row = await intendGrant(tx, { clock, audit, platform, ...loss }, project, request);
-      const meanwhile = unavailable(row, 'the platform was not asked yet; the grant is queued');
-      return { state: row, meanwhile, settles_ms: clock.now_ms() + CALL_MS };
-    },
-    async act(claimed) {
-      const conclusion = await attemptCall(deps, claimed, () => admission.lookAt(claimed));
-      return async (tx) =>
-        answerTo(await conclude(tx, claimed, conclusion, new Date(clock.now_ms())), conclusion);
-    },
+    begin: (key) => intents.intend({ project, request, platform, ...loss, call, key }),
+    act: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
+    end: (key, claimed, conclusion) =>
+      retryConflicts(() =>
+        postgres.asTenant(project.tenant_id, async (tx) => {
+          const row = await conclude(tx, claimed, conclusion, new Date(clock.now_ms()));
+          const answer = answerTo(row, conclusion);
+          await storeAnswers(tx, [{ key, answer, settles_at: null }]);
+          return answer;
+        }),
+      ),
   };
 }
 
@@ -87,12 +94,4 @@ function errorOf(row: GrantRow, conclusion: Conclusion): ApiError | undefined {
   if (conclusion.kind !== 'retry' || row.status !== 'pending' || conclusion.code === 'EVENTS_BEHIND')
     return undefined;
   return unavailable(row, `${conclusion.message}; the grant is queued`);
-}
-
-/** 503 ADAPTER_UNAVAILABLE for a grant that is queued. */
-export function unavailable({ grant_id, next_attempt_at }: GrantRow, message: string): ApiError {
-  return new ApiError('ADAPTER_UNAVAILABLE', message, {
-    details: { grant_id, next_attempt_at },
-    retry_after_s: 1,
-  });
 }

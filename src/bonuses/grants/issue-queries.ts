@@ -1,7 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import { grantColumns } from './queries.ts';
 import type { GrantRow } from './grant-row.ts';
 
 /** What the checks of a grant read about its player. */
@@ -28,32 +27,6 @@ export function grantPlayerColumns(tx: Tx): PendingQuery<Row[]> {
     p.custom_attributes ->> 'rg_risk' as rg_risk, p.custom_attributes ->> 'birth_date' as birth_date,
     (select t.first_seen_at from player_totals t
       where t.player_id = p.player_id and t.tenant_id = p.tenant_id and t.project_id = p.project_id) as first_seen_at`;
-}
-
-/**
- * The player of this id or, after a merge, its survivor; undefined when there is none. The row is locked against change
- * until the transaction ends, so no exclusion is committed between the check and the grant.
- */
-export async function lockGrantPlayer(tx: Tx, ref: PlayerRef): Promise<GrantPlayer | undefined> {
-  const { tenant_id, project_id } = ref;
-  const select = (player_id: string) => tx<GrantPlayer[]>`
-    select ${grantPlayerColumns(tx)} from players p
-    where p.player_id = ${player_id} and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
-    for share of p`;
-  const [named] = await select(ref.player_id);
-  if (named !== undefined) return named;
-  const [merged] = await tx<{ player_id: string }[]>`
-    select into_player_id as player_id from player_merges
-    where player_id = ${ref.player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
-  return merged === undefined ? undefined : (await select(merged.player_id))[0];
-}
-
-/**
- * Puts the grants to one player one after the other until the transaction ends, so that what is counted stays true.
- * Merging takes it, too.
- */
-export async function lockGrantsOf(tx: Tx, { project_id, player_id }: PlayerRef): Promise<void> {
-  await tx`select pg_advisory_xact_lock(hashtextextended(${`bonus grants ${project_id} ${player_id}`}, 0))`;
 }
 
 /** What the player has been granted. */
@@ -89,7 +62,7 @@ export function isCountedEver(tx: Tx, name: string): PendingQuery<Row[]> {
   return tx`(${tx(name)}.status not in ('cancelled', 'failed') or ${tx(name)}.activated_at is not null)`;
 }
 
-/** Counts players' grants, in the order of the questions; call it under {@link lockGrantsOf}. */
+/** Counts players' grants, in the order of the questions; call it while `lockGrantPlayers` holds them. */
 export async function countGrants(tx: Tx, asked: readonly CountedFor[]): Promise<GrantCounts[]> {
   const isOfPlayer = tx`g.player_id = r.player_id and g.tenant_id = r.tenant_id and g.project_id = r.project_id`;
   const counted = tx`g.status not in ('cancelled', 'failed')`;
@@ -118,19 +91,6 @@ export async function countGrants(tx: Tx, asked: readonly CountedFor[]): Promise
     order by r.place`;
 }
 
-/** Whether the player is a member of the segment. */
-export async function isMember(
-  tx: Tx,
-  { tenant_id, project_id, player_id }: PlayerRef,
-  segment_id: string,
-): Promise<boolean> {
-  const rows = await tx`
-    select from segment_members
-    where segment_id = ${segment_id} and player_id = ${player_id} and tenant_id = ${tenant_id}
-      and project_id = ${project_id}`;
-  return rows.length > 0;
-}
-
 /** The base currency of a tenant, and the scales of currencies that its catalogue has. */
 export async function selectScales(
   tx: Tx,
@@ -147,46 +107,42 @@ export async function selectScales(
   };
 }
 
+/** The columns of a grant that its row begins with by default. */
+const DEFAULTS = {
+  needs_review: false,
+  may_be_sent: false,
+  wagering_progress: '0',
+  progress_source: 'none',
+  max_bet_breaches: 0,
+  released_amount: null,
+  released_amount_base: null,
+  facts: {},
+  status_reason: null,
+  last_error: null,
+  cancel_requested_at: null,
+  cancel_reason: null,
+  is_protection_seen: false,
+  activated_at: null,
+  completed_at: null,
+  ended_at: null,
+} as const satisfies Partial<GrantRow>;
+
 /** The columns of a new grant; all others have their defaults. */
-export type NewGrant = Omit<
-  GrantRow,
-  | 'needs_review'
-  | 'may_be_sent'
-  | 'wagering_progress'
-  | 'progress_source'
-  | 'max_bet_breaches'
-  | 'released_amount'
-  | 'released_amount_base'
-  | 'facts'
-  | 'status_reason'
-  | 'last_error'
-  | 'cancel_requested_at'
-  | 'cancel_reason'
-  | 'is_protection_seen'
-  | 'activated_at'
-  | 'completed_at'
-  | 'ended_at'
-  | 'updated_at'
->;
+export type NewGrant = Omit<GrantRow, keyof typeof DEFAULTS | 'updated_at'>;
+
+/** The row of a grant that was just inserted. */
+export function insertedRow(grant: NewGrant): GrantRow {
+  return { ...grant, ...DEFAULTS, updated_at: grant.created_at };
+}
 
 const jsonText = (rows: unknown) =>
   JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
-/** Adds a grant; returns its row. Rejects with a unique violation when its place or the exclusion group is taken. */
-export async function insertGrant(tx: Tx, row: NewGrant): Promise<GrantRow> {
-  const [inserted] = await tx<GrantRow[]>`${insertion(tx, [row])} returning ${grantColumns(tx)}`;
-  if (inserted === undefined) throw new Error('a grant that was inserted was not returned');
-  return inserted;
-}
-
 /** Adds grants. Rejects with a unique violation when a place or an exclusion group is taken. */
 export async function insertGrants(tx: Tx, rows: readonly NewGrant[]): Promise<void> {
-  if (rows.length > 0) await insertion(tx, rows);
-}
-
-function insertion(tx: Tx, rows: readonly NewGrant[]): PendingQuery<Row[]> {
-  return tx`
-    insert into bonus_grants as g (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
+  if (rows.length === 0) return;
+  await tx`
+    insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
       granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,
       player_external_id, order_body, currency, deposit_amount, bonus_amount, bonus_amount_base, fx, base_fx,
       wagering_required, max_bet, max_win_cap, attempts, calls, first_called_at, next_attempt_at,

@@ -1,35 +1,17 @@
 import { ApiError } from '../../errors.ts';
-import type { AuditChange } from '../../http/audit.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
-import { playerNotFound } from '../../players/profile/read.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
-import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import type { TenantConfig } from '../../tenants/config/read.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
-import { readTemplate } from '../templates/read.ts';
-import { termsJson, termsOf } from '../templates/terms.ts';
-import { insertHistory, takeBudget, type NewHistory } from './apply-queries.ts';
-import { requireEligible } from './eligibility.ts';
-import { requireLicence } from './grant-licence.ts';
-import { grantJson, type GrantRow } from './grant-row.ts';
-import {
-  countGrants,
-  insertGrant,
-  isMember,
-  lockGrantPlayer,
-  lockGrantsOf,
-  type CountedFor,
-  type GrantCounts,
-  type GrantPlayer,
-  type NewGrant,
-} from './issue-queries.ts';
+import { termsJson } from '../templates/terms.ts';
+import type { NewHistory } from './apply-queries.ts';
+import type { CountedFor, GrantCounts, GrantPlayer, NewGrant } from './issue-queries.ts';
 import { grantOrderBody } from './order.ts';
 import type { CreateGrantBody } from './schema.ts';
-import { readGrantRates, worthOf, type Worth } from './worth.ts';
+import type { Worth } from './worth.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -44,123 +26,6 @@ export interface GrantRequest extends CreateGrantBody {
   grant_id?: string;
   /** The user of the session; null: the service itself. */
   granted_by_user: string | null;
-}
-
-/** What storing a grant needs. */
-export interface IntentDeps {
-  clock: Clock;
-  audit: AuditChange;
-  /** The project's platform, or why it has none: that is thrown after all other checks. */
-  platform: Pick<BonusPlatform, 'slug'> | ApiError;
-  /** What was lost in the window of a cashback, or staked, in the smallest unit of the base currency. */
-  loss_base?: bigint;
-}
-
-/**
- * Stores the intent of a grant, in the caller's transaction, with its budget and its place. Checks in the order of the
- * documentation; rejects with the first error. The caller calls the platform itself, right after the commit.
- */
-export async function intendGrant(
-  tx: Tx,
-  { clock, audit, platform, loss_base }: IntentDeps,
-  project: ProjectRef,
-  request: GrantRequest,
-): Promise<GrantRow> {
-  const now = new Date(clock.now_ms());
-  const { tenant_id } = project;
-  const named = { ...project, player_id: request.player_id };
-  const { config, template, player } = await readTogether(tx, named, request.template_id);
-  const terms = termsOf(template);
-  const ref = { ...project, player_id: player.player_id };
-  // Sent together, as before; the first error is that of the rates.
-  const locked = player.player_id === named.player_id ? undefined : lockGrantsOf(tx, ref);
-  const reading = readGrantRates(tx, tenant_id, terms.config.currency, request.currency_override, now);
-  const counting = countGrants(tx, [countedFor(ref, template, now)]);
-  await Promise.allSettled([locked, reading, counting]);
-  await locked;
-  const worth = worthOf(terms, await reading, {
-    ...request,
-    ...(loss_base === undefined ? {} : { loss_base }),
-  });
-  const [counts = NO_GRANTS] = await counting;
-  const is_member = (segment_id: string) => isMember(tx, ref, segment_id);
-  let warnings: readonly LicenceWarning[] = [];
-  await requireEligible({ player, template, counts, config, is_member, now }, async () => {
-    warnings = await requireLicence(tx, {
-      tenant_id,
-      config,
-      terms: worth.terms,
-      amounts: worth.amounts,
-      qualifying_product: request.qualifying_product,
-      is_amount_changed: request.amount_override !== null,
-      player,
-      bonuses_before: counts.ever,
-      now,
-    });
-  });
-  requirePlace(template, counts);
-  if (platform instanceof ApiError) {
-    // Undone with the transaction.
-    await takeCost(tx, project, template, worth);
-    throw platform;
-  }
-  const intent = newGrantOf({
-    project,
-    request,
-    template,
-    player,
-    worth,
-    counts,
-    platform,
-    now,
-    is_attempted: true,
-  });
-  const [row] = await Promise.all([
-    insertGrant(tx, intent),
-    insertHistory(tx, [requestedOf(intent, warnings)]),
-  ]);
-  const change = { ...project, resource_id: row.grant_id, before: null, after: grantJson(row) };
-  // Last, because the row of the budget is that of every grant of the template.
-  await Promise.all([audit(tx, change), takeCost(tx, project, template, worth)]);
-  return row;
-}
-
-/**
- * What the checks begin with, in one round trip: the player is locked, and grants to the one who is named. Rejects with
- * the first error in the order of the documentation.
- */
-async function readTogether(
-  tx: Tx,
-  named: PlayerRef,
-  template_id: string,
-): Promise<{ config: TenantConfig; template: BonusTemplateRow; player: GrantPlayer }> {
-  const asked = [
-    readTenantConfig(tx, named.tenant_id),
-    readTemplate(tx, named, template_id),
-    lockGrantPlayer(tx, named),
-    lockGrantsOf(tx, named),
-  ] as const;
-  await Promise.allSettled(asked);
-  const config = await asked[0];
-  requireRunning(config);
-  const template = await asked[1];
-  requireActive(template);
-  const player = await asked[2];
-  if (player === undefined || player.deleted_at !== null) throw playerNotFound(named.player_id);
-  await asked[3];
-  return { config, template, player };
-}
-
-/** Takes what the grant costs of the template's budget. Rejects with BONUS_BUDGET_EXCEEDED. */
-async function takeCost(
-  tx: Tx,
-  project: ProjectRef,
-  template: BonusTemplateRow,
-  worth: Worth,
-): Promise<void> {
-  const { template_id, budget_base } = template;
-  if (await takeBudget(tx, { ...project, template_id }, worth.bonus_amount_base, budget_base)) return;
-  throw budgetExceeded(template, worth);
 }
 
 /** 409 BONUS_BUDGET_EXCEEDED. */

@@ -19,28 +19,52 @@ export async function selectExisting(tx: Tx, refs: readonly GrantRef[]): Promise
 
 /**
  * These players, in no order; missing ones are left out. Their rows are locked against change until the transaction
- * ends, so no exclusion is committed between the checks and the grants; and their grants come one after the other, as
- * `lockGrantsOf` does it for one.
+ * ends, so no exclusion is committed between the checks and the grants; and advisory locks, which merging takes, too, put
+ * their grants one after the other, so that what is counted stays true. `waits` false: players whom another transaction holds are left out, too.
  */
-export async function lockGrantPlayers(tx: Tx, refs: readonly PlayerRef[]): Promise<GrantPlayer[]> {
+export async function lockGrantPlayers(
+  tx: Tx,
+  refs: readonly PlayerRef[],
+  waits: boolean,
+): Promise<GrantPlayer[]> {
   const sorted = refs.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
-  const names = textArray(
-    sorted.map(({ project_id, player_id }) => `bonus grants ${project_id} ${player_id}`).toSorted(),
-  );
+  const nameOf = ({ project_id, player_id }: PlayerRef) => `bonus grants ${project_id} ${player_id}`;
+  const names = textArray(sorted.map(nameOf).toSorted());
   const asked = tx`unnest(
       ${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
       ${plainArray(sorted.map((r) => r.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)`;
   const isAsked = tx`p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id`;
+  const take = waits ? tx`pg_advisory_xact_lock` : tx`pg_try_advisory_xact_lock`;
   // Statements of their own lock first, so that the last one sees what other transactions have changed.
-  const [, , players] = await Promise.all([
-    tx`select from ${asked} cross join lateral (select from players p where ${isAsked} for share of p) p`,
-    tx`select pg_advisory_xact_lock(hashtextextended(name, 0)) from unnest(${names}::text::text[]) as n (name)`,
+  const [rows, turns, players] = await Promise.all([
+    tx<{ player_id: string }[]>`
+      select r.player_id from ${asked} cross join lateral (
+        select from players p where ${isAsked} for share of p ${waits ? tx`` : tx`skip locked`}) p`,
+    tx<{ name: string; is_taken: unknown }[]>`
+      select n.name, ${take}(hashtextextended(n.name, 0)) as is_taken from unnest(${names}::text::text[]) as n (name)`,
     tx<GrantPlayer[]>`
       select p.* from ${asked} cross join lateral (
         select ${grantPlayerColumns(tx)} from players p where ${isAsked} offset 0) p`,
   ]);
-  return players;
+  if (waits) return players;
+  const locked = new Set(rows.map(({ player_id }) => player_id));
+  const own = new Set(turns.flatMap(({ name, is_taken }) => (is_taken === true ? [name] : [])));
+  const held = new Set(
+    refs.filter((ref) => locked.has(ref.player_id) && own.has(nameOf(ref))).map(({ player_id }) => player_id),
+  );
+  return players.filter(({ player_id }) => held.has(player_id));
+}
+
+/** The player into whom this one was merged; undefined when it was not. */
+export async function selectSurvivor(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+): Promise<string | undefined> {
+  const [merged] = await tx<{ player_id: string }[]>`
+    select into_player_id as player_id from player_merges
+    where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  return merged?.player_id;
 }
 
 /** A player and a segment. */

@@ -5,10 +5,12 @@ import { envelope } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { createAuditWriter } from '../../tenants/audit/write.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { Admission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
 import { grantStages, type GrantDeps } from './create.ts';
+import { Intents } from './intents.ts';
 import { grantJson, grantWithHistoryJson, type GrantRow } from './grant-row.ts';
 import { listGrants } from './queries.ts';
 import { findGrant, GRANT } from './read.ts';
@@ -67,7 +69,11 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         return envelope(grantWithHistoryJson(grant, history));
       },
     }),
-    createEndpoint({ ...deps, admission: new Admission(deps) }),
+    createEndpoint({
+      ...deps,
+      admission: new Admission(deps),
+      intents: new Intents({ ...deps, writeAuditRows: createAuditWriter(deps.clock) }),
+    }),
     endpoint({
       method: 'POST',
       path: '/v1/bonus-grants/:id/cancel',
@@ -92,7 +98,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
   ];
 }
 
-function createEndpoint(deps: GrantDeps & { admission: Admission }): AnyEndpoint {
+function createEndpoint(deps: GrantDeps & { admission: Admission; intents: Intents }): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/bonus-grants',
@@ -118,14 +124,14 @@ function createEndpoint(deps: GrantDeps & { admission: Admission }): AnyEndpoint
       'ADAPTER_REJECTED',
       'ADAPTER_UNAVAILABLE',
     ],
-    handle: async ({ caller, body, inStages, replay, audit }) => {
+    handle: async ({ caller, body, inStages, replay, audited }) => {
       requireKind(caller, body);
       const project = projectRefOf(caller);
       // Before the platform and the events are asked: neither has a say in an answer that was given already.
       const before = await replay(project.tenant_id);
       if (before !== undefined) return before;
       const request = { ...body, granted_by_user: caller.user_id };
-      return inStages(project.tenant_id, await grantStages({ ...deps, audit }, project, request));
+      return inStages(project.tenant_id, await grantStages({ ...deps, call: audited() }, project, request));
     },
   });
 }

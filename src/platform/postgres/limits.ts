@@ -86,3 +86,8 @@ export async function limitTransaction(tx: Tx, limit_ms: number): Promise<void> 
   await tx`select set_config('statement_timeout', ${String(limit_ms)}, true),
     set_config('lock_timeout', ${String(limit_ms)}, true)`;
 }
+
+/** Lets no statement of this transaction wait longer than `lock_ms` for a lock. */
+export async function limitLocks(tx: Tx, lock_ms: number): Promise<void> {
+  await tx`select set_config('lock_timeout', ${String(lock_ms)}, true)`;
+}

@@ -2,6 +2,7 @@ import type { PendingQuery } from 'postgres';
 import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
 import type { Role } from '../../auth/roles.ts';
 import { isUuid } from '../../platform/ids.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
@@ -36,13 +37,17 @@ export interface AuditFilters {
   to?: string | undefined;
 }
 
-export async function insertAuditRow(tx: Tx, row: AuditRow): Promise<void> {
+/** Inserts rows of the audit log. */
+export async function insertAuditRows(tx: Tx, rows: readonly AuditRow[]): Promise<void> {
+  const texts = (column: keyof AuditRow) => textArray(rows.map((row) => row[column] as string | null));
   await tx`
     insert into audit_log (tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type,
       resource_id, before, after, request_id)
-    values (${row.tenant_id}, ${row.audit_id}, ${row.occurred_at}, ${row.user_id}, ${row.role}, ${row.project_id},
-      ${row.action}, ${row.resource_type}, ${row.resource_id}, ${row.before}::text::jsonb, ${row.after}::text::jsonb,
-      ${row.request_id})`;
+    select * from unnest(${texts('tenant_id')}::text::uuid[], ${texts('audit_id')}::text::uuid[],
+      ${textArray(rows.map(({ occurred_at }) => occurred_at.toISOString()))}::text::timestamptz[],
+      ${texts('user_id')}::text::text[], ${texts('role')}::text::text[], ${texts('project_id')}::text::uuid[],
+      ${texts('action')}::text::text[], ${texts('resource_type')}::text::text[], ${texts('resource_id')}::text::text[],
+      ${texts('before')}::text::jsonb[], ${texts('after')}::text::jsonb[], ${texts('request_id')}::text::text[])`;
 }
 
 /** A page of the tenant's audit log, the newest first. */

@@ -94,7 +94,7 @@ beforeAll(async () => {
     rate_limiter: platform.rateLimiter,
     rates: config.rates,
     idempotency: platform,
-    writeAuditRow: createAuditWriter(clock),
+    writeAuditRows: createAuditWriter(clock),
   });
 });
 afterAll(async () => {

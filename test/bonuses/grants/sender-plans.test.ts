@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { selectProtected } from '../../../src/bonuses/grants/admission-queries.ts';
-import { nextSlot, takeBudget } from '../../../src/bonuses/grants/apply-queries.ts';
-import { countGrants, lockGrantPlayer } from '../../../src/bonuses/grants/issue-queries.ts';
+import { nextSlot } from '../../../src/bonuses/grants/apply-queries.ts';
+import { countGrants } from '../../../src/bonuses/grants/issue-queries.ts';
+import { lockBudgets, lockGrantPlayers, setBudgets } from '../../../src/bonuses/grants/reserve-queries.ts';
 import { grantsOfPlayers } from '../../../src/bonuses/grants/merge-queries.ts';
 import {
   markPublished,
@@ -91,7 +92,8 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
     (tx) => lockGrant(tx, some),
     (tx) => selectHistory(tx, some, 10),
     (tx) => countGrants(tx, [counted]),
-    (tx) => lockGrantPlayer(tx, some),
+    (tx) => lockGrantPlayers(tx, [some], true),
+    (tx) => lockGrantPlayers(tx, [some], false),
     (tx) => selectWaitingLanes(tx, undefined, 10),
     (tx) => claimGrants(tx, { ...project, adapter_slug: 'slug-1' }, 2, later, later),
     (tx) => readDueGrants(tx, 10),
@@ -100,7 +102,8 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
     async (tx) => markPublished(tx, await selectToPublish(tx, 5)),
     (tx) => readEventsToPublish(tx, 10),
     (tx) => nextSlot(tx, some),
-    (tx) => takeBudget(tx, some, 1n, null),
+    async (tx) =>
+      setBudgets(tx, [{ ...some, used_base: (await lockBudgets(tx, [some])).get(template_id) ?? 0n }]),
     (tx) => grantsOfPlayers.onMerge(tx, pair, now),
     async (tx) => grantsOfPlayers.onDelete?.(tx, { ...project, player_id }, now),
   ];

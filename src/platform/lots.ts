@@ -1,0 +1,178 @@
+import { TooBusy, type WaitingLimits } from './waiting-line.ts';
+
+/** How many requests share a transaction, and how many wait for one. */
+export interface LotLimits {
+  max_size: number;
+  /** A lot begins beside another of the same kind only when that one has taken so long already. */
+  beside_after_ms: number;
+  waiting: Required<WaitingLimits>;
+}
+
+export const LOT_LIMITS: LotLimits = {
+  max_size: 32,
+  beside_after_ms: 50,
+  waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 3_000 },
+};
+
+/** What a lot has led to for one of its requests. `alone`: nothing was done, and it is to be run by itself. */
+export type LotOutcome<Done> =
+  { kind: 'done'; value: Done } | { kind: 'refused'; error: Error } | { kind: 'alone' };
+
+/** How the requests of a {@link Lots} are run. */
+export interface LotWork<Asked, Done> {
+  /** Only requests of the same kind share a lot. */
+  kindOf: (asked: Asked) => string;
+  /** The tenant: it takes at most its share of the places to wait in. */
+  groupOf: (asked: Asked) => string;
+  /** Two requests that have a name in common do not share a lot. */
+  namesOf: (asked: Asked) => readonly string[];
+  /** Runs a lot in one transaction; returns the outcomes in its order. */
+  together: (lot: readonly Asked[]) => Promise<readonly LotOutcome<Done>[]>;
+  /** Runs one request in a transaction of its own. */
+  alone: (asked: Asked) => Promise<Done>;
+  /** Whether the failure of a lot may have come after its commit, so that nothing may be run again. */
+  isDoubtful: (error: unknown) => boolean;
+  /** Called with why a lot was rolled back. */
+  onFailure: (error: unknown) => void;
+}
+
+interface Waiter<Asked, Done> {
+  asked: Asked;
+  since_ms: number;
+  resolve: (value: Done | Promise<Done>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** The requests of one kind. */
+interface Kind<Asked, Done> {
+  waiting: Waiter<Asked, Done>[];
+  /** When the lots that are under way began. */
+  begun_ms: Set<{ at: number }>;
+  timer: NodeJS.Timeout | undefined;
+  is_scheduled: boolean;
+}
+
+/**
+ * Runs requests that are asked for while a transaction is under way together in the next one. Nobody waits for a lot to
+ * fill: the first request begins in the same turn of the event loop. When a lot fails, its transaction was rolled back, and
+ * each of its requests is run alone, so that none fails because of another.
+ */
+export class Lots<Asked, Done> {
+  readonly #work: LotWork<Asked, Done>;
+  readonly #limits: LotLimits;
+  readonly #kinds = new Map<string, Kind<Asked, Done>>();
+  /** How many wait, of each group. */
+  readonly #waiting_of = new Map<string, number>();
+  #waiting = 0;
+
+  constructor(work: LotWork<Asked, Done>, limits: LotLimits = LOT_LIMITS) {
+    this.#work = work;
+    this.#limits = limits;
+  }
+
+  /** The outcome of one request. Rejects with its refusal, or with TooBusy when too many wait. */
+  run(asked: Asked): Promise<Done> {
+    const { max_waiting, max_waiting_of_group } = this.#limits.waiting;
+    const group = this.#work.groupOf(asked);
+    const of_group = this.#waiting_of.get(group) ?? 0;
+    if (this.#waiting >= max_waiting || of_group >= max_waiting_of_group) {
+      return Promise.reject(new TooBusy('too many requests wait for a transaction'));
+    }
+    this.#count(group, 1);
+    return new Promise((resolve, reject) => {
+      const name = this.#work.kindOf(asked);
+      const kind = this.#kinds.get(name) ?? {
+        waiting: [],
+        begun_ms: new Set(),
+        timer: undefined,
+        is_scheduled: false,
+      };
+      this.#kinds.set(name, kind);
+      kind.waiting.push({ asked, since_ms: performance.now(), resolve, reject });
+      if (kind.is_scheduled) return;
+      kind.is_scheduled = true;
+      // What is asked for in this turn of the event loop is one lot.
+      setImmediate(() => {
+        kind.is_scheduled = false;
+        this.#begin(name, kind);
+      });
+    });
+  }
+
+  #count(group: string, change: 1 | -1): void {
+    this.#waiting += change;
+    const left = (this.#waiting_of.get(group) ?? 0) + change;
+    if (left === 0) this.#waiting_of.delete(group);
+    else this.#waiting_of.set(group, left);
+  }
+
+  /** Begins a lot, if one may begin. At most two of a kind are under way. */
+  #begin(name: string, kind: Kind<Asked, Done>): void {
+    clearTimeout(kind.timer);
+    kind.timer = undefined;
+    if (kind.waiting.length === 0) {
+      if (kind.begun_ms.size === 0 && !kind.is_scheduled) this.#kinds.delete(name);
+      return;
+    }
+    const [other, another] = kind.begun_ms;
+    if (another !== undefined) return;
+    if (other !== undefined) {
+      const left_ms = other.at + this.#limits.beside_after_ms - performance.now();
+      if (left_ms > 0) {
+        kind.timer = setTimeout(() => this.#begin(name, kind), Math.ceil(left_ms));
+        return;
+      }
+    }
+    const lot = this.#take(kind);
+    const begun = { at: performance.now() };
+    kind.begun_ms.add(begun);
+    void this.#run(lot).finally(() => {
+      kind.begun_ms.delete(begun);
+      this.#begin(name, kind);
+    });
+  }
+
+  /** The next requests in their order, none of which has a name of another; those who waited too long are refused. */
+  #take(kind: Kind<Asked, Done>): Waiter<Asked, Done>[] {
+    const { max_size, waiting } = this.#limits;
+    const lot: Waiter<Asked, Done>[] = [];
+    const left: Waiter<Asked, Done>[] = [];
+    const names = new Set<string>();
+    const oldest_ms = performance.now() - waiting.max_wait_ms;
+    for (const one of kind.waiting) {
+      const own = this.#work.namesOf(one.asked);
+      if (one.since_ms < oldest_ms) {
+        one.reject(new TooBusy(`waited ${waiting.max_wait_ms} ms for a transaction`));
+      } else if (lot.length < max_size && own.every((name) => !names.has(name))) {
+        lot.push(one);
+        for (const name of own) names.add(name);
+      } else {
+        left.push(one);
+        continue;
+      }
+      this.#count(this.#work.groupOf(one.asked), -1);
+    }
+    kind.waiting = left;
+    return lot;
+  }
+
+  /** Never rejects. */
+  async #run(lot: readonly Waiter<Asked, Done>[]): Promise<void> {
+    let outcomes: readonly LotOutcome<Done>[] = [];
+    try {
+      if (lot.length > 0) outcomes = await this.#work.together(lot.map(({ asked }) => asked));
+    } catch (error) {
+      if (error instanceof TooBusy || this.#work.isDoubtful(error)) {
+        for (const { reject } of lot) reject(error);
+        return;
+      }
+      this.#work.onFailure(error);
+    }
+    lot.forEach(({ asked, resolve, reject }, i) => {
+      const outcome = outcomes[i] ?? { kind: 'alone' };
+      if (outcome.kind === 'done') resolve(outcome.value);
+      else if (outcome.kind === 'refused') reject(outcome.error);
+      else resolve(this.#work.alone(asked));
+    });
+  }
+}
