@@ -1,8 +1,16 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { idOfPublished } from '../adapters/event-ids.ts';
 import { baseCeil, MAX_AMOUNT, MAX_BASE_AMOUNT, wageringRequired } from '../templates/amounts.ts';
-import { settleInCampaign } from './campaign-settlement.ts';
-import { correctBudget, insertHistory, nextSlot, updateGrant, type GrantChange } from './apply-queries.ts';
+import { settleInCampaigns, type ChangedGrant } from './campaign-settlement.ts';
+import {
+  addHistory,
+  correctBudgets,
+  nextSlots,
+  updateGrants,
+  type GrantChange,
+  type NewHistory,
+} from './apply-queries.ts';
+import type { CallChange } from './conclude-queries.ts';
 import { factsJson, stateOf, termsOfGrant, type EventSource, type GrantRow } from './grant-row.ts';
 import {
   isCounted,
@@ -28,12 +36,30 @@ export interface GrantReport {
   data: object;
 }
 
-/** What a report has led to. `grant` is the row as it is now. */
+/** A report about a grant that the transaction has locked. */
+export interface Reported {
+  before: GrantRow;
+  report: GrantReport;
+  /** What else changes about the row, of what the report makes of it. */
+  finish?: ((grant: GrantRow) => CallChange) | undefined;
+}
+
+/** What a report has led to. `grant` is the row as it is now, after all reports that were applied with this one. */
 export interface Applied {
   applied: boolean;
   changed: boolean;
   new_status: GrantStatus;
   grant: GrantRow;
+}
+
+/** What a report makes of a grant, of which nothing is written yet. `grant` has its new place once it is written. */
+export interface Move extends Applied, ChangedGrant {
+  /** Whether the row is to be written. */
+  is_written: boolean;
+  /** It failed and exists after all: it takes a place beyond all others. */
+  revived: boolean;
+  /** The event of its history; null: the report changes nothing. */
+  history: NewHistory | null;
 }
 
 /** The events of the log by what has moved a grant; others are `custom_bonus_<name>`. */
@@ -47,66 +73,141 @@ const LOG_EVENTS: Readonly<Record<string, string>> = {
 /**
  * Applies a report to a grant that the transaction has locked: the one way in which statuses change, whether by webhook,
  * an answer of the platform, reconciliation or the clock. Writes the row, its history, the event for the log, and the
- * template's budget. `finish` writes what else changes about the row, and resolves with it; it is sent together with these.
+ * budgets of the template and the campaign. Throws BONUS_CONFIG_INVALID for terms that this version cannot read.
  */
 export async function applyEvent(
   tx: Tx,
   before: GrantRow,
   report: GrantReport,
-  finish?: (grant: GrantRow) => Promise<GrantRow>,
+  finish?: Reported['finish'],
 ): Promise<Applied> {
-  const { event, source, event_id, received_at, data } = report;
+  const [applied] = await applyEvents(tx, [{ before, report, finish }]);
+  if (applied === undefined) throw new Error('a report was not applied');
+  return applied;
+}
+
+/**
+ * Applies reports in their order, as {@link applyEvent} does one after the other, with few statements for all of them;
+ * resolves with what each has led to. Several may be about one grant: of these the first `before` counts. The budgets are
+ * locked last, in the order of their ids. Where one report must not fail for another, use {@link moveOf} for each, and
+ * {@link writeMoves}.
+ */
+export async function applyEvents(tx: Tx, reports: readonly Reported[]): Promise<Applied[]> {
+  const latest = new Map<string, GrantRow>();
+  const moves = reports.map(({ before, report, finish }) => {
+    const move = moveOf(latest.get(before.grant_id) ?? before, report, finish);
+    latest.set(before.grant_id, move.grant);
+    return move;
+  });
+  return writeMoves(tx, moves);
+}
+
+/** What a report makes of a grant. Throws BONUS_CONFIG_INVALID for terms that this version cannot read. */
+export function moveOf(before: GrantRow, report: GrantReport, finish?: Reported['finish']): Move {
+  const { event, received_at } = report;
   const { state, applied, changed, revived } = transition(stateOf(before), event);
+  const updated_at = received_at;
   if (!changed) {
-    return { applied, changed, new_status: before.status, grant: (await finish?.(before)) ?? before };
+    const grant = finish === undefined ? before : { ...before, ...finish(before), updated_at };
+    const is_written = finish !== undefined;
+    return {
+      applied,
+      changed,
+      new_status: before.status,
+      before,
+      grant,
+      is_written,
+      revived: false,
+      history: null,
+    };
   }
   const { is_too_large, ...amounts } = amountsOf(before, state.facts);
-  const change: GrantChange = {
-    ...before,
-    status: state.status,
+  const { status } = state;
+  const change: Partial<GrantChange> = {
+    status,
     outcome: state.outcome,
     needs_review: state.needs_review || is_too_large,
     ...amounts,
-    ...timesOf(before, state.status, state.facts),
+    ...timesOf(before, status, state.facts),
     facts: factsJson(state.facts),
-    status_reason: isLive(state.status) ? before.status_reason : (state.facts.reason ?? before.status_reason),
-    next_attempt_at: nextAttemptAt(before, state.status, event, received_at),
-    ...(revived ? { slot: await nextSlot(tx, before), exclusion_group: null } : {}),
+    status_reason: isLive(status) ? before.status_reason : (state.facts.reason ?? before.status_reason),
+    next_attempt_at: nextAttemptAt(before, status, event, received_at),
+    ...(revived ? { exclusion_group: null } : {}),
     seq: before.seq + 1,
   };
-  const cost = (status: GrantStatus, base: bigint) => (isCounted(status) ? base : 0n);
+  const moved = { ...before, ...change, updated_at };
+  const grant = finish === undefined ? moved : { ...moved, ...finish(moved), updated_at };
+  const history = historyOf(before, report, { status, seq: grant.seq, applied });
+  return { applied, changed, new_status: status, before, grant, is_written: true, revived, history };
+}
+
+function historyOf(
+  before: GrantRow,
+  { event, source, event_id, received_at, data }: GrantReport,
+  { status, seq, applied }: { status: GrantStatus; seq: number; applied: boolean },
+): NewHistory {
   const log_event = LOG_EVENTS[event.name] ?? `custom_bonus_${event.name.slice('bonus.'.length)}`;
-  const grant = { ...before, ...change, updated_at: received_at };
-  const [, , finished] = await Promise.all([
-    updateGrant(tx, before, change, received_at),
-    insertHistory(tx, [
-      {
-        tenant_id: before.tenant_id,
-        project_id: before.project_id,
-        grant_id: before.grant_id,
-        seq: change.seq,
-        event: event.name,
-        source,
-        event_id,
-        from_status: before.status,
-        to_status: state.status,
-        occurred_at: new Date(event.at_ms),
-        received_at,
-        data,
-        log: applied
-          ? { event: log_event, ingestion_id: idOfPublished(before.adapter_slug, event_id) }
-          : null,
-      },
-    ]),
-    finish?.(grant),
+  const { tenant_id, project_id, grant_id, adapter_slug } = before;
+  return {
+    tenant_id,
+    project_id,
+    grant_id,
+    seq,
+    event: event.name,
+    source,
+    event_id,
+    from_status: before.status,
+    to_status: status,
+    occurred_at: new Date(event.at_ms),
+    received_at,
+    data,
+    log: applied ? { event: log_event, ingestion_id: idOfPublished(adapter_slug, event_id) } : null,
+  };
+}
+
+/**
+ * Writes moves of locked grants, in their order: several of one grant follow from each other. Resolves with what each has
+ * led to.
+ */
+export async function writeMoves(tx: Tx, moves: readonly Move[]): Promise<Applied[]> {
+  const revived = moves.filter((move) => move.revived).map(({ grant }) => grant);
+  const slots = await nextSlots(tx, revived);
+  const slot_of = new Map(revived.map(({ grant_id }, i) => [grant_id, slots[i]]));
+  const changed = new Map<string, ChangedGrant>();
+  for (const { before, grant, is_written } of moves) {
+    if (!is_written) continue;
+    const { grant_id } = grant;
+    const slot = slot_of.get(grant_id) ?? grant.slot;
+    changed.set(grant_id, { before: changed.get(grant_id)?.before ?? before, grant: { ...grant, slot } });
+  }
+  const all = [...changed.values()];
+  const cost = ({ status, bonus_amount_base }: GrantRow) => (isCounted(status) ? bonus_amount_base : 0n);
+  await Promise.all([
+    ...updateGrants(
+      tx,
+      all.map(({ grant }) => grant),
+    ),
+    ...addHistory(
+      tx,
+      moves.flatMap(({ history }) => history ?? []),
+    ),
+    ...correctBudgets(
+      tx,
+      all.map(({ before, grant }) => ({
+        tenant_id: grant.tenant_id,
+        project_id: grant.project_id,
+        template_id: grant.template_id,
+        difference: cost(grant) - cost(before),
+      })),
+    ),
+    ...settleInCampaigns(tx, all),
   ]);
-  await correctBudget(
-    tx,
-    before,
-    cost(change.status, change.bonus_amount_base) - cost(before.status, before.bonus_amount_base),
-  );
-  if (grant.campaign_id !== null) await settleInCampaign(tx, before, grant);
-  return { applied, changed, new_status: state.status, grant: finished ?? grant };
+  return moves.map(({ applied, changed: has_changed, new_status, grant }) => ({
+    applied,
+    changed: has_changed,
+    new_status,
+    grant: changed.get(grant.grant_id)?.grant ?? grant,
+  }));
 }
 
 type Amounts = Pick<

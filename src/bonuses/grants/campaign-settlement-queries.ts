@@ -1,8 +1,12 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { GrantRow } from './grant-row.ts';
+import type { Statements } from './apply-queries.ts';
+import type { GrantRef } from './grant-row.ts';
 
-/** What a member of a campaign has got. Amounts are in the smallest unit of the base currency. */
-export interface SettledRow {
+/** What the member of a campaign has got by its grant. Amounts are in the smallest unit of the base currency. */
+export interface SettledRow extends GrantRef {
+  player_id: string;
+  updated_at: Date;
   status: 'granted' | 'skipped' | 'failed';
   code: string | null;
   /** The grant ended because its player is protected: the code is the reason. */
@@ -12,38 +16,72 @@ export interface SettledRow {
   is_open: boolean;
 }
 
-/** Writes what has become of the grant's member. */
-export async function updateCampaignRow(
-  tx: Tx,
-  { tenant_id, project_id, grant_id, player_id, updated_at }: GrantRow,
-  row: SettledRow,
-): Promise<void> {
-  await tx`
-    update bonus_campaign_rows r set
-      status = ${row.status}, cost_base = ${row.cost_base}, released_base = ${row.released_base},
-      is_open = ${row.is_open},
-      code = case when ${row.status === 'skipped' && row.is_by_protection} then coalesce((
-        select case
-          when p.self_excluded or p.status = 'self_excluded' then 'SELF_EXCLUDED'
-          when p.status = 'banned' then 'BANNED'
-          when p.cooldown_until > ${updated_at} then 'COOLDOWN' end
-        from players p
-        where p.player_id = ${player_id} and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
-      ), ${row.code}) else ${row.code} end
-    where r.grant_id = ${grant_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}`;
+/** Writes what has become of the grants' members; each grant once. */
+export function updateCampaignRows(tx: Tx, rows: readonly SettledRow[]): Statements {
+  if (rows.length === 0) return [];
+  const sorted = rows.toSorted((a, b) => (a.grant_id < b.grant_id ? -1 : 1));
+  const asked = tx`jsonb_to_recordset(${JSON.stringify(sorted, digits)}::text::jsonb) as s (tenant_id uuid,
+    project_id uuid, grant_id uuid, player_id uuid, updated_at timestamptz, status text, code text,
+    is_by_protection boolean, cost_base bigint, released_base bigint, is_open boolean)`;
+  const isAsked = tx`o.grant_id = s.grant_id and o.tenant_id = s.tenant_id and o.project_id = s.project_id`;
+  return [
+    // A statement of its own, so that the next one finds the rows as other transactions have left them.
+    tx`
+      select from ${asked}
+      cross join lateral (select from bonus_campaign_rows o where ${isAsked} for no key update) o`,
+    tx`
+      update bonus_campaign_rows r set
+        status = s.status, cost_base = s.cost_base, released_base = s.released_base, is_open = s.is_open,
+        code = case when s.status = 'skipped' and s.is_by_protection then coalesce((
+          select case
+            when p.self_excluded or p.status = 'self_excluded' then 'SELF_EXCLUDED'
+            when p.status = 'banned' then 'BANNED'
+            when p.cooldown_until > s.updated_at then 'COOLDOWN' end
+          from players p
+          where p.player_id = s.player_id and p.tenant_id = s.tenant_id and p.project_id = s.project_id
+        ), s.code) else s.code end
+      from ${asked}
+      cross join lateral (select o.ctid from bonus_campaign_rows o where ${isAsked} offset 0) found
+      where r.ctid = found.ctid`,
+  ];
 }
 
-/** Changes what the grants of a campaign hold of its limits; a grant that only names a campaign holds nothing of them. */
-export async function correctCampaignBudget(
-  tx: Tx,
-  { tenant_id, project_id, campaign_id, grant_id }: GrantRow,
-  { base, grants }: { base: bigint; grants: number },
-): Promise<void> {
-  if (base === 0n && grants === 0) return;
-  await tx`
-    update bonus_campaign_budgets set
-      used_base = used_base + ${String(base)}::text::numeric, used_grants = used_grants + ${grants}
-    where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
-      and exists (select from bonus_campaign_rows r
-        where r.grant_id = ${grant_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id})`;
+const digits = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+
+/** By how much a grant changes what its campaign holds of its limits. */
+export interface CampaignCorrection extends GrantRef {
+  campaign_id: string;
+  base: bigint;
+  grants: number;
+}
+
+/** Changes what the grants of campaigns hold of their limits; a grant that only names a campaign holds nothing of them. */
+export function correctCampaignBudgets(tx: Tx, corrections: readonly CampaignCorrection[]): Statements {
+  const sorted = corrections
+    .filter(({ base, grants }) => base !== 0n || grants !== 0)
+    .sort((a, b) => (a.campaign_id < b.campaign_id ? -1 : 1));
+  if (sorted.length === 0) return [];
+  const asked = tx`unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
+    ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
+    ${plainArray(sorted.map((r) => r.campaign_id))}::text::uuid[],
+    ${plainArray(sorted.map((r) => r.grant_id))}::text::uuid[], ${plainArray(sorted.map((r) => r.base))}::text::numeric[],
+    ${plainArray(sorted.map((r) => r.grants))}::text::integer[])
+    as r (tenant_id, project_id, campaign_id, grant_id, base, grants)`;
+  const isAsked = tx`o.campaign_id = r.campaign_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id`;
+  return [
+    // A statement of its own, so that the next one sees what other transactions have changed until then.
+    tx`
+      select from ${asked}
+      cross join lateral (select from bonus_campaign_budgets o where ${isAsked} for no key update) o`,
+    tx`
+      update bonus_campaign_budgets b set used_base = b.used_base + r.base, used_grants = b.used_grants + r.grants
+      from (
+        select r.tenant_id, r.project_id, r.campaign_id, sum(r.base) as base, sum(r.grants)::integer as grants
+        from ${asked}
+        where exists (select from bonus_campaign_rows m
+          where m.grant_id = r.grant_id and m.tenant_id = r.tenant_id and m.project_id = r.project_id offset 0)
+        group by r.tenant_id, r.project_id, r.campaign_id) r
+      cross join lateral (select o.ctid from bonus_campaign_budgets o where ${isAsked} offset 0) found
+      where b.ctid = found.ctid`,
+  ];
 }

@@ -25,7 +25,7 @@ export async function conclude(
   if (locked === undefined) throw new Error(`grant ${claimed.grant_id} has vanished`);
   const is_mine = locked.calls === claimed.calls;
   if (conclusion.kind === 'report') {
-    const finish = (grant: GrantRow) => updateCall(tx, grant, afterReport(grant, now), now);
+    const finish = (grant: GrantRow) => afterReport(grant, now);
     return (await applyEvent(tx, locked, conclusion.report, is_mine ? finish : undefined)).grant;
   }
   if (!is_mine) return locked;

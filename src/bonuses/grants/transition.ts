@@ -178,12 +178,16 @@ function isContradiction(before: GrantState, event: GrantEvent, { platform_bonus
   const is_other = (event.platform_bonus_id ?? platform_bonus_id) !== platform_bonus_id;
   const is_late_refusal =
     event.name === 'bonus.rejected' && before.status !== 'pending' && before.status !== 'failed';
-  // It was given up because the platform did not know it.
+  // A refusal ends a bonus that was accepted, and the answer that accepted it may be written after it.
+  const exists_there =
+    event.name !== 'bonus.cancelled' && event.name !== 'bonus.rejected' && event.name !== 'bonus.accepted';
+  // It was given up because the platform did not know it: a call that was late may still have reached the platform.
   const is_after_giving_up =
     before.status === 'cancelled' &&
     before.outcome !== 'confirmed' &&
-    (event.name === 'bonus.credited' || event.name === 'bonus.wagered' || event.name === 'bonus.completed');
-  return is_other || is_late_refusal || is_after_giving_up;
+    (exists_there || event.name === 'bonus.accepted');
+  const is_after_refusal = before.status === 'failed' && exists_there;
+  return is_other || is_late_refusal || is_after_giving_up || is_after_refusal;
 }
 
 /** `is_reached`: the grant has the status that the event leads to. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { selectProtected } from '../../../src/bonuses/grants/admission-queries.ts';
-import { nextSlot } from '../../../src/bonuses/grants/apply-queries.ts';
+import { correctBudgets, nextSlots, updateGrants } from '../../../src/bonuses/grants/apply-queries.ts';
 import { countGrants } from '../../../src/bonuses/grants/issue-queries.ts';
 import { lockBudgets, lockGrantPlayers, setBudgets } from '../../../src/bonuses/grants/reserve-queries.ts';
 import { grantsOfPlayers } from '../../../src/bonuses/grants/merge-queries.ts';
@@ -92,8 +92,18 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
     (tx) => lockGrant(tx, some),
     (tx) => selectHistory(tx, some, 10),
     (tx) => countGrants(tx, [counted]),
-    (tx) => lockGrantPlayers(tx, [some], true),
-    (tx) => lockGrantPlayers(tx, [some], false),
+    // Requests, too, run with the settings of the API.
+    ...[true, false].map((waits) => async (tx: Tx) => {
+      await tx`set local enable_seqscan = on`;
+      await lockGrantPlayers(tx, [some, { ...some, player_id: randomUUID() }], waits);
+    }),
+    async (tx) => {
+      await tx`set local enable_seqscan = on`;
+      expect(await lockFreeGrants(tx, [some, { ...some, grant_id: randomUUID() }])).toHaveLength(1);
+      const used = await lockBudgets(tx, [some]);
+      await setBudgets(tx, [{ ...some, used_base: used.get(template_id) ?? 0n }]);
+      await countGrants(tx, [counted, counted]);
+    },
     (tx) => selectWaitingLanes(tx, undefined, 10),
     (tx) => claimGrants(tx, { ...project, adapter_slug: 'slug-1' }, 2, later, later),
     (tx) => readDueGrants(tx, 10),
@@ -101,9 +111,14 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
     (tx) => selectProtected(tx, [some], now),
     async (tx) => markPublished(tx, await selectToPublish(tx, 5)),
     (tx) => readEventsToPublish(tx, 10),
-    (tx) => nextSlot(tx, some),
-    async (tx) =>
-      setBudgets(tx, [{ ...some, used_base: (await lockBudgets(tx, [some])).get(template_id) ?? 0n }]),
+    (tx) => nextSlots(tx, [some]),
+    // Webhooks write with the settings of the API, which does not keep the planner from reading whole tables.
+    async (tx) => {
+      await tx`set local enable_seqscan = on`;
+      const written = await Promise.all(updateGrants(tx, [some]));
+      expect(written.map(({ count }) => count)).toEqual([1]);
+    },
+    (tx) => Promise.all(correctBudgets(tx, [{ ...some, difference: 1n }])),
     (tx) => grantsOfPlayers.onMerge(tx, pair, now),
     async (tx) => grantsOfPlayers.onDelete?.(tx, { ...project, player_id }, now),
   ];

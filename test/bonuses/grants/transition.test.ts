@@ -141,14 +141,41 @@ describe('any stream of events', () => {
 });
 
 describe('what somebody must look at', () => {
-  it('is a bonus that appears after it was given up as unknown to the platform', () => {
-    const given_up: GrantState = { ...NEW, status: 'cancelled', outcome: 'unknown' };
-    const { state, applied } = transition(given_up, { name: 'bonus.credited', at_ms: 1 });
-    expect({ status: state.status, needs_review: state.needs_review, applied }).toEqual({
-      status: 'cancelled',
-      needs_review: true,
-      applied: false,
-    });
+  const given_up: GrantState = { ...NEW, status: 'cancelled', outcome: 'unknown' };
+  const APPEARS = EVENT_NAMES.filter((name) => name !== 'bonus.cancelled' && name !== 'bonus.rejected');
+
+  it.each(APPEARS)('is a bonus that appears after it was given up as unknown to the platform: %s', (name) => {
+    for (const outcome of ['unsent', 'sent', 'unknown'] as const) {
+      const { state, applied } = transition({ ...given_up, outcome }, { name, at_ms: 1, total_wagered: 5n });
+      expect({ status: state.status, needs_review: state.needs_review, applied }).toEqual({
+        status: 'cancelled',
+        needs_review: true,
+        applied: false,
+      });
+    }
+  });
+
+  it('is not a cancellation by the platform of what was given up', () => {
+    const { state } = transition(given_up, { name: 'bonus.cancelled', at_ms: 1 });
+    expect(state).toMatchObject({ status: 'cancelled', needs_review: false });
+  });
+
+  it.each(['bonus.wagered', 'bonus.expired', 'bonus.forfeited', 'bonus.lost'] as const)(
+    'is a refused bonus that exists after all, in either order: %s',
+    (name) => {
+      const refusal: GrantEvent = { name: 'bonus.rejected', at_ms: 1 };
+      const sign: GrantEvent = { name, at_ms: 2, total_wagered: 5n };
+      expect(run([refusal, sign])).toMatchObject({ status: 'failed', needs_review: true });
+      expect(run([sign, refusal])).toMatchObject({ needs_review: true });
+    },
+  );
+
+  it('is not the acceptance of a bonus that the platform refused later: its answer may be written last', () => {
+    const answers: GrantEvent[] = [
+      { name: 'bonus.rejected', at_ms: 2 },
+      { name: 'bonus.accepted', at_ms: 1 },
+    ];
+    expect(run(answers)).toMatchObject({ status: 'failed', needs_review: false });
   });
 
   it('is not a credit that is reported after the platform has cancelled the bonus', () => {
