@@ -1,13 +1,13 @@
 import { Agent } from 'node:http';
-import { conclude } from '../src/bonuses/grants/conclude.ts';
 import { reported } from '../src/bonuses/grants/conclusion.ts';
+import { Conclusions } from '../src/bonuses/grants/conclusions.ts';
+import { answerTo } from '../src/bonuses/grants/create.ts';
 import type { GrantRow } from '../src/bonuses/grants/grant-row.ts';
 import { Intents } from '../src/bonuses/grants/intents.ts';
 import type { GrantRequest } from '../src/bonuses/grants/issue.ts';
 import { newId } from '../src/platform/ids.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-import { retryConflicts } from '../src/platform/postgres/retry.ts';
 import { createAuditWriter } from '../src/tenants/audit/write.ts';
 import type { TestService } from '../test/engines/service.ts';
 import { GIFT_BASE, makeTemplate } from './bonus-client.ts';
@@ -123,6 +123,7 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
   const session = { user_id: 'bench', role: 'owner' } as const;
   const call = { resource: 'bonus_grant', action: 'create', session, request_id: 'bench' } as const;
   const intents = new Intents({ ...platform, writeAuditRows: createAuditWriter(clock) });
+  const conclusions = new Conclusions(platform, answerTo);
   let turn = 0;
   const requestOf = (player_id: string): GrantRequest => ({
     template_id: template_ids[turn++ % template_ids.length] ?? '',
@@ -152,8 +153,10 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
     async whole(player_id: string): Promise<GrantRow> {
       const claimed = await intend(player_id);
       const now = new Date(clock.now_ms());
-      const credited = reported(claimed.grant_id, now, 'bonus.credited', { platform_bonus_id: newId() });
-      return retryConflicts(() => postgres.asTenant(tenant_id, (tx) => conclude(tx, claimed, credited, now)));
+      const conclusion = reported(claimed.grant_id, now, 'bonus.credited', { platform_bonus_id: newId() });
+      const answer = await conclusions.conclude({ claimed, conclusion, key: undefined });
+      if (typeof answer !== 'string') throw answer;
+      return claimed;
     },
     bare: (stored: StoredGrant, player_id: string) =>
       postgres.asTenant(tenant_id, (tx) => insertBare(tx, stored, { grant_id: newId(), player_id })),

@@ -3,7 +3,7 @@ import { TooBusy, type WaitingLimits } from './waiting-line.ts';
 /** How many requests share a transaction, and how many wait for one. */
 export interface LotLimits {
   max_size: number;
-  /** A lot begins beside another of the same kind only when that one has taken so long already. */
+  /** A lot begins beside another of the same kind only when that one has taken so long already. Two are under way at most. */
   beside_after_ms: number;
   waiting: Required<WaitingLimits>;
 }
@@ -11,7 +11,7 @@ export interface LotLimits {
 export const LOT_LIMITS: LotLimits = {
   max_size: 32,
   beside_after_ms: 50,
-  waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 3_000 },
+  waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 10_000 },
 };
 
 /** What a lot has led to for one of its requests. `alone`: nothing was done, and it is to be run by itself. */

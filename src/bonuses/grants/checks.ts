@@ -108,8 +108,8 @@ export class Checks {
     return new Set(this.#players.keys());
   }
 
-  /** Second: counts the grants of the locked players, reads the rates and locks the budgets. */
-  async count(asked: readonly AskedGrant[]): Promise<void> {
+  /** Second: counts the grants of the locked players and reads the rates; locks the budgets if it is to. */
+  async count(asked: readonly AskedGrant[], locks_budgets: boolean): Promise<void> {
     const tx = this.#tx;
     const counted = asked.flatMap((one) => {
       const template = this.#templates.get(one.template_id);
@@ -127,12 +127,17 @@ export class Checks {
       ),
     );
     const rates = counted.map(({ one, template }) => this.#readRates(one, template));
-    const budgets = lockBudgets(tx, distinct(counted.map(({ one }) => one)));
+    const budgets = locks_budgets ? this.lockBudgets(counted.map(({ one }) => one)) : undefined;
     await Promise.allSettled([counting, members, ...rates, budgets]);
     const counts = await counting;
     counted.forEach(({ one }, i) => this.#counts.set(one.grant_id, counts[i] ?? NO_GRANTS));
     this.#members = await members;
-    this.used = await budgets;
+    await budgets;
+  }
+
+  /** Locks the budgets of the templates, which are those that exist. */
+  async lockBudgets(asked: readonly AskedGrant[]): Promise<void> {
+    this.used = await lockBudgets(this.#tx, distinct(asked));
   }
 
   async #readConfigs(asked: readonly AskedGrant[]): Promise<void> {

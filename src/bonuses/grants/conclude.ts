@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { pauseMs } from '../adapters/retry-schedule.ts';
-import { applyEvent } from './apply.ts';
+import { applyEvent, applyEvents, type Reported } from './apply.ts';
 import { reported, type Conclusion } from './conclusion.ts';
 import { updateCall, type CallChange } from './conclude-queries.ts';
 import { endReasonOf, PLAYER_EXCLUDED, type GrantRow } from './grant-row.ts';
@@ -9,6 +9,12 @@ import { isLive } from './transition.ts';
 
 /** A grant whose outcome is not known after this time is one for somebody to look at; it is tried further. */
 const REVIEW_AFTER_MS = 24 * 3_600_000;
+
+/** A grant that was claimed for a call, and what that has led to. */
+export interface Concluded {
+  claimed: GrantRow;
+  conclusion: Conclusion;
+}
 
 /**
  * Writes what a call has led to, in the caller's transaction; resolves with the row as it is then. What the platform said
@@ -23,21 +29,58 @@ export async function conclude(
 ): Promise<GrantRow> {
   const locked = await lockGrant(tx, claimed);
   if (locked === undefined) throw new Error(`grant ${claimed.grant_id} has vanished`);
-  const is_mine = locked.calls === claimed.calls;
+  const [row] = await concludeLocked(tx, [{ claimed, conclusion, locked }], now);
+  if (row === undefined) throw new Error('a call was not concluded');
+  return row;
+}
+
+/** As {@link conclude}, of different grants that the transaction has locked, with few statements for all of them. */
+export async function concludeLocked(
+  tx: Tx,
+  concluded: readonly (Concluded & { locked: GrantRow })[],
+  now: Date,
+): Promise<GrantRow[]> {
+  const steps = concluded.map(({ claimed, conclusion, locked }) =>
+    stepOf(locked, conclusion, { is_mine: locked.calls === claimed.calls, now }),
+  );
+  const reports = steps.flatMap((step) => (step.kind === 'report' ? [step.reported] : []));
+  const applied = await applyEvents(tx, reports);
+  const rows = new Map(applied.map(({ grant }) => [grant.grant_id, grant]));
+  return Promise.all(
+    concluded.map(({ locked }, i) => {
+      const step = steps[i];
+      if (step?.kind === 'call') return updateCall(tx, locked, step.change, now);
+      return rows.get(locked.grant_id) ?? locked;
+    }),
+  );
+}
+
+/** What of a conclusion is written: a report, the end of the call, or nothing. */
+type Step =
+  { kind: 'report'; reported: Reported } | { kind: 'call'; change: CallChange } | { kind: 'nothing' };
+
+function stepOf(
+  locked: GrantRow,
+  conclusion: Conclusion,
+  { is_mine, now }: { is_mine: boolean; now: Date },
+): Step {
   if (conclusion.kind === 'report') {
-    const finish = (grant: GrantRow) => afterReport(grant, now);
-    return (await applyEvent(tx, locked, conclusion.report, is_mine ? finish : undefined)).grant;
+    const finish = is_mine ? (grant: GrantRow) => afterReport(grant, now) : undefined;
+    return { kind: 'report', reported: { before: locked, report: conclusion.report, finish } };
   }
-  if (!is_mine) return locked;
+  if (!is_mine) return { kind: 'nothing' };
   const is_open =
     isLive(locked.status) && (locked.status === 'pending' || locked.cancel_requested_at !== null);
   // An event of the platform was faster, and has left nothing to be done.
-  if (!is_open) return updateCall(tx, locked, { ...locked, next_attempt_at: null }, now);
-  if (conclusion.kind !== 'barred') return updateCall(tx, locked, changeOf(locked, conclusion, now), now);
+  if (!is_open) return { kind: 'call', change: { ...locked, next_attempt_at: null } };
+  if (conclusion.kind !== 'barred') return { kind: 'call', change: changeOf(locked, conclusion, now) };
   // The platform has it after all.
   if (locked.outcome === 'confirmed')
-    return updateCall(tx, locked, { ...locked, ...waiting(locked, now, 0) }, now);
-  return endUnsent(tx, locked, now, locked.cancel_reason ?? endReasonOf(conclusion.reason));
+    return { kind: 'call', change: { ...locked, ...waiting(locked, now, 0) } };
+  return {
+    kind: 'report',
+    reported: endOfUnsent(locked, now, locked.cancel_reason ?? endReasonOf(conclusion.reason)),
+  };
 }
 
 /** Ends a grant of which nothing was sent; by default because its player is protected. */
@@ -47,11 +90,15 @@ export async function endUnsent(
   now: Date,
   reason = PLAYER_EXCLUDED,
 ): Promise<GrantRow> {
+  const { before, report } = endOfUnsent(locked, now, reason);
+  return (await applyEvent(tx, before, report)).grant;
+}
+
+function endOfUnsent(locked: GrantRow, now: Date, reason: string): Reported {
   // Not known to the platform, so the status of the call is as before it.
-  const unsent = locked.outcome === 'sent' ? { ...locked, outcome: 'unsent' as const } : locked;
-  const end = reported(locked.grant_id, now, 'bonus.cancelled', { reason, is_presumed: true });
-  if (end.kind !== 'report') return locked;
-  return (await applyEvent(tx, unsent, { ...end.report, source: 'api' })).grant;
+  const before = locked.outcome === 'sent' ? { ...locked, outcome: 'unsent' as const } : locked;
+  const { report } = reported(locked.grant_id, now, 'bonus.cancelled', { reason, is_presumed: true });
+  return { before, report: { ...report, source: 'api' } };
 }
 
 /** After the platform has said something: what is left to be done. */

@@ -32,7 +32,7 @@ export function reported(
   now: Date,
   name: GrantEventName,
   more: { platform_bonus_id?: string | null; reason?: string; data?: object; is_presumed?: true } = {},
-): Conclusion {
+): Extract<Conclusion, { kind: 'report' }> {
   const { platform_bonus_id = null, reason, data = {}, is_presumed } = more;
   const event = {
     name,

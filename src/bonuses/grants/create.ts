@@ -1,17 +1,15 @@
 import { ApiError } from '../../errors.ts';
 import type { AuditedCall } from '../../http/audit.ts';
 import type { Stages } from '../../http/endpoint.ts';
-import { storeAnswers } from '../../http/idempotency.ts';
 import { envelope } from '../../http/envelope.ts';
-import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
 import type { Platforms } from '../adapters/platforms.ts';
 import type { Admission } from './admission.ts';
 import { attemptCall } from './attempt.ts';
-import { conclude } from './conclude.ts';
 import type { Conclusion } from './conclusion.ts';
+import type { Conclusions } from './conclusions.ts';
 import { protectedError } from './eligibility.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
 import type { Intents } from './intents.ts';
@@ -28,10 +26,11 @@ export interface GrantDeps extends Pick<
 }
 
 /** What the requests of a process share. */
-interface Shared {
+export interface Shared {
   /** So that few of them wait for a partition that the fold is far behind in. */
   admission: Admission;
   intents: Intents;
+  conclusions: Conclusions;
 }
 
 /**
@@ -43,7 +42,7 @@ export async function grantStages(
   project: ProjectRef,
   request: GrantRequest,
 ): Promise<Stages<GrantRow, Conclusion>> {
-  const { clock, postgres, call, admission, intents } = deps;
+  const { call, admission, intents, conclusions } = deps;
   const [platform, loss] = await Promise.all([
     platformOf(deps.platforms, project),
     lossOf(deps, project, request),
@@ -51,15 +50,7 @@ export async function grantStages(
   return {
     begin: (key) => intents.intend({ project, request, platform, ...loss, call, key }),
     act: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
-    end: (key, claimed, conclusion) =>
-      retryConflicts(() =>
-        postgres.asTenant(project.tenant_id, async (tx) => {
-          const row = await conclude(tx, claimed, conclusion, new Date(clock.now_ms()));
-          const answer = answerTo(row, conclusion);
-          await storeAnswers(tx, [{ key, answer, settles_at: null }]);
-          return answer;
-        }),
-      ),
+    end: (key, claimed, conclusion) => conclusions.conclude({ claimed, conclusion, key }),
   };
 }
 
@@ -76,7 +67,8 @@ export async function platformOf(
   }
 }
 
-function answerTo(row: GrantRow, conclusion: Conclusion): string | ApiError {
+/** The response body, or the error, that a conclusion is for the caller. */
+export function answerTo(row: GrantRow, conclusion: Conclusion): string | ApiError {
   return errorOf(row, conclusion) ?? envelope(grantJson(row));
 }
 

@@ -153,9 +153,15 @@ export function stateOf(row: GrantRow): GrantState {
   return { status, outcome, needs_review, facts: factsOf(row) };
 }
 
+/** Terms that were read already; the rows of a grant in the course of its request have the same. */
+const known_terms = new WeakMap<object, BonusTerms>();
+
 /** The frozen terms. Throws BONUS_CONFIG_INVALID for terms that this version cannot read. */
 export function termsOfGrant({ terms }: Pick<GrantRow, 'terms'>): BonusTerms {
-  return parseTerms(terms);
+  if (typeof terms !== 'object' || terms === null) return parseTerms(terms);
+  const known = known_terms.get(terms) ?? parseTerms(terms);
+  known_terms.set(terms, known);
+  return known;
 }
 
 const amount = (digits: string | null) => (digits === null ? null : wireAmount(BigInt(digits)));

@@ -107,30 +107,28 @@ export class Intents {
   /** One request in a transaction of its own, which waits for the player; after a merge the survivor is granted. */
   #alone(one: IntentRequest): Promise<Intended> {
     return retryConflicts(() =>
-      this.#deps.postgres.asTenant(one.project.tenant_id, async (tx) => {
+      this.#deps.postgres.asTenant(one.project.tenant_id, async (tx): Promise<Intended> => {
         const [claim] = await claimKeys(tx, [one.key]);
-        const outcome = claim === undefined ? undefined : withoutClaim(claim);
-        const decided = outcome ?? (await this.#storeAlone(tx, one));
-        if (decided?.kind === 'done') return decided.value;
-        throw decided?.kind === 'refused' ? decided.error : new Error('an intent was not decided');
+        if (claim?.kind === 'refused') throw claim.error;
+        if (claim?.kind === 'answered') return { before: claim.before };
+        let wanted = askedGrantOf(one);
+        let store = new GrantStore(tx, this.#now());
+        const locked = await store.lock([wanted], true);
+        const survivor = locked.has(wanted.player_id) ? undefined : await selectSurvivor(tx, wanted);
+        if (survivor !== undefined) {
+          wanted = { ...wanted, player_id: survivor };
+          store = new GrantStore(tx, this.#now());
+          await store.lock([wanted], true);
+        }
+        const { intent } = await store.makeOne(wanted);
+        const row = insertedRow(intent);
+        await this.#record(tx, [{ one, row }]);
+        return { state: row };
       }),
     );
   }
 
-  async #storeAlone(tx: Tx, one: IntentRequest): Promise<LotOutcome<Intended> | undefined> {
-    let wanted = askedGrantOf(one);
-    let store = new GrantStore(tx, this.#now());
-    const locked = await store.lock([wanted], true);
-    const survivor = locked.has(wanted.player_id) ? undefined : await selectSurvivor(tx, wanted);
-    if (survivor !== undefined) {
-      wanted = { ...wanted, player_id: survivor };
-      store = new GrantStore(tx, this.#now());
-      await store.lock([wanted], true);
-    }
-    return (await this.#store(tx, store, [one], [wanted])).get(one);
-  }
-
-  /** Checks and writes the grants of requests whose players are locked. */
+  /** Checks and writes the grants of requests of a lot whose players are locked; what became of each. */
   async #store(
     tx: Tx,
     store: GrantStore,
@@ -148,27 +146,32 @@ export class Intents {
       passed.push({ one, checked: outcome.checked, row });
       outcomes.set(one, { kind: 'done', value: { state: row } });
     });
-    if (passed.length === 0) return outcomes;
+    if (passed.length > 0) {
+      await Promise.all([store.write(passed.map(({ checked }) => checked)), this.#record(tx, passed)]);
+    }
+    return outcomes;
+  }
+
+  /** Writes the audit rows and, under the keys, what repeated requests are told meanwhile. */
+  async #record(tx: Tx, stored: readonly { one: IntentRequest; row: GrantRow }[]): Promise<void> {
     const settles_at = new Date(this.#deps.clock.now_ms() + CALL_MS);
     await Promise.all([
-      store.write(passed.map(({ checked }) => checked)),
       this.#deps.writeAuditRows(
         tx,
-        passed.map(({ one: { project, call }, row }) => ({
+        stored.map(({ one: { project, call }, row }) => ({
           call,
           change: { ...project, resource_id: row.grant_id, before: null, after: grantJson(row) },
         })),
       ),
       storeAnswers(
         tx,
-        passed.map(({ one: { key }, row }) => ({
+        stored.map(({ one: { key }, row }) => ({
           key,
           answer: unavailable(row, 'the platform was not asked yet; the grant is queued'),
           settles_at,
         })),
       ),
     ]);
-    return outcomes;
   }
 
   #now(): Date {

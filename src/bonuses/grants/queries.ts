@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import { microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -31,6 +32,18 @@ export async function lockGrant(tx: Tx, ref: GrantRef): Promise<GrantRow | undef
   const [row] = await tx<GrantRow[]>`
     select ${grantColumns(tx)} from bonus_grants g where ${isGrant(tx, ref)} for no key update`;
   return row;
+}
+
+/** These grants, in no order, locked until the transaction ends; those that another transaction holds are left out. */
+export async function lockFreeGrants(tx: Tx, refs: readonly GrantRef[]): Promise<GrantRow[]> {
+  return tx<GrantRow[]>`
+    select g.* from unnest(
+      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(refs.map((r) => r.grant_id))}::text::uuid[]) as r (tenant_id, project_id, grant_id)
+    cross join lateral (
+      select ${grantColumns(tx)} from bonus_grants g
+      where g.grant_id = r.grant_id and g.tenant_id = r.tenant_id and g.project_id = r.project_id
+      for no key update skip locked) g`;
 }
 
 /** The history of a grant, the oldest event first. */

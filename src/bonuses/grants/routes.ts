@@ -9,7 +9,8 @@ import { createAuditWriter } from '../../tenants/audit/write.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { Admission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
-import { grantStages, type GrantDeps } from './create.ts';
+import { Conclusions } from './conclusions.ts';
+import { answerTo, grantStages, type GrantDeps, type Shared } from './create.ts';
 import { Intents } from './intents.ts';
 import { grantJson, grantWithHistoryJson, type GrantRow } from './grant-row.ts';
 import { listGrants } from './queries.ts';
@@ -73,6 +74,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       ...deps,
       admission: new Admission(deps),
       intents: new Intents({ ...deps, writeAuditRows: createAuditWriter(deps.clock) }),
+      conclusions: new Conclusions(deps, answerTo),
     }),
     endpoint({
       method: 'POST',
@@ -98,7 +100,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
   ];
 }
 
-function createEndpoint(deps: GrantDeps & { admission: Admission; intents: Intents }): AnyEndpoint {
+function createEndpoint(deps: GrantDeps & Shared): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/bonus-grants',

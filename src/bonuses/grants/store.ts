@@ -33,7 +33,7 @@ export class GrantStore {
    */
   async decide(asked: readonly AskedGrant[]): Promise<Decided[]> {
     const checks = this.#checks;
-    await checks.count(asked);
+    await checks.count(asked, true);
     const decided: Decided[] = [];
     for (const one of asked) {
       try {
@@ -61,16 +61,47 @@ export class GrantStore {
 
   /** Third: writes the grants that have passed, their histories and the budgets. */
   async write(passed: readonly CheckedGrant[]): Promise<void> {
+    await Promise.all([this.#insert(passed), this.#setBudgets(passed)]);
+  }
+
+  /**
+   * Second and third for a single grant, in a transaction that is rolled back when it is refused: the row of the budget,
+   * which is that of every grant of the template, is locked after all else that may wait. Rejects with the refusal.
+   */
+  async makeOne(asked: AskedGrant): Promise<CheckedGrant> {
+    const checks = this.#checks;
+    await checks.count([asked], false);
+    const checked = await checks.check(asked);
+    // Async functions, so that their statements are sent in this order.
+    await Promise.all([
+      ...(checked.no_platform === undefined ? [this.#insert([checked])] : []),
+      checks.lockBudgets([asked]),
+    ]);
+    this.#takeCost(checked);
+    await this.#setBudgets([checked]);
+    return checked;
+  }
+
+  async #insert(passed: readonly CheckedGrant[]): Promise<void> {
+    await Promise.all([
+      insertGrants(
+        this.#tx,
+        passed.map(({ intent }) => intent),
+      ),
+      insertHistory(
+        this.#tx,
+        passed.map(({ intent, warnings }) => requestedOf(intent, warnings)),
+      ),
+    ]);
+  }
+
+  async #setBudgets(passed: readonly CheckedGrant[]): Promise<void> {
     if (passed.length === 0) return;
     const { used } = this.#checks;
     const refs = new Map(passed.map(({ intent }) => [intent.template_id, intent]));
-    const grants = passed.map(({ intent }) => intent);
-    const history = passed.map(({ intent, warnings }) => requestedOf(intent, warnings));
-    const budgets = [...refs.values()].map((ref) => ({ ...ref, used_base: used.get(ref.template_id) ?? 0n }));
-    await Promise.all([
-      insertGrants(this.#tx, grants),
-      insertHistory(this.#tx, history),
-      setBudgets(this.#tx, budgets),
-    ]);
+    await setBudgets(
+      this.#tx,
+      [...refs.values()].map((ref) => ({ ...ref, used_base: used.get(ref.template_id) ?? 0n })),
+    );
   }
 }

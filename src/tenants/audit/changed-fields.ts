@@ -21,9 +21,9 @@ export function changedFields({
   before,
   after,
 }: Pick<AuditedChange, 'before' | 'after'>): AuditedSides | undefined {
+  if (before === null && after === null) return undefined;
+  if (before === null || after === null) return { before: bounded(before), after: bounded(after) };
   const [old, anew] = [asJson(before), asJson(after)];
-  if (old === null && anew === null) return undefined;
-  if (old === null || anew === null) return { before: bounded(old), after: bounded(anew) };
   const names = [...new Set([...Object.keys(old), ...Object.keys(anew)])].filter(
     (name) => !isDeepStrictEqual(old[name], anew[name]),
   );
@@ -32,17 +32,17 @@ export function changedFields({
 }
 
 /** The resource as it is after storage as JSON: dates are text, values that JSON does not have are removed. */
-function asJson(side: object | null): Fields | null {
-  return side === null ? null : (JSON.parse(JSON.stringify(side)) as Fields);
+function asJson(side: object): Fields {
+  return JSON.parse(JSON.stringify(side)) as Fields;
 }
 
 function pick(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.filter((name) => name in fields).map((name) => [name, fields[name]]));
 }
 
-function bounded(fields: Fields | null): string | null {
-  if (fields === null) return null;
-  const text = JSON.stringify(fields);
+function bounded(side: object | null): string | null {
+  if (side === null) return null;
+  const text = JSON.stringify(side);
   if (Buffer.byteLength(text) <= MAX_SIDE_BYTES) return text;
-  return JSON.stringify({ too_large: Object.keys(fields) });
+  return JSON.stringify({ too_large: Object.keys(asJson(side)) });
 }

@@ -1,0 +1,101 @@
+import type { ApiError } from '../../errors.ts';
+import type { AnswerKey } from '../../http/endpoint.ts';
+import { storeAnswers } from '../../http/idempotency.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { Lots, type LotOutcome } from '../../platform/lots.ts';
+import { limitLocks } from '../../platform/postgres/limits.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { isDoubtful } from '../../platform/postgres/transactions.ts';
+import { conclude, concludeLocked, type Concluded } from './conclude.ts';
+import type { Conclusion } from './conclusion.ts';
+import type { GrantRow } from './grant-row.ts';
+import { LOT_LOCK_MS } from './intents.ts';
+import { lockFreeGrants } from './queries.ts';
+
+/** What a call of a request has led to. */
+export interface ConcludedRequest extends Concluded {
+  key: AnswerKey | undefined;
+}
+
+/** The answer to the caller: a response body or an error. */
+export type AnswerTo = (row: GrantRow, conclusion: Conclusion) => string | ApiError;
+
+/**
+ * Commits what calls have led to, with the answers to their callers under their keys: those of one project that end
+ * together share a transaction ({@link Lots}). A grant that another transaction holds goes alone.
+ */
+export class Conclusions {
+  readonly #deps: { postgres: Postgres; clock: Clock; logger: Logger };
+  readonly #answerTo: AnswerTo;
+  readonly #lots: Lots<ConcludedRequest, string | ApiError>;
+
+  constructor(deps: { postgres: Postgres; clock: Clock; logger: Logger }, answerTo: AnswerTo) {
+    this.#deps = deps;
+    this.#answerTo = answerTo;
+    this.#lots = new Lots({
+      kindOf: ({ claimed }) => `${claimed.tenant_id} ${claimed.project_id}`,
+      groupOf: ({ claimed }) => claimed.tenant_id,
+      namesOf: ({ claimed }) => [claimed.grant_id],
+      together: (lot) => this.#together(lot),
+      alone: (one) => this.#alone(one),
+      isDoubtful,
+      onFailure: (err) => deps.logger.debug({ err }, 'a lot of calls for bonuses is concluded one by one'),
+    });
+  }
+
+  /** Resolves with the committed answer. */
+  conclude(one: ConcludedRequest): Promise<string | ApiError> {
+    return this.#lots.run(one);
+  }
+
+  #together(lot: readonly ConcludedRequest[]): Promise<LotOutcome<string | ApiError>[]> {
+    return this.#deps.postgres.asTenant(lot[0]?.claimed.tenant_id ?? '', async (tx) => {
+      const [, found] = await Promise.all([
+        limitLocks(tx, LOT_LOCK_MS),
+        lockFreeGrants(
+          tx,
+          lot.map(({ claimed }) => claimed),
+        ),
+      ]);
+      const locked_of = new Map(found.map((row) => [row.grant_id, row]));
+      const concluded = lot.flatMap((one) => {
+        const locked = locked_of.get(one.claimed.grant_id);
+        return locked === undefined ? [] : [{ ...one, locked }];
+      });
+      const rows = await concludeLocked(tx, concluded, this.#now());
+      const answers = new Map<string, string | ApiError>();
+      concluded.forEach(({ conclusion }, i) => {
+        const row = rows[i];
+        if (row !== undefined) answers.set(row.grant_id, this.#answerTo(row, conclusion));
+      });
+      await storeAnswers(
+        tx,
+        lot.flatMap(({ claimed, key }) => {
+          const answer = answers.get(claimed.grant_id);
+          return answer === undefined ? [] : [{ key, answer, settles_at: null }];
+        }),
+      );
+      return lot.map(({ claimed }) => {
+        const value = answers.get(claimed.grant_id);
+        return value === undefined ? { kind: 'alone' } : { kind: 'done', value };
+      });
+    });
+  }
+
+  #alone({ claimed, conclusion, key }: ConcludedRequest): Promise<string | ApiError> {
+    return retryConflicts(() =>
+      this.#deps.postgres.asTenant(claimed.tenant_id, async (tx) => {
+        const row = await conclude(tx, claimed, conclusion, this.#now());
+        const answer = this.#answerTo(row, conclusion);
+        await storeAnswers(tx, [{ key, answer, settles_at: null }]);
+        return answer;
+      }),
+    );
+  }
+
+  #now(): Date {
+    return new Date(this.#deps.clock.now_ms());
+  }
+}
