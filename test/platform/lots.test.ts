@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Lots, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
 import { TooBusy } from '../../src/platform/waiting-line.ts';

@@ -40,19 +40,19 @@ export async function concludeLocked(
   concluded: readonly (Concluded & { locked: GrantRow })[],
   now: Date,
 ): Promise<GrantRow[]> {
-  const steps = concluded.map(({ claimed, conclusion, locked }) =>
-    stepOf(locked, conclusion, { is_mine: locked.calls === claimed.calls, now }),
-  );
-  const reports = steps.flatMap((step) => (step.kind === 'report' ? [step.reported] : []));
+  const steps = concluded.map(({ claimed, conclusion, locked }) => ({
+    locked,
+    step: stepOf(locked, conclusion, { is_mine: locked.calls === claimed.calls, now }),
+  }));
+  const reports = steps.flatMap(({ step }) => (step.kind === 'report' ? [step.reported] : []));
   const applied = await applyEvents(tx, reports);
-  const rows = new Map(applied.map(({ grant }) => [grant.grant_id, grant]));
-  return Promise.all(
-    concluded.map(({ locked }, i) => {
-      const step = steps[i];
-      if (step?.kind === 'call') return updateCall(tx, locked, step.change, now);
-      return rows.get(locked.grant_id) ?? locked;
-    }),
+  const called = await Promise.all(
+    steps.flatMap(({ locked, step }) =>
+      step.kind === 'call' ? [updateCall(tx, locked, step.change, now)] : [],
+    ),
   );
+  const rows = new Map([...applied.map(({ grant }) => grant), ...called].map((row) => [row.grant_id, row]));
+  return steps.map(({ locked }) => rows.get(locked.grant_id) ?? locked);
 }
 
 /** What of a conclusion is written: a report, the end of the call, or nothing. */

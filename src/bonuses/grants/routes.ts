@@ -70,12 +70,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         return envelope(grantWithHistoryJson(grant, history));
       },
     }),
-    createEndpoint({
-      ...deps,
-      admission: new Admission(deps),
-      intents: new Intents({ ...deps, writeAuditRows: createAuditWriter(deps.clock) }),
-      conclusions: new Conclusions(deps, answerTo),
-    }),
+    createEndpoint({ ...deps, ...sharedBy(deps) }),
     endpoint({
       method: 'POST',
       path: '/v1/bonus-grants/:id/cancel',
@@ -98,6 +93,15 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         ),
     }),
   ];
+}
+
+/** What the requests of a process share. */
+function sharedBy(deps: GrantDeps): Shared {
+  return {
+    admission: new Admission(deps),
+    intents: new Intents({ ...deps, writeAuditRows: createAuditWriter(deps.clock) }),
+    conclusions: new Conclusions(deps, answerTo),
+  };
 }
 
 function createEndpoint(deps: GrantDeps & Shared): AnyEndpoint {
