@@ -29,11 +29,32 @@ it('limits are never passed, and less than one grant is left when more is asked 
             (of_liability === null || cost <= of_liability) &&
             (max_grants === null || grants + count < max_grants);
           // Refused only when it does not fit: so less than that grant is left.
-          expect(room.take(cost)).toBe(fits);
+          expect(room.take(cost, 1)).toBe(fits ? 1 : 0);
           if (!fits) continue;
           sum += cost;
           count += 1;
         }
+      },
+    ),
+  );
+});
+
+it('members of one cost are as many as one after the other', () => {
+  fc.assert(
+    fc.property(
+      amount,
+      fc.nat(60),
+      fc.record({ budget_base: limit, max_liability: limit, max_grants: fc.option(fc.nat(50)) }),
+      fc.record({ template_base: fc.bigInt(0n, 30_000n), campaign_base: fc.bigInt(0n, 30_000n) }),
+      (cost, members, { budget_base, max_liability, max_grants }, held) => {
+        const rooms = [1, 2].map(
+          () => new Room({ budget_base }, { max_liability, max_grants }, { ...held, campaign_grants: 3 }),
+        );
+        const [together, apart] = rooms;
+        let sum = 0;
+        for (let i = 0; i < members; i++) sum += apart?.take(cost, 1) ?? 0;
+        expect(together?.take(cost, members)).toBe(sum);
+        expect(together?.take(cost, 1)).toBe(apart?.take(cost, 1));
       },
     ),
   );
