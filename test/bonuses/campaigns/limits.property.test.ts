@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { releasable } from '../../../src/bonuses/campaigns/release-rate.ts';
+import { nextShare, releasable } from '../../../src/bonuses/campaigns/release-rate.ts';
 import { Room } from '../../../src/bonuses/campaigns/room.ts';
 
 const amount = fc.bigInt(1n, 1_000n);
@@ -80,6 +80,30 @@ it('a rate gives at most a burst more than its share, however often it is asked'
           total += count;
         }
         expect(total).toBeLessThanOrEqual((rate * now_ms) / 1_000);
+      },
+    ),
+  );
+});
+
+it('members who are asked for out of turn are sent at the rate, too', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 500 }),
+      fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 80 }),
+      (rate, pauses) => {
+        let [now_ms, released_to_ms] = [0, 0];
+        const due: number[] = [];
+        for (const pause_ms of pauses) {
+          now_ms += pause_ms;
+          const { due_ms, used_to_ms } = nextShare(rate, { now_ms, released_to_ms });
+          due.push(due_ms);
+          released_to_ms = Math.ceil(used_to_ms);
+          // Until the last of them is due, the release has nothing to give.
+          if (used_to_ms < now_ms) continue;
+          expect(releasable(rate, { now_ms, released_to_ms, room: 512, waiting: 0 }).count).toBe(0);
+        }
+        for (const [i, at_ms] of due.entries())
+          expect(i + 1).toBeLessThanOrEqual((rate * at_ms) / 1_000 + 1e-6);
       },
     ),
   );
