@@ -24,28 +24,22 @@ export async function countMembersOf(
 }
 
 /**
- * What the grants of a campaign cost, in the smallest unit of the base currency: by the grants, by the row of the
- * template's budget, and by that of the campaign.
+ * What is held for the reserved members of a campaign, in the smallest unit of the base currency: by their rows, by the row
+ * of the template's budget, and by that of the campaign.
  */
 export async function costsOf(
   sql: Db,
   { campaign_id, template_id }: { campaign_id: string; template_id: string },
-): Promise<{ grants: number; by_grants: bigint; by_template: bigint; by_campaign: bigint }> {
-  const [row] = await sql<{ grants: number; by_grants: string; by_template: string; by_campaign: string }[]>`
-    select g.grants, g.by_grants,
+): Promise<{ by_rows: bigint; by_template: bigint; by_campaign: bigint }> {
+  const [row] = await sql<{ by_rows: string; by_template: string; by_campaign: string }[]>`
+    select
+      (select coalesce(sum(cost_base), 0)::text from bonus_campaign_rows
+        where campaign_id = ${campaign_id} and status = 'reserved') as by_rows,
       (select used_base::text from bonus_budgets where template_id = ${template_id}) as by_template,
-      (select used_base::text from bonus_campaign_budgets where campaign_id = ${campaign_id}) as by_campaign
-    from (
-      select count(*)::integer as grants, coalesce(sum(bonus_amount_base), 0)::text as by_grants from bonus_grants
-      where campaign_id = ${campaign_id}) g`;
+      (select used_base::text from bonus_campaign_budgets where campaign_id = ${campaign_id}) as by_campaign`;
   if (row === undefined) throw new Error('the costs of a campaign could not be read');
-  const { grants, by_grants, by_template, by_campaign } = row;
-  return {
-    grants,
-    by_grants: BigInt(by_grants),
-    by_template: BigInt(by_template),
-    by_campaign: BigInt(by_campaign),
-  };
+  const { by_rows, by_template, by_campaign } = row;
+  return { by_rows: BigInt(by_rows), by_template: BigInt(by_template), by_campaign: BigInt(by_campaign) };
 }
 
 /**

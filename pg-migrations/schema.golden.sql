@@ -462,18 +462,46 @@ create table public.bonus_campaign_rows (
   cost_base bigint not null default 0,
   released_base bigint not null default 0,
   is_open boolean not null default false,
+  terms_id uuid,
   constraint bonus_campaign_rows_check CHECK (((code IS NULL) = (status <> ALL (ARRAY['skipped'::text, 'failed'::text])))),
-  constraint bonus_campaign_rows_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, player_id),
+  constraint bonus_campaign_rows_pkey PRIMARY KEY (player_id, campaign_id, tenant_id, project_id),
+  constraint bonus_campaign_rows_reserved CHECK (((status <> 'reserved'::text) OR ((terms_id IS NOT NULL) AND (grant_id IS NULL)))),
   constraint bonus_campaign_rows_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'reserved'::text, 'sent'::text, 'granted'::text, 'skipped'::text, 'failed'::text])))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.01);
 CREATE INDEX bonus_campaign_rows_by_status ON public.bonus_campaign_rows USING btree (campaign_id, status, player_id, tenant_id, project_id);
 CREATE INDEX bonus_campaign_rows_of_grant ON public.bonus_campaign_rows USING btree (grant_id, tenant_id, project_id) WHERE (grant_id IS NOT NULL);
-CREATE INDEX bonus_campaign_rows_of_player ON public.bonus_campaign_rows USING btree (player_id, tenant_id, project_id);
 -- row-level security of public.bonus_campaign_rows: enabled, forced
 create policy every_tenant on bonus_campaign_rows for all to engagement_service using (true);
 create policy own_tenant on bonus_campaign_rows for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bonus_campaign_rows to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_rows to engagement_service;
+
+create table public.bonus_campaign_terms (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  terms_id uuid not null,
+  terms jsonb not null,
+  exclusion_group text,
+  adapter_slug text not null,
+  currency text not null,
+  deposit_amount numeric(38,0),
+  bonus_amount numeric(38,0) not null,
+  bonus_amount_base bigint not null,
+  fx jsonb,
+  base_fx jsonb,
+  wagering_required numeric(38,0) not null,
+  max_bet numeric(38,0),
+  max_win_cap numeric(38,0),
+  max_grants_per_player integer,
+  grant_window_days integer,
+  constraint bonus_campaign_terms_pkey PRIMARY KEY (campaign_id, terms_id, tenant_id, project_id)
+);
+-- row-level security of public.bonus_campaign_terms: enabled, forced
+create policy every_tenant on bonus_campaign_terms for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_terms for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_terms to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_terms to engagement_service;
 
 create table public.bonus_campaigns (
   tenant_id uuid not null,

@@ -96,11 +96,12 @@ it(
       else await calledMore(random.integer(1, 150));
       await stop();
       await harness.endClaims();
-      // At every moment the limit holds what the reserved grants cost.
+      // At every moment the limit holds what the grants and the reserved members cost.
       const [row] = await sql<{ used: string; cost: string; grants: number; rows: number; status: string }[]>`
         select c.status, coalesce((select b.used_base from bonus_campaign_budgets b
             where b.campaign_id = c.campaign_id), 0)::text as used,
-          (select coalesce(sum(bonus_amount_base), 0) from bonus_grants)::text as cost,
+          ((select coalesce(sum(bonus_amount_base), 0) from bonus_grants)
+            + (select coalesce(sum(cost_base), 0) from bonus_campaign_rows where status = 'reserved'))::text as cost,
           (select count(*)::integer from bonus_grants) as grants,
           (select count(*)::integer from bonus_campaign_rows where grant_id is not null) as rows
         from bonus_campaigns c where c.campaign_id = ${campaign_id}`;

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { encryptSecret } from '../../src/bonuses/adapters/secrets.ts';
 import { insertAdapter } from '../../src/bonuses/adapters/queries.ts';
 import { insertSecret } from '../../src/bonuses/adapters/secret-queries.ts';
-import { PARKED_UNTIL } from '../../src/bonuses/campaigns/reserve.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
@@ -65,7 +64,7 @@ export class BonusHarness {
 
   /** Claims of a sender that was killed run out; to save the wait. No sender may run. */
   async endClaims(): Promise<void> {
-    await this.sql`update bonus_grants set next_attempt_at = now() where next_attempt_at < ${PARKED_UNTIL}`;
+    await this.sql`update bonus_grants set next_attempt_at = now() where next_attempt_at is not null`;
   }
 
   /** Waits until nothing is left to be sent, published or issued; pauses between attempts are cut short. */
@@ -74,7 +73,7 @@ export class BonusHarness {
     await until(async () => {
       await sql`
         update bonus_grants set next_attempt_at = now()
-        where outcome <> 'sent' and next_attempt_at > now() and next_attempt_at < ${PARKED_UNTIL}`;
+        where outcome <> 'sent' and next_attempt_at > now()`;
       const [row] = await sql<{ open: number }[]>`
         select (select count(*) from bonus_grants where status = 'pending')::integer
           + (select count(*) from bonus_grant_events where is_to_publish)::integer

@@ -131,6 +131,8 @@ describe('the migrations', () => {
 /** Tables with a row per player, membership or message that are looked up by more than one index. */
 const LARGE = [
   'bonus_breaches',
+  'bonus_campaign_rows',
+  'bonus_campaign_terms',
   'bonus_contributions',
   'bonus_grant_events',
   'bonus_grants',

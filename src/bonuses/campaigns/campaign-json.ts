@@ -22,6 +22,8 @@ export function totalsOf(
     const shown = status === 'granted' || status === 'skipped' || status === 'failed' ? status : 'pending';
     stats[shown] += rows;
     if (status === 'skipped' && code !== null) skips[code] = (skips[code] ?? 0) + rows;
+    // What reserved members are promised is open, too.
+    if (status === 'reserved' || status === 'sent') cost.open_base += BigInt(sums.open);
     if (status !== 'granted') continue;
     cost.granted_base += BigInt(sums.cost);
     cost.released_base += BigInt(sums.released);

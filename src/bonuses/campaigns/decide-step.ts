@@ -4,13 +4,14 @@ import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
 import type { Platforms } from '../adapters/platforms.ts';
 import { platformOf } from '../grants/create.ts';
+import { selectBonusTemplate } from '../templates/queries.ts';
 import { DECIDE_BATCH, FACTS_BATCH } from './issue.ts';
 import { factsOf, needsFacts, waitForFacts, type FactsDeps } from './member-facts.ts';
 import type { BonusCampaignRow } from './queries.ts';
 import { selectPending } from './reserve-queries.ts';
 import { reserveMembers } from './reserve.ts';
 import { loadIssueTerms, type MemberFacts } from './terms-of-issue.ts';
-import { lockForStep } from './work-queries.ts';
+import { lockBeside } from './work-queries.ts';
 
 /** The parts of the platform that deciding uses. */
 export interface DecideDeps extends FactsDeps {
@@ -48,34 +49,54 @@ export async function decideStep(
   const platform = await platformOf(deps.platforms, campaign);
   if (platform instanceof ApiError) throw platform;
   const now = new Date(clock.now_ms());
-  const before = await postgres.service.begin((tx) => loadIssueTerms(tx, campaign, now));
-  if (bonusSettingsOf(before.config).paused) return 0;
-  const has_facts = needsFacts(before);
-  const limit = has_facts ? FACTS_BATCH : DECIDE_BATCH;
-  let facts: ReadonlyMap<string, MemberFacts> = new Map();
-  if (has_facts) {
-    await waitForFacts(deps, stop);
-    facts = await factsOf(
-      deps,
-      before,
-      await selectPending(postgres.service, campaign, { limit, only, ...cursor }),
-      stop,
-    );
-  }
+  const asked = await readFacts(deps, campaign, { only, stop, after: cursor.after, now });
+  if (asked === 'paused') return 0;
   let last: string | undefined;
   const decided = await retryConflicts(() =>
     postgres.service.begin(async (tx) => {
       last = undefined;
-      const locked = await lockForStep(tx, campaign);
-      if (locked?.status !== 'issuing') return 0;
+      const locked = await lockBeside(tx, campaign, 'decisions', only !== undefined);
+      if (locked === undefined) return 0;
       const terms = await loadIssueTerms(tx, locked, now);
       if (bonusSettingsOf(terms.config).paused) return 0;
+      const { limit, facts } = asked;
       const found = await selectPending(tx, locked, { limit, only, ...cursor });
-      const ids = has_facts ? found.filter((id) => facts.has(id)) : found;
+      const ids = facts === undefined ? found : found.filter((id) => facts.has(id));
       last = ids.at(-1);
-      return ids.length === 0 ? 0 : reserveMembers(tx, terms, ids, { facts, platform });
+      if (ids.length === 0) return 0;
+      return reserveMembers(tx, terms, ids, { facts: facts ?? new Map<string, MemberFacts>(), platform });
     }),
   );
   if (last !== undefined) cursor.after = last;
   return decided;
+}
+
+/** What is known of members from their events. `facts` undefined: the campaign needs none, so more are decided at once. */
+interface Asked {
+  limit: number;
+  facts: ReadonlyMap<string, MemberFacts> | undefined;
+}
+
+/** Asks about the next pending members, outside of a transaction. */
+async function readFacts(
+  deps: DecideDeps,
+  campaign: BonusCampaignRow,
+  {
+    now,
+    stop,
+    ...which
+  }: { only: string | undefined; stop: AbortSignal | undefined; after: string; now: Date },
+): Promise<Asked | 'paused'> {
+  const { service } = deps.postgres;
+  const [template] = await selectBonusTemplate(service, campaign);
+  // One that is gone is an error of the decisions.
+  if (template === undefined || !needsFacts({ campaign, template })) {
+    return { limit: DECIDE_BATCH, facts: undefined };
+  }
+  const terms = await service.begin((tx) => loadIssueTerms(tx, campaign, now));
+  if (bonusSettingsOf(terms.config).paused) return 'paused';
+  await waitForFacts(deps, stop);
+  const limit = FACTS_BATCH;
+  const found = await selectPending(service, campaign, { limit, ...which });
+  return { limit, facts: await factsOf(deps, terms, found, stop) };
 }

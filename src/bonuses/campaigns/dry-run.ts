@@ -1,13 +1,14 @@
 import { ApiError } from '../../errors.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { checkPlan, requireStatus } from './change.ts';
+import { decideMembers } from './decide-members.ts';
 import { DECIDE_BATCH, FACTS_BATCH } from './issue.ts';
 import { factsOf, needsFacts, type FactsDeps } from './member-facts.ts';
 import type { BonusCampaignRef } from './queries.ts';
 import { findBonusCampaign } from './read.ts';
 import { readUsed } from './reserve-queries.ts';
 import { Room } from './room.ts';
-import { decideMembers, loadIssueTerms, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
+import { loadIssueTerms, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
 import { selectMemberIds } from './work-queries.ts';
 
 /** What issuing a campaign would come to. */
@@ -99,18 +100,17 @@ async function dryRun(deps: FactsDeps, ref: BonusCampaignRef, limits: Limits): P
     const found = await postgres.asTenant(tenant_id, (tx) => selectMemberIds(tx, campaign, after, limit));
     if (found.length === 0) return result;
     const { ids, facts } = await known(deps, terms, found, limits.stop);
-    const decisions = await postgres.asTenant(tenant_id, (tx) =>
-      decideMembers(tx, terms, ids, { facts, is_locked: false }),
-    );
+    const decisions = await postgres.asTenant(tenant_id, (tx) => decideMembers(tx, terms, ids, facts));
     for (const one of decisions) {
-      result.members += 1;
-      const code =
-        one.kind === 'skip' ? one.code : room.take(one.worth.bonus_amount_base) ? undefined : 'BUDGET';
-      if (code !== undefined) result.skips[code] = (result.skips[code] ?? 0) + 1;
-      else if (one.kind === 'grant') {
-        result.would_grant += 1;
-        result.cost_base += one.worth.bonus_amount_base;
+      const members = one.player_ids.length;
+      const fitting = one.kind === 'skip' ? 0 : room.take(one.worth.bonus_amount_base, members);
+      result.members += members;
+      if (fitting < members) {
+        const code = one.kind === 'skip' ? one.code : 'BUDGET';
+        result.skips[code] = (result.skips[code] ?? 0) + members - fitting;
       }
+      result.would_grant += fitting;
+      if (one.kind === 'grant') result.cost_base += one.worth.bonus_amount_base * BigInt(fitting);
     }
     if (ids.length === found.length && found.length < limit) return result;
     after = ids.at(-1) ?? after;

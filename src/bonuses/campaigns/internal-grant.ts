@@ -7,6 +7,7 @@ import { withSurvivor } from '../../players/profile/read.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign } from './read.ts';
 import { selectProjectOfCampaign, type BonusCampaignRef } from './queries.ts';
 import { decideStep, type DecideDeps } from './decide-step.ts';
+import { releaseMember } from './release.ts';
 import { selectMemberRow } from './work-queries.ts';
 
 /** What a member of a campaign got. */
@@ -17,7 +18,8 @@ export interface MemberOutcome {
 }
 
 /**
- * Decides about one member of a campaign that is being issued, if that was not done; the sender sends its grant. However
+ * Decides about one member of a campaign that is being issued, if that was not done, and makes its grant; the sender sends
+ * it. `grant_id` stays null while the campaign or the tenant's bonuses are paused, or the player is being changed. However
  * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
  * has a row of its own for it. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects with
  * BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID,
@@ -41,7 +43,10 @@ export async function grantToMember(
       throw new ApiError('SERVICE_UNAVAILABLE', error.message, { retry_after_s: 5, cause: error });
     });
   }
-  const { status, code, grant_id } = (await findMember(postgres, ref, player)) ?? before;
+  const decided = (await findMember(postgres, ref, player)) ?? before;
+  const is_to_release = decided.status === 'reserved' && campaign.status === 'issuing';
+  if (is_to_release) await releaseMember(deps, ref, decided.player_id);
+  const { status, code, grant_id } = (is_to_release && (await findMember(postgres, ref, player))) || decided;
   const outcome = status === 'granted' || status === 'skipped' || status === 'failed' ? status : 'pending';
   return { grant_id, outcome, ...(code === null ? {} : { code }) };
 }

@@ -27,7 +27,7 @@ export const MUCH_LIABILITY_UNITS = 10_000n;
 /** Members whose rows one transaction makes. */
 export const FILL_BATCH = 10_000;
 /** Members that are decided at once; fewer where their events are asked about. */
-export const DECIDE_BATCH = 1_000;
+export const DECIDE_BATCH = 2_000;
 export const FACTS_BATCH = 200;
 
 /** What issuing a campaign answers. */

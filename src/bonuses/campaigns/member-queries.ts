@@ -4,38 +4,59 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { grantPlayerColumns, type GrantPlayer } from '../grants/issue-queries.ts';
 
-/**
- * The players of these ids that exist and are not deleted. `is_locked`: locked against change and against other grants
- * until the transaction ends, and without those that another transaction holds now.
- */
-export async function selectGrantPlayers(
-  tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
-  player_ids: readonly string[],
-  is_locked: boolean,
-): Promise<GrantPlayer[]> {
-  return tx<GrantPlayer[]>`
-    select p.* from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
-    cross join lateral (
-      select ${grantPlayerColumns(tx)}
-      from players p
-      where p.player_id = r.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
-      offset 0 ${is_locked ? tx`for no key update of p skip locked` : tx``}) p`;
+/** Members of whom the same is known. */
+export interface MemberGroup {
+  player_ids: readonly string[];
+  /** As of each of them, but for the ids; null: they do not exist. */
+  player: GrantPlayer | null;
+  /** Of the segment that was asked about; true when there was none. */
+  is_member: boolean;
+  /** They were granted something once. */
+  has_grants: boolean;
 }
 
-/** Which of these players exist. */
-export async function selectKnownPlayers(
+type FoundGroup = Omit<GrantPlayer, 'player_id' | 'external_id'> & {
+  player_ids: string;
+  is_known: boolean;
+  is_member: boolean;
+  has_grants: boolean;
+};
+
+/**
+ * Players by what the checks of a grant ask about them, as they are now; nobody is locked. `has_rules` false: rules of a
+ * licence ask nothing about them, and their births and first days, which differ, are left out.
+ */
+export async function selectMemberGroups(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
-): Promise<Set<string>> {
-  const rows = await tx<{ player_id: string }[]>`
-    select p.player_id from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
-    cross join lateral (
-      select p.player_id from players p
-      where p.player_id = r.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
-        and p.deleted_at is null offset 0) p`;
-  return new Set(rows.map(({ player_id }) => player_id));
+  { segment_id, has_rules }: { segment_id: string | null; has_rules: boolean },
+): Promise<MemberGroup[]> {
+  const traits = has_rules
+    ? tx`p.birth_date, p.first_seen_at`
+    : tx`null::text as birth_date, null::timestamptz as first_seen_at`;
+  const isOfPlayer = (row: string) =>
+    tx`${tx(row)}.player_id = r.player_id and ${tx(row)}.tenant_id = ${tenant_id} and ${tx(row)}.project_id = ${project_id}`;
+  const found = await tx<FoundGroup[]>`
+    select string_agg(k.player_id::text, ',') as player_ids, k.is_known, k.is_member, k.has_grants, k.deleted_at,
+      k.is_self_excluded, k.is_banned, k.cooldown_until, k.kyc_status, k.kyc_level, k.rg_risk, k.birth_date,
+      k.first_seen_at
+    from (
+      select r.player_id, p.player_id is not null as is_known, p.deleted_at, p.is_self_excluded, p.is_banned,
+        p.cooldown_until, p.kyc_status, p.kyc_level, p.rg_risk, ${traits},
+        exists (select from bonus_grants g where ${isOfPlayer('g')} offset 0) as has_grants,
+        ${segment_id === null ? tx`true` : tx`exists (select from segment_members s where ${isOfPlayer('s')} and s.segment_id = ${segment_id} offset 0)`} as is_member
+      from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+      left join lateral (
+        select ${grantPlayerColumns(tx)} from players p where ${isOfPlayer('p')} offset 0) p on true
+      offset 0) k
+    group by k.is_known, k.is_member, k.has_grants, k.deleted_at, k.is_self_excluded, k.is_banned, k.cooldown_until,
+      k.kyc_status, k.kyc_level, k.rg_risk, k.birth_date, k.first_seen_at`;
+  return found.map(({ player_ids: ids, is_known, is_member, has_grants, ...known }) => {
+    const members = ids.split(',');
+    const player = is_known ? { ...known, player_id: members[0] ?? '', external_id: null } : null;
+    return { player_ids: members, player, is_member, has_grants };
+  });
 }
 
 /** The ids under which events of these players may be kept: of players that were merged into them. */

@@ -4,7 +4,8 @@ import type { Tx } from '../../platform/postgres/port.ts';
 
 /**
  * Gives a player's rows of campaigns to the survivor, except where the survivor has one of its own: there the row stays
- * as it is, and one that is not decided is skipped, because the survivor is granted once.
+ * as it is, and one that is not decided is skipped, because the survivor is granted once. So is a reserved one, when it
+ * would be released: then the limits get back what they hold, whose rows no merge waits for.
  */
 async function moveRows(
   tx: Tx,
@@ -20,7 +21,7 @@ async function moveRows(
   ]);
 }
 
-/** A deleted player gets nothing more of campaigns; members who are decided stay counted. */
+/** A deleted player gets nothing more of campaigns; whoever is reserved is skipped instead of being released. */
 async function skipRows(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
   await tx`
     update bonus_campaign_rows r set status = 'skipped', code = 'CANCELLED'

@@ -61,13 +61,13 @@ export function selectBonusCampaign(tx: Tx, ref: BonusCampaignRef): PendingQuery
   >`select ${campaignColumns(tx)} from bonus_campaigns c where ${isCampaign(tx, ref)}`;
 }
 
-/** The campaign, locked until the transaction ends. */
+/** The campaign, locked until the transaction ends, also against decisions about its members and their release. */
 export async function lockBonusCampaign(
   tx: Tx,
   ref: BonusCampaignRef,
 ): Promise<BonusCampaignRow | undefined> {
   const [row] = await tx<BonusCampaignRow[]>`
-    select ${campaignColumns(tx)} from bonus_campaigns c where ${isCampaign(tx, ref)} for no key update`;
+    select ${campaignColumns(tx)} from bonus_campaigns c where ${isCampaign(tx, ref)} for update`;
   return row;
 }
 

@@ -1,7 +1,10 @@
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { NewHistory } from '../grants/apply-queries.ts';
+import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
 import type { BonusCampaignRef } from './queries.ts';
 
-/** A campaign that has reserved grants. */
+/** A campaign that has reserved members. */
 export interface ReleasingCampaign extends BonusCampaignRef {
   rate_per_second: number | null;
   /** Up to when the rate is used. */
@@ -9,7 +12,7 @@ export interface ReleasingCampaign extends BonusCampaignRef {
 }
 
 /**
- * Campaigns after `after`, in the order of their ids, that are being issued and have grants to release; none of a tenant
+ * Campaigns after `after`, in the order of their ids, that are being issued and have members to release; none of a tenant
  * that has paused its bonuses.
  */
 export async function selectReleasing(sql: Tx, after: string, limit: number): Promise<ReleasingCampaign[]> {
@@ -33,18 +36,72 @@ export async function countWaiting(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   most: number,
-  parked_until: Date,
 ): Promise<number> {
   const [row] = await sql<{ waiting: number }[]>`
     select count(*)::integer as waiting from (
       select from bonus_grants g
       where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
-        and g.status = 'pending' and g.outcome = 'unsent' and g.next_attempt_at < ${parked_until}
+        and g.status = 'pending' and g.outcome = 'unsent'
       limit ${most}) w`;
   return row?.waiting ?? 0;
 }
 
-/** Up to when the campaign's rate is used; only who holds the campaign's row changes it. */
+/** A reserved member whose row is locked. */
+export interface ReservedMember {
+  member_id: string;
+  terms_id: string;
+  cost_base: bigint;
+  /** Null: no such player, or one that another transaction holds. */
+  player: GrantPlayer | null;
+  /** The player exists; false: it was merged into another, or removed. */
+  is_known: boolean;
+  is_merged: boolean;
+}
+
+type FoundMember = Omit<ReservedMember, 'player'> &
+  Omit<GrantPlayer, 'player_id'> & { player_id: string | null; is_mine: boolean | null };
+
+/**
+ * Up to `limit` reserved members in the order of their ids, or `only` this one, with their players: the rows of both, and
+ * the grants to them (as `lockGrantsOf`), are locked until the transaction ends. Nobody is waited for: rows that another
+ * transaction holds are left out, and so are players. Count grants in a statement after it.
+ */
+export async function lockReserved(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  { limit, only }: { limit: number; only?: string | undefined },
+): Promise<ReservedMember[]> {
+  const found = await tx<FoundMember[]>`
+    with chosen as materialized (
+      select r.player_id, r.terms_id, r.cost_base from bonus_campaign_rows r
+      where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+        and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
+      order by r.player_id limit ${limit}
+      for no key update skip locked)
+    select c.player_id as member_id, c.terms_id, c.cost_base, p.*,
+      case when p.player_id is not null then
+        pg_try_advisory_xact_lock(hashtextextended('bonus grants ' || ${project_id}::text || ' ' || c.player_id, 0))
+        end as is_mine,
+      exists (select from players k where k.player_id = c.player_id and k.tenant_id = ${tenant_id}
+        and k.project_id = ${project_id} offset 0) as is_known,
+      exists (select from player_merges m where m.player_id = c.player_id and m.tenant_id = ${tenant_id}
+        and m.project_id = ${project_id} offset 0) as is_merged
+    from chosen c
+    left join lateral (
+      select ${grantPlayerColumns(tx)} from players p
+      where p.player_id = c.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
+      offset 0 for no key update of p skip locked) p on true`;
+  return found.map(({ member_id, terms_id, cost_base, is_known, is_merged, is_mine, player_id, ...of }) => ({
+    member_id,
+    terms_id,
+    cost_base,
+    is_known,
+    is_merged,
+    player: player_id !== null && is_mine === true ? { player_id, ...of } : null,
+  }));
+}
+
+/** Up to when the campaign's rate is used; only who may release changes it. */
 export async function selectReleasedTo(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
@@ -55,38 +112,59 @@ export async function selectReleasedTo(
   return row?.released_to ?? new Date(0);
 }
 
-/** Gives up to `limit` reserved grants to the sender; returns how many. */
-export async function releaseReserved(
-  tx: Tx,
-  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  limit: number,
-  now: Date,
-): Promise<number> {
-  const [row] = await tx<{ released: number }[]>`
-    with free as materialized (
-      select g.grant_id, r.player_id from (
-        select r.grant_id, r.player_id from bonus_campaign_rows r
-        where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
-          and r.status = 'reserved'
-        order by r.player_id
-        limit ${limit}) r
-      cross join lateral (
-        select g.grant_id from bonus_grants g
-        where g.grant_id = r.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
-          and g.status = 'pending'
-        offset 0 for no key update of g skip locked) g),
-    due as (
-      update bonus_grants g set next_attempt_at = least(g.next_attempt_at, ${now}::timestamptz)
-      from free
-      where g.grant_id = free.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}),
-    given as (
-      update bonus_campaign_rows r set status = 'sent'
-      from free
-      where r.player_id = free.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
-        and r.project_id = ${project_id} and r.status = 'reserved'
-      returning 1)
-    select count(*)::integer as released from given`;
-  return row?.released ?? 0;
+/** A new grant of a campaign to a member, and the first event of its history. */
+export interface ReleasedGrant {
+  grant: NewGrant;
+  event: NewHistory;
+}
+
+/**
+ * Adds grants of one campaign with their first events. They differ only in player, place and amounts: all else is sent
+ * and read once. Rejects with a unique violation when a place or the
+ * exclusion group is taken.
+ */
+export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[]): Promise<void> {
+  const [first] = released;
+  if (first === undefined) return;
+  const { bonus_amount_base: _, ...grant } = first.grant;
+  const shared = JSON.stringify({ ...grant, event: first.event.event, source: first.event.source });
+  const plain = (pick: (one: NewGrant) => string | number | bigint | null) =>
+    plainArray(released.map((one) => pick(one.grant)));
+  const texts = (pick: (one: ReleasedGrant) => string) => textArray(released.map(pick));
+  await tx`
+    with added as materialized (
+      select s.*, r.* from jsonb_to_record(${shared}::text::jsonb) as s (tenant_id uuid, project_id uuid,
+        template_id uuid, template_version integer, campaign_id uuid, granted_by_kind text, granted_by_id uuid,
+        granted_by_user text, terms jsonb, exclusion_group text, status text, outcome text, adapter_slug text,
+        currency text, fx jsonb, base_fx jsonb, attempts integer, calls integer, first_called_at timestamptz,
+        next_attempt_at timestamptz, created_at timestamptz, expires_at timestamptz, seq integer, event text,
+        source text)
+      cross join unnest(${plain((g) => g.grant_id)}::text::uuid[], ${plain((g) => g.player_id)}::text::uuid[],
+        ${plain((g) => g.slot)}::text::integer[], ${texts(({ grant: g }) => g.player_external_id)}::text::text[],
+        ${texts(({ grant: g }) => g.order_body)}::text::text[], ${plain((g) => g.deposit_amount)}::text::numeric[],
+        ${plain((g) => g.bonus_amount)}::text::numeric[], ${plain((g) => g.bonus_amount_base)}::text::bigint[],
+        ${plain((g) => g.wagering_required)}::text::numeric[], ${plain((g) => g.max_bet)}::text::numeric[],
+        ${plain((g) => g.max_win_cap)}::text::numeric[],
+        ${texts(({ event }) => JSON.stringify(event.data))}::text::text[])
+        as r (grant_id, player_id, slot, player_external_id, order_body, deposit_amount, bonus_amount,
+          bonus_amount_base, wagering_required, max_bet, max_win_cap, data)),
+    grants as (
+      insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
+        granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,
+        player_external_id, order_body, currency, deposit_amount, bonus_amount, bonus_amount_base, fx, base_fx,
+        wagering_required, max_bet, max_win_cap, attempts, calls, first_called_at, next_attempt_at, created_at,
+        expires_at, updated_at, seq)
+      select a.tenant_id, a.project_id, a.grant_id, a.template_id, a.template_version, a.player_id, a.campaign_id,
+        a.granted_by_kind, a.granted_by_id, a.granted_by_user, a.terms, a.exclusion_group, a.slot, a.status, a.outcome,
+        a.adapter_slug, a.player_external_id, a.order_body, a.currency, a.deposit_amount, a.bonus_amount,
+        a.bonus_amount_base, a.fx, a.base_fx, a.wagering_required, a.max_bet, a.max_win_cap, a.attempts, a.calls,
+        a.first_called_at, a.next_attempt_at, a.created_at, a.expires_at, a.created_at, a.seq
+      from added a)
+    insert into bonus_grant_events (tenant_id, project_id, grant_id, seq, event, source, to_status, occurred_at,
+      received_at, data)
+    select a.tenant_id, a.project_id, a.grant_id, a.seq, a.event, a.source, a.status, a.created_at, a.created_at,
+      a.data::jsonb
+    from added a`;
 }
 
 /** Notes up to when the campaign's rate is used. */

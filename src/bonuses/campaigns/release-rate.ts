@@ -27,3 +27,14 @@ export function releasable(
   const allowed = Math.floor((now_ms - start_ms) / each_ms);
   return { count: Math.max(0, Math.min(allowed, room, burst - waiting)), start_ms, each_ms };
 }
+
+/** When a member who is released out of turn is sent, and up to when the rate is used then: it gets the next share. */
+export function nextShare(
+  rate_per_second: number | null,
+  { now_ms, released_to_ms }: Pick<ReleaseState, 'now_ms' | 'released_to_ms'>,
+): { due_ms: number; used_to_ms: number } {
+  if (rate_per_second === null) return { due_ms: now_ms, used_to_ms: now_ms };
+  const each_ms = 1_000 / rate_per_second;
+  const used_to_ms = Math.max(released_to_ms, now_ms - Math.max(BURST_MS, each_ms)) + each_ms;
+  return { due_ms: Math.max(now_ms, used_to_ms), used_to_ms };
+}

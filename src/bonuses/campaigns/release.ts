@@ -3,17 +3,17 @@ import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { releasable } from './release-rate.ts';
+import type { BonusCampaignRef } from './queries.ts';
+import { releaseMembers } from './release-members.ts';
+import { nextShare, releasable } from './release-rate.ts';
 import {
   countWaiting,
   noteReleased,
-  releaseReserved,
   selectReleasedTo,
   selectReleasing,
   type ReleasingCampaign,
 } from './release-queries.ts';
-import { PARKED_UNTIL } from './reserve.ts';
-import { lockForStep } from './work-queries.ts';
+import { lockBeside } from './work-queries.ts';
 
 /** The parts of the platform that releasing uses. */
 export type ReleaseDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
@@ -27,8 +27,8 @@ const PACE_MS = 50;
 const MAX_WAITING = 512;
 
 /**
- * Gives reserved grants to the sender, of each campaign at its rate. It asks nothing but Postgres, and nothing of the
- * template or the platform: what is reserved was promised, so it is sent although the template is paused meanwhile.
+ * Makes the grants of reserved members, of each campaign at its rate, and gives them to the sender with that. It asks
+ * nothing but Postgres: what is reserved was promised, so it is sent although the template is paused meanwhile.
  */
 export class CampaignRelease {
   readonly #deps: ReleaseDeps;
@@ -77,19 +77,45 @@ export class CampaignRelease {
     };
     if (allowed(campaign.released_to, 0).count <= 0) return 0;
     // Before the campaign is locked: after a long outage there is much to read over.
-    const waiting = await countWaiting(postgres.service, campaign, MAX_WAITING, PARKED_UNTIL);
+    const waiting = await countWaiting(postgres.service, campaign, MAX_WAITING);
     if (allowed(campaign.released_to, waiting).count <= 0) return 0;
     return retryConflicts(() =>
       postgres.service.begin(async (tx) => {
-        const locked = await lockForStep(tx, campaign);
-        if (locked?.status !== 'issuing') return 0;
+        const locked = await lockBeside(tx, campaign, 'release', false);
+        if (locked === undefined) return 0;
         const { count, start_ms, each_ms } = allowed(await selectReleasedTo(tx, campaign), waiting);
         if (count <= 0) return 0;
-        const released = await releaseReserved(tx, campaign, count, new Date(clock.now_ms()));
-        if (released === 0) return 0;
-        await noteReleased(tx, campaign, new Date(Math.ceil(start_ms + released * each_ms)));
-        return released;
+        const now = new Date(clock.now_ms());
+        const { released, skipped } = await releaseMembers(tx, locked, { limit: count, now, due_at: now });
+        // Those who were skipped use nothing of the rate.
+        if (released > 0)
+          await noteReleased(tx, campaign, new Date(Math.ceil(start_ms + released * each_ms)));
+        return released + skipped;
       }),
     );
   }
+}
+
+/**
+ * Makes the grant of one reserved member of a campaign at once, for somebody who asks for its id: it is sent with the next
+ * share of the rate. Nothing happens when the campaign is not being issued, the member is not reserved, or another
+ * transaction holds the player.
+ */
+export async function releaseMember(
+  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  ref: BonusCampaignRef,
+  player_id: string,
+): Promise<void> {
+  await retryConflicts(() =>
+    postgres.service.begin(async (tx) => {
+      const locked = await lockBeside(tx, ref, 'release', true);
+      if (locked === undefined) return;
+      const now_ms = clock.now_ms();
+      const released_to_ms = (await selectReleasedTo(tx, ref)).getTime();
+      const { due_ms, used_to_ms } = nextShare(locked.rate_per_second, { now_ms, released_to_ms });
+      const at = { now: new Date(now_ms), due_at: new Date(Math.ceil(due_ms)) };
+      const { released } = await releaseMembers(tx, locked, { limit: 1, only: player_id, ...at });
+      if (released > 0) await noteReleased(tx, ref, new Date(Math.ceil(used_to_ms)));
+    }),
+  );
 }

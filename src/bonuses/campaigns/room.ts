@@ -31,15 +31,21 @@ export class Room {
     this.#grants = campaign_grants;
   }
 
-  /** Takes the cost of a grant; false, and nothing is taken, when it does not fit. */
-  take(cost_base: bigint): boolean {
+  /** Takes the cost of a grant for each of so many members, as far as it fits; returns for how many it did. */
+  take(cost_base: bigint, members: number): number {
+    let fitting = BigInt(members);
+    const atMost = (most: bigint) => {
+      if (most < fitting) fitting = most > 0n ? most : 0n;
+    };
     const [budget, liability] = this.#limits;
-    if (this.#max_grants !== null && this.#grants >= this.#max_grants) return false;
-    if (typeof budget === 'bigint' && this.#template_base + cost_base > budget) return false;
-    if (typeof liability === 'bigint' && this.#campaign_base + cost_base > liability) return false;
-    this.#template_base += cost_base;
-    this.#campaign_base += cost_base;
-    this.#grants += 1;
-    return true;
+    if (this.#max_grants !== null) atMost(BigInt(this.#max_grants - this.#grants));
+    if (cost_base > 0n) {
+      if (typeof budget === 'bigint') atMost((budget - this.#template_base) / cost_base);
+      if (typeof liability === 'bigint') atMost((liability - this.#campaign_base) / cost_base);
+    }
+    this.#template_base += cost_base * fitting;
+    this.#campaign_base += cost_base * fitting;
+    this.#grants += Number(fitting);
+    return Number(fitting);
   }
 }

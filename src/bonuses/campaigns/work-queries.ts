@@ -19,17 +19,12 @@ export async function selectDueBonusCampaigns(
 
 /** A campaign that is not finished. */
 export interface OpenCampaign extends BonusCampaignRef {
-  /** There are rows to make, members to decide about, grants to end or to park, or an end to note. */
+  /** There are rows to make, members to decide about or to end, grants to end or to take back, or an end to note. */
   has_work: boolean;
 }
 
 /** Campaigns after `after`, in the order of their ids, that were issued and are not finished. */
-export async function selectOpenCampaigns(
-  sql: Tx,
-  after: string,
-  limit: number,
-  parked_until: Date,
-): Promise<OpenCampaign[]> {
+export async function selectOpenCampaigns(sql: Tx, after: string, limit: number): Promise<OpenCampaign[]> {
   const hasRow = (status: string) => sql`exists (select from bonus_campaign_rows r
     where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
       and r.status = ${status} offset 0)`;
@@ -46,9 +41,9 @@ export async function selectOpenCampaigns(
     cross join lateral (
       select case
         when not c.is_filled then true
-        when c.status = 'paused' then exists (${unsent} and g.next_attempt_at < ${parked_until} offset 0)
+        when c.status = 'paused' then exists (${unsent} offset 0)
         when ${hasRow('pending')} then true
-        when c.status = 'cancelled' and exists (${unsent} offset 0) then true
+        when c.status = 'cancelled' and (${hasRow('reserved')} or exists (${unsent} offset 0)) then true
         else ${is_over} end as has_work
       offset 0) w
     order by c.campaign_id`;
@@ -60,6 +55,31 @@ export async function lockForStep(tx: Tx, ref: BonusCampaignRef): Promise<BonusC
     select ${campaignColumns(tx)} from bonus_campaigns c
     where ${isCampaign(tx, ref)} and c.status in ('issuing', 'paused', 'cancelled') and c.finished_at is null
     for no key update skip locked`;
+  return row;
+}
+
+/**
+ * Keeps the campaign as it is, being issued, until the transaction ends, and other transactions away from this part of its
+ * work. The parts are beside each other and beside a step: they lock less than it does, and only a change of the campaign
+ * by a request waits for them. Undefined when it is not being issued, when a request is changing it, or when another
+ * transaction does the part; `is_patient` waits for that one.
+ */
+export async function lockBeside(
+  tx: Tx,
+  ref: BonusCampaignRef,
+  part: 'decisions' | 'release',
+  is_patient: boolean,
+): Promise<BonusCampaignRow | undefined> {
+  const key = tx`hashtextextended(${`bonus campaign ${part} ${ref.campaign_id}`}, 0)`;
+  if (is_patient) await tx`select pg_advisory_xact_lock(${key})`;
+  else {
+    const [lock] = await tx<{ is_mine: boolean }[]>`select pg_try_advisory_xact_lock(${key}) as is_mine`;
+    if (lock?.is_mine !== true) return undefined;
+  }
+  const [row] = await tx<BonusCampaignRow[]>`
+    select ${campaignColumns(tx)} from bonus_campaigns c
+    where ${isCampaign(tx, ref)} and c.status = 'issuing' and c.finished_at is null
+    for key share skip locked`;
   return row;
 }
 
@@ -223,22 +243,20 @@ export async function lockUnsent(
 }
 
 /**
- * Takes grants of which nothing was sent back from the sender: they wait until `parked_until`, or are released again.
- * Returns how many.
+ * Takes grants of which nothing was sent back from the sender: their members are reserved as before, and the grants are
+ * gone until they are made again, with the same ids. Returns how many. What the limits hold stays the same.
  */
-export async function parkReleased(
+export async function takeBackUnsent(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   limit: number,
-  parked_until: Date,
 ): Promise<number> {
-  const [row] = await tx<{ parked: number }[]>`
+  const [row] = await tx<{ taken: number }[]>`
     with free as materialized (
       select g.grant_id from (
         select g.grant_id from bonus_grants g
         where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
-          and g.next_attempt_at < ${parked_until}
         order by g.next_attempt_at limit ${limit}) o
       cross join lateral (
         select g.grant_id from bonus_grants g
@@ -246,17 +264,44 @@ export async function parkReleased(
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent and g.cancel_requested_at is null
         offset 0 for no key update of g skip locked) g),
     taken as (
-      update bonus_campaign_rows r set status = 'reserved'
+      update bonus_campaign_rows r set status = 'reserved', grant_id = null
       from free
       where r.grant_id = free.grant_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'sent'
-      returning r.grant_id),
-    parked as (
-      update bonus_grants g set next_attempt_at = ${parked_until}
-      from taken
+      returning free.grant_id),
+    no_events as (
+      delete from bonus_grant_events e using taken
+      where e.grant_id = taken.grant_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}),
+    no_grants as (
+      delete from bonus_grants g using taken
       where g.grant_id = taken.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id})
-    select count(*)::integer as parked from taken`;
-  return row?.parked ?? 0;
+    select count(*)::integer as taken from taken`;
+  return row?.taken ?? 0;
+}
+
+/**
+ * Ends reserved members of a cancelled campaign; returns how many, and what was held for them, which the caller gives
+ * back. Each of them is locked first, so that a member who was released meanwhile is none of them.
+ */
+export async function endReserved(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  limit: number,
+): Promise<{ members: number; cost_base: bigint }> {
+  const [row] = await tx<{ members: number; cost: string }[]>`
+    with chosen as materialized (
+      select r.player_id, r.cost_base from bonus_campaign_rows r
+      where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+        and r.status = 'reserved' limit ${limit} for no key update skip locked),
+    ended as (
+      update bonus_campaign_rows r set
+        status = 'skipped', code = 'CANCELLED', cost_base = 0, is_open = false, terms_id = null
+      from chosen
+      where r.player_id = chosen.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
+        and r.project_id = ${project_id} and r.status = 'reserved'
+      returning chosen.cost_base)
+    select count(*)::integer as members, coalesce(sum(cost_base), 0)::text as cost from ended`;
+  return { members: row?.members ?? 0, cost_base: BigInt(row?.cost ?? 0) };
 }
 
 /** Ends a campaign that has no member left to decide. */

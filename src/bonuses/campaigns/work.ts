@@ -7,11 +7,13 @@ import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { endUnsent } from '../grants/conclude.ts';
 import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
+import { deleteFrozenTerms } from './frozen-terms-queries.ts';
 import { FILL_BATCH } from './issue.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
-import { PARKED_UNTIL } from './reserve.ts';
+import { addUsed } from './reserve-queries.ts';
 import { retryShort } from './retry-short.ts';
 import {
+  endReserved,
   fillRows,
   hasRows,
   lockForStep,
@@ -19,9 +21,9 @@ import {
   markFinished,
   noteError,
   noteFilled,
-  parkReleased,
   selectOpenCampaigns,
   skipPending,
+  takeBackUnsent,
   type OpenCampaign,
 } from './work-queries.ts';
 
@@ -40,10 +42,12 @@ const REST_MS = 500;
 /** Members of a cancelled campaign that one transaction ends, and grants, each of which has a history. */
 const SKIP_BATCH = 10_000;
 const END_BATCH = 50;
-const PARK_BATCH = 512;
+const TAKE_BACK_BATCH = 512;
+/** Terms of a finished campaign that one transaction removes. */
+const REMOVE_BATCH = 2_000;
 
 /**
- * Issues campaigns: makes rows of members, decides about them and reserves, ends and parks grants, and finishes
+ * Issues campaigns: makes rows of members, decides about them and reserves, ends and takes back grants, and finishes
  * campaigns. Each step is a short transaction that holds the campaign's row, and finds what is left in the rows, so after
  * a crash it goes on where it was. Campaigns are at work beside each other, each for a while; one that fails backs off.
  */
@@ -66,7 +70,7 @@ export class CampaignWork {
   /** Gives places to campaigns that have work, and does not wait for them; true when there are more to look at. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { service } = this.#deps.postgres;
-    const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN, PARKED_UNTIL);
+    const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN);
     this.#after = open.length === MAX_OPEN ? (open.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
     const resting = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
     const next = open.findIndex(({ campaign_id }) => campaign_id > this.#served);
@@ -126,17 +130,25 @@ export class CampaignWork {
     const { postgres, clock } = this.#deps;
     const [campaign] = await selectBonusCampaign(postgres.service, ref);
     if (campaign === undefined || campaign.finished_at !== null) return false;
-    let has_moved = !campaign.is_filled && (await this.#fill(campaign));
-    if (campaign.status === 'paused') return (await this.#park(campaign)) || has_moved;
-    if (campaign.status === 'cancelled') has_moved = (await this.#end(campaign)) || has_moved;
-    if (campaign.status === 'issuing') {
-      const decided = await decideStep(this.#deps, campaign, { stop, cursor });
-      if (decided > 0 && campaign.last_error !== null) {
-        await noteError(postgres.service, ref, null, new Date(clock.now_ms()));
-      }
-      has_moved = decided > 0 || has_moved;
+    if (campaign.status === 'paused') {
+      const has_filled = await this.#fill(campaign);
+      return (await this.#takeBack(campaign)) || has_filled;
     }
-    return (await this.#finish(campaign)) || has_moved;
+    if (campaign.status === 'cancelled') {
+      const has_filled = await this.#fill(campaign);
+      return (await this.#end(campaign)) || has_filled || this.#finish(campaign);
+    }
+    // Beside each other: they are about other members.
+    const [filled, decided] = await Promise.allSettled([
+      this.#fill(campaign),
+      decideStep(this.#deps, campaign, { stop, cursor }),
+    ]);
+    if (filled.status === 'rejected') throw filled.reason;
+    if (decided.status === 'rejected') throw decided.reason;
+    if (decided.value > 0 && campaign.last_error !== null) {
+      await noteError(postgres.service, ref, null, new Date(clock.now_ms()));
+    }
+    return filled.value || decided.value > 0 || this.#finish(campaign);
   }
 
   /** Runs a step in a transaction that holds the campaign; false when another process holds it, or it was changed. */
@@ -153,7 +165,8 @@ export class CampaignWork {
   }
 
   /** Also while the campaign is paused: its members are those of its issue. */
-  #fill(campaign: BonusCampaignRow): Promise<boolean> {
+  async #fill(campaign: BonusCampaignRow): Promise<boolean> {
+    if (campaign.is_filled) return false;
     return this.#held(campaign, async (tx, locked) => {
       if (locked.is_filled) return false;
       await noteFilled(tx, locked, await fillRows(tx, locked, locked.filled_to ?? NIL_ID, FILL_BATCH));
@@ -161,11 +174,11 @@ export class CampaignWork {
     });
   }
 
-  /** Takes back from the sender what it could not send. */
-  #park(campaign: BonusCampaignRow): Promise<boolean> {
+  /** Takes back from the sender what it could not send: its members are reserved again. */
+  #takeBack(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(
       campaign,
-      async (tx, locked) => (await parkReleased(tx, locked, PARK_BATCH, PARKED_UNTIL)) > 0,
+      async (tx, locked) => (await takeBackUnsent(tx, locked, TAKE_BACK_BATCH)) > 0,
     );
   }
 
@@ -173,6 +186,11 @@ export class CampaignWork {
   #end(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(campaign, async (tx, locked) => {
       if ((await skipPending(tx, locked, SKIP_BATCH)) > 0) return true;
+      const { members, cost_base } = await endReserved(tx, locked, SKIP_BATCH);
+      if (members > 0) {
+        await addUsed(tx, locked, -cost_base, -members);
+        return true;
+      }
       const now = new Date(this.#deps.clock.now_ms());
       const unsent = await lockUnsent(tx, locked, END_BATCH);
       for (const grant of unsent) await endUnsent(tx, grant, now, 'CANCELLED');
@@ -185,6 +203,7 @@ export class CampaignWork {
     return this.#held(campaign, async (tx, locked) => {
       if (!locked.is_filled || (await hasRows(tx, locked, ['pending', 'reserved', 'sent']))) return false;
       if (locked.status === 'issuing' && (await retryShort(tx, locked))) return true;
+      if ((await deleteFrozenTerms(tx, locked, REMOVE_BATCH)) > 0) return true;
       await markFinished(tx, locked, new Date(this.#deps.clock.now_ms()));
       return true;
     });

@@ -32,14 +32,25 @@ export function selectTemplateBudgets(
     order by b.template_id, b.tenant_id, b.project_id limit ${limit}`;
 }
 
-/** What a template's grants cost, by its budget and by their rows: both as of one moment. */
+/**
+ * What a template's grants cost, and what is held for reserved members of its campaigns, by its budget and by their rows:
+ * both as of one moment. Only a campaign that is not finished has reserved members.
+ */
 export async function selectTemplateCheck(
   sql: Tx,
   { tenant_id, project_id, owner_id }: BudgetKey,
 ): Promise<BudgetCheck | undefined> {
   const [row] = await sql<BudgetCheck[]>`
     select b.used_base::text as used_base, (
-      select coalesce(sum(g.bonus_amount_base), 0)::text from bonus_grants g
+      select (coalesce(sum(g.bonus_amount_base), 0) + (
+        select coalesce(sum(r.cost_base), 0) from bonus_campaigns c
+        cross join lateral (
+          select r.cost_base from bonus_campaign_rows r
+          where r.campaign_id = c.campaign_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+            and r.status = 'reserved' offset 0) r
+        where c.template_id = ${owner_id} and c.tenant_id = ${tenant_id} and c.project_id = ${project_id}
+          and c.status in ('issuing', 'paused', 'cancelled') and c.finished_at is null))::text
+      from bonus_grants g
       where g.template_id = ${owner_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
         and g.status not in ('cancelled', 'failed')) as cost_base
     from bonus_budgets b
@@ -68,7 +79,7 @@ export function selectCampaignBudgets(
 
 /**
  * What a campaign's grants cost, by its limits and by the rows of its members: both as of one moment. The row of a member
- * has the cost once it is granted; before that, the grant has it.
+ * has the cost while it is reserved and once it is granted; between that, the grant has it.
  */
 export async function selectCampaignCheck(
   sql: Tx,
@@ -76,11 +87,11 @@ export async function selectCampaignCheck(
 ): Promise<BudgetCheck | undefined> {
   const [row] = await sql<BudgetCheck[]>`
     select b.used_base::text as used_base, (
-      select coalesce(sum(case when r.status = 'granted' then r.cost_base else g.bonus_amount_base end), 0)::text
+      select coalesce(sum(case when r.status = 'sent' then g.bonus_amount_base else r.cost_base end), 0)::text
       from bonus_campaign_rows r
       left join lateral (
         select g.bonus_amount_base from bonus_grants g
-        where r.status <> 'granted' and g.grant_id = r.grant_id and g.tenant_id = ${tenant_id}
+        where r.status = 'sent' and g.grant_id = r.grant_id and g.tenant_id = ${tenant_id}
           and g.project_id = ${project_id} offset 0) g on true
       where r.campaign_id = ${owner_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status in ('reserved', 'sent', 'granted')) as cost_base

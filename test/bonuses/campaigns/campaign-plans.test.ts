@@ -1,24 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { insertBonusCampaign } from '../../../src/bonuses/campaigns/queries.ts';
+import { deleteFrozenTerms, selectFrozenTerms } from '../../../src/bonuses/campaigns/frozen-terms-queries.ts';
+import { selectMemberGroups } from '../../../src/bonuses/campaigns/member-queries.ts';
 import {
   countWaiting,
-  releaseReserved,
+  lockReserved,
   selectReleasing,
   selectReleasedTo,
 } from '../../../src/bonuses/campaigns/release-queries.ts';
-import { PARKED_UNTIL } from '../../../src/bonuses/campaigns/reserve.ts';
-import { selectPending, updateDecided } from '../../../src/bonuses/campaigns/reserve-queries.ts';
+import { selectPending, updateRows } from '../../../src/bonuses/campaigns/reserve-queries.ts';
 import { lockShortage, retryRows } from '../../../src/bonuses/campaigns/retry-queries.ts';
 import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import {
+  endReserved,
   hasRows,
+  lockBeside,
   lockForStep,
   lockUnsent,
-  parkReleased,
   selectDueBonusCampaigns,
   selectOpenCampaigns,
   skipPending,
+  takeBackUnsent,
 } from '../../../src/bonuses/campaigns/work-queries.ts';
 import { nextSlots } from '../../../src/bonuses/grants/apply-queries.ts';
 import {
@@ -33,7 +36,7 @@ import { startExplainedService, type ExplainedService } from '../../platform/pos
 
 /** A statement that reads all of the 20,000 members who were sent to the platform, or their grants, reads far more. */
 const MOST_BLOCKS = 400;
-const [campaign_id, template_id] = [randomUUID(), randomUUID()];
+const [campaign_id, template_id, terms_id] = [randomUUID(), randomUUID(), randomUUID()];
 
 let explained: ExplainedService;
 beforeAll(async () => {
@@ -61,6 +64,12 @@ beforeAll(async () => {
   await sql`
     insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id, released_to)
     values (${tenant_id}, ${project_id}, ${campaign_id}, now())`;
+  await sql`
+    insert into bonus_campaign_terms (tenant_id, project_id, campaign_id, terms_id, terms, adapter_slug, currency,
+      bonus_amount, bonus_amount_base, wagering_required)
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid,
+      case when i = 1 then ${terms_id}::uuid else gen_random_uuid() end, '{}', 'casino', 'EUR', 1, 1, 0
+    from generate_series(1, 20000) i`;
   // Accepted by the platform, which says the outcome later; ten are reserved, ten were released and not sent.
   await sql`
     insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
@@ -68,16 +77,17 @@ beforeAll(async () => {
       bonus_amount_base, wagering_required, next_attempt_at, created_at, updated_at)
     select ${tenant_id}::uuid, ${project_id}::uuid, md5('g' || i)::uuid, ${template_id}::uuid, 1, md5('p' || i)::uuid, ${campaign_id}::uuid,
       'campaign', '{}', 1, 'pending', case when i <= 20 then 'unsent' else 'confirmed' end, 'casino', 'x', '{}', 'EUR', 1, 1,
-      0, case when i <= 10 then ${PARKED_UNTIL}::timestamptz else now() + interval '1 hour' end, now(), now()
-    from generate_series(1, 20000) i`;
+      0, now() + interval '1 hour', now(), now()
+    from generate_series(11, 20000) i`;
   await sql`
-    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, code, grant_id)
+    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, code, grant_id, terms_id,
+      cost_base)
     select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid, md5('p' || i)::uuid, case when i <= 10 then 'reserved' else 'sent' end,
-      null::text, md5('g' || i)::uuid
+      null::text, case when i > 10 then md5('g' || i)::uuid end, ${terms_id}::uuid, 1
     from generate_series(1, 20000) i
     union all
     select ${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid, gen_random_uuid(), case when i <= 10 then 'pending' else 'skipped' end,
-      case when i <= 10 then null else 'BUDGET' end, null
+      case when i <= 10 then null else 'BUDGET' end, null, null, 0
     from generate_series(1, 5000) i`;
 });
 afterAll(async () => explained?.service.close());
@@ -109,13 +119,31 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   const newcomer = { tenant_id, project_id, template_id, player_id: randomUUID() };
   const counted = { ...newcomer, exclusion_group: 'group', window_from: null, day_from: now };
   const works: ((tx: Tx) => Promise<unknown>)[] = [
-    async (tx) =>
-      expect(await selectOpenCampaigns(tx, NIL_ID, 10, PARKED_UNTIL)).toMatchObject([{ has_work: true }]),
+    async (tx) => expect(await selectOpenCampaigns(tx, NIL_ID, 10)).toMatchObject([{ has_work: true }]),
     async (tx) => expect(await selectReleasing(tx, NIL_ID, 10)).toHaveLength(1),
-    async (tx) => expect(await countWaiting(tx, ref, 512, PARKED_UNTIL)).toBe(10),
-    async (tx) => expect(await releaseReserved(tx, ref, 5, now)).toBe(5),
-    async (tx) => expect(await parkReleased(tx, ref, 5, PARKED_UNTIL)).toBe(5),
-    async (tx) => expect(await lockUnsent(tx, ref, 15)).toHaveLength(15),
+    async (tx) => expect(await countWaiting(tx, ref, 512)).toBe(10),
+    async (tx) => expect(await lockReserved(tx, ref, { limit: 5 })).toHaveLength(5),
+    async (tx) => expect(await lockReserved(tx, ref, { limit: 1, only: newcomer.player_id })).toEqual([]),
+    async (tx) => expect(await selectFrozenTerms(tx, ref, [terms_id])).toHaveLength(1),
+    async (tx) => expect(await deleteFrozenTerms(tx, ref, 5)).toBe(5),
+    async (tx) => {
+      const members = await lockReserved(tx, ref, { limit: 5 });
+      const sent = members.map(({ member_id }) => ({
+        player_ids: [member_id],
+        status: 'sent' as const,
+        grant_id: randomUUID(),
+      }));
+      await updateRows(tx, ref, 'reserved', sent);
+    },
+    async (tx) => expect(await takeBackUnsent(tx, ref, 5)).toBe(5),
+    async (tx) => expect(await endReserved(tx, ref, 15)).toEqual({ members: 10, cost_base: 10n }),
+    async (tx) => expect(await lockUnsent(tx, ref, 5)).toHaveLength(5),
+    async (tx) => {
+      const ids = Array.from({ length: 20 }, () => randomUUID());
+      const groups = await selectMemberGroups(tx, ref, ids, { segment_id: randomUUID(), has_rules: true });
+      expect(groups).toMatchObject([{ player: null }]);
+    },
+    async (tx) => expect(await lockBeside(tx, ref, 'release', false)).toMatchObject({ campaign_id }),
     async (tx) => expect(await skipPending(tx, ref, 5)).toBe(5),
     async (tx) => expect(await selectPending(tx, ref, { limit: 5 })).toHaveLength(5),
     async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),
@@ -175,7 +203,7 @@ it('writing what was decided reads few of many pending members', async () => {
     await tx`update bonus_campaign_rows set status = 'pending', code = null where status = 'skipped'`;
     const [player_id = ''] = await selectPending(tx, ref, { limit: 1 });
     await explained.executions();
-    await updateDecided(tx, ref, [{ player_id, status: 'skipped', code: 'BUDGET', grant_id: null }]);
+    await updateRows(tx, ref, 'pending', [{ player_ids: [player_id], status: 'skipped', code: 'BUDGET' }]);
   };
   expect(await heavy(decide)).toEqual([]);
 });

@@ -27,8 +27,8 @@ async function restoredToPending(on: CampaignsFixture, campaign_id: string): Pro
     await tx`update bonus_budgets set used_base = 0 where template_id = (
       select template_id from bonus_campaigns where campaign_id = ${campaign_id})`;
     await tx`update bonus_campaign_budgets set used_base = 0, used_grants = 0 where campaign_id = ${campaign_id}`;
-    await tx`update bonus_campaign_rows set status = 'pending', code = null, grant_id = null, cost_base = 0,
-      released_base = 0, is_open = false where campaign_id = ${campaign_id}`;
+    await tx`update bonus_campaign_rows set status = 'pending', code = null, grant_id = null, terms_id = null,
+      cost_base = 0, released_base = 0, is_open = false where campaign_id = ${campaign_id}`;
     await tx`update bonus_campaigns set status = 'issuing', finished_at = null where campaign_id = ${campaign_id}`;
   });
 }
@@ -88,9 +88,11 @@ describe('grants that were released and of which nothing was sent', () => {
     const on = await fresh();
     const { adapter, id } = await heldUp(on, 5);
     await on.patch(id, { status: 'paused' });
-    await eventually('all are parked', async () =>
+    await eventually('all are reserved again', async () =>
       (await rowsOf(on, id, 'reserved')) === 5 ? true : undefined,
     );
+    expect(await on.sql`select from bonus_grants where campaign_id = ${id}`).toHaveLength(0);
+    await consistent(on, id);
     await adapter.fake.control({ answer: null });
     await on.patch(id, { status: 'issuing' });
     const done = await on.reaches(id, ({ status }) => status === 'issued');
@@ -229,11 +231,7 @@ describe('campaigns beside each other', () => {
     );
     // One is not decided yet.
     await on.sql.begin(async (tx) => {
-      await tx`
-        with gone as (
-          delete from bonus_grants where campaign_id = ${data.id} and player_id = ${players[0] ?? ''} returning grant_id)
-        delete from bonus_grant_events e using gone where e.grant_id = gone.grant_id`;
-      await tx`update bonus_campaign_rows set status = 'pending', grant_id = null
+      await tx`update bonus_campaign_rows set status = 'pending', terms_id = null, cost_base = 0, is_open = false
         where campaign_id = ${data.id} and player_id = ${players[0] ?? ''}`;
       await tx`update bonus_campaign_budgets set used_base = 2000, used_grants = 2 where campaign_id = ${data.id}`;
       await tx`update bonus_budgets set used_base = 2000 where template_id = ${template_id}`;

@@ -41,17 +41,21 @@ export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;
 
-/** The limits and the counts hold what the grants cost; each member has at most one grant, and its row says what became of it. */
+/** The limits and the counts hold what the grants cost and what reserved members are promised; each member has at most one grant, and its row says what became of it. */
 export async function consistent(on: CampaignsFixture, campaign_id: string): Promise<void> {
   await on.budgets();
   const [row] = await on.sql<
     { used: string; cost: string; grants: number; counted: number; doubles: number }[]
   >`
     select b.used_base::text as used, b.used_grants as grants,
-      coalesce((select sum(g.bonus_amount_base) from bonus_grants g where g.campaign_id = b.campaign_id
-        and g.status not in ('cancelled', 'failed')), 0)::text as cost,
+      (coalesce((select sum(g.bonus_amount_base) from bonus_grants g where g.campaign_id = b.campaign_id
+          and g.status not in ('cancelled', 'failed')), 0)
+        + coalesce((select sum(r.cost_base) from bonus_campaign_rows r where r.campaign_id = b.campaign_id
+          and r.status = 'reserved'), 0))::text as cost,
       (select count(*)::integer from bonus_grants g where g.campaign_id = b.campaign_id
-        and g.status not in ('cancelled', 'failed')) as counted,
+          and g.status not in ('cancelled', 'failed'))
+        + (select count(*)::integer from bonus_campaign_rows r where r.campaign_id = b.campaign_id
+          and r.status = 'reserved') as counted,
       (select count(*)::integer - count(distinct g.player_id)::integer from bonus_grants g
         where g.campaign_id = b.campaign_id) as doubles
     from bonus_campaign_budgets b where b.campaign_id = ${campaign_id}`;

@@ -81,11 +81,14 @@ export function grantsFixture(service: TestService, tenant: TestTenant = service
         },
         20_000,
       ),
-    /** What the project's budgets hold, and what its grants cost by template: always the same. */
+    /** What the project's budgets hold, and what its grants and reserved members cost by template: always the same. */
     async budgets(): Promise<void> {
       const rows = await sql<{ template_id: string; used: string; cost: string }[]>`
-        select b.template_id, b.used_base::text as used, coalesce((select sum(g.bonus_amount_base) from bonus_grants g
-          where g.template_id = b.template_id and g.status not in ('cancelled', 'failed')), 0)::text as cost
+        select b.template_id, b.used_base::text as used,
+          (coalesce((select sum(g.bonus_amount_base) from bonus_grants g
+            where g.template_id = b.template_id and g.status not in ('cancelled', 'failed')), 0)
+          + coalesce((select sum(r.cost_base) from bonus_campaign_rows r join bonus_campaigns c using (campaign_id)
+            where c.template_id = b.template_id and r.status = 'reserved'), 0))::text as cost
         from bonus_budgets b where b.tenant_id = ${tenant_id} and b.project_id = ${project_id}`;
       for (const { template_id, used, cost } of rows) expect(used, template_id).toBe(cost);
     },
