@@ -203,6 +203,12 @@ export function createMetrics() {
       labelNames: ['adapter'],
       registers,
     }),
+    webhookLotsUndone: new Counter({
+      name: 'webhook_lots_undone_total',
+      help: 'Sets of webhooks of a casino platform whose transaction was undone; each of them was then applied alone',
+      labelNames: ['adapter'],
+      registers,
+    }),
     wageringRefused: new Counter({
       name: 'bonus_wagering_bets_refused_total',
       help: 'Bets that could not be counted for bonuses, because of their data, and were left out',

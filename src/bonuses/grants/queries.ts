@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import { microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -31,6 +32,21 @@ export async function lockGrant(tx: Tx, ref: GrantRef): Promise<GrantRow | undef
   const [row] = await tx<GrantRow[]>`
     select ${grantColumns(tx)} from bonus_grants g where ${isGrant(tx, ref)} for no key update`;
   return row;
+}
+
+/** Those of the grants that no other transaction holds, locked until the transaction ends, in the order of their ids. */
+export async function lockFree(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  grant_ids: readonly string[],
+): Promise<GrantRow[]> {
+  const sorted = [...new Set(grant_ids)].sort();
+  return tx<GrantRow[]>`
+    select ${grantColumns(tx)} from unnest(${plainArray(sorted)}::text::uuid[]) as r (grant_id)
+    cross join lateral (
+      select * from bonus_grants o
+      where o.grant_id = r.grant_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+      offset 0 for no key update skip locked) g`;
 }
 
 /** The history of a grant, the oldest event first. */

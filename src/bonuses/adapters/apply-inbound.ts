@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import { ApiError } from '../../errors.ts';
+import { LANE, RouteLane, type LaneLimits } from '../../http/route-lane.ts';
+import { Lots, type Settle } from '../../platform/lots.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { limitTransaction } from '../../platform/postgres/limits.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { TooBusy } from '../../platform/waiting-line.ts';
+import { insertApplied, insertWebhook, selectBodyHash, selectKnown, storeResult } from './ledger-queries.ts';
+import type { AdapterRef } from './queries.ts';
+
+/** A webhook whose signature and body have been checked, and as which it is applied its novelty, too. */
+export interface Inbound<Event> {
+  adapter: { adapter_id: string; slug: string };
+  tenant_id: string;
+  project_id: string;
+  event: Event;
+  received_at: Date;
+}
+
+/** Webhooks of one adapter that share a transaction. */
+export interface InboundLot<Event, Result> {
+  /**
+   * What the event comes to, after those for which this was called before; nothing is written yet. Undefined: it is to be
+   * applied alone, after the lot. An ApiError that it throws refuses this event and no other.
+   */
+  apply(call: Inbound<Event>): Result | undefined;
+  /** Writes the effects of all that was applied, in the transaction that has begun the lot. */
+  write(): Promise<unknown>;
+}
+
+/** How the events of one kind of webhook have their effects. */
+export interface InboundEffect<Event extends { event_id: string }, Result extends object, Prepared> {
+  /** The last part of the path: `POST /v1/adapters/:slug/webhooks/<name>`. */
+  name: string;
+  /**
+   * Reads and locks what `apply` needs. Its first statement is sent together with the one that writes the ledger's row,
+   * and runs after it, also for a replay: it must not fail for what an event says.
+   */
+  prepare?(tx: Tx, call: Inbound<Event>): Promise<Prepared>;
+  /**
+   * Has the effect of the event, in the transaction that writes its row of the ledger; resolves with the answer, which is
+   * stored. An ApiError that it throws rolls both back, so that the platform's retry is no replay.
+   */
+  apply(tx: Tx, call: Inbound<Event>, prepared: Prepared | undefined): Promise<Result>;
+  /**
+   * Reads and locks what the events need, also those that are replays, without waiting for locks that others hold. Absent:
+   * each webhook has a transaction of its own.
+   */
+  lot?: (tx: Tx, calls: readonly Inbound<Event>[]) => Promise<InboundLot<Event, Result>>;
+  /** Counts the event, once that transaction is committed, which may have been repeated; never throws. */
+  committed?: (call: Inbound<Event>) => void;
+}
+
+/** An adapter that sends webhooks. */
+export interface Sender extends AdapterRef {
+  slug: string;
+}
+
+/** What one webhook is applied with. */
+export interface Received<Event> {
+  adapter: Sender;
+  event: Event;
+  received_at: Date;
+  body: Buffer;
+}
+
+/** The answer to a webhook that had its effect before. */
+export const REPLAYED = { applied: false, replay: true } as const;
+
+interface ApplyDeps {
+  postgres: Postgres;
+  metrics: Pick<Metrics, 'webhookConflictingReplay' | 'webhookLotsUndone'>;
+  /** How many transactions run at once, and how many webhooks wait; by default as many as of any endpoint. */
+  lane?: LaneLimits;
+}
+
+/** The most webhooks of a lot. */
+const MAX_LOT = 32;
+/** Lots of one adapter that run beside each other, and how long the first must have taken by then. */
+const LOTS_AT_ONCE = 2;
+const BESIDE_AFTER_MS = 50;
+/** The longest statement of a lot, and its longest wait for a lock: what needs longer is applied alone. */
+const LOT_STATEMENT_MS = 1_000;
+const LOT_LOCK_MS = 100;
+
+/** A webhook of a lot. */
+interface Member<Event> {
+  call: Inbound<Event>;
+  adapter: Sender;
+  event_id: string;
+  body_hash: Buffer;
+}
+
+/** What became of a webhook in the transaction of its lot. */
+type Outcome<Result> =
+  | { kind: 'applied'; result: Result }
+  | { kind: 'replay'; is_conflicting: boolean }
+  | { kind: 'refused'; error: ApiError }
+  | { kind: 'alone' };
+
+/**
+ * Applies webhooks, each once. Those of one adapter that come while a transaction of this adapter is under way share the
+ * next one. Such a lot waits for nobody: what is held by others, and everything of a lot that fails, is applied alone, in
+ * transactions and places of its own, so that it holds up no lot.
+ */
+export class InboundApplier<Event extends { event_id: string }, Result extends object, Prepared> {
+  readonly #deps: ApplyDeps;
+  readonly #effect: InboundEffect<Event, Result, Prepared>;
+  readonly #alone: RouteLane;
+  readonly #lots: Lots<Member<Event>, Result | typeof REPLAYED> | undefined;
+
+  constructor(deps: ApplyDeps, effect: InboundEffect<Event, Result, Prepared>) {
+    this.#deps = deps;
+    this.#effect = effect;
+    const { lane = LANE } = deps;
+    const { lot } = effect;
+    if (lot === undefined) {
+      this.#alone = new RouteLane(lane);
+      return;
+    }
+    // Together they hold as many connections as one lane.
+    const half = { ...lane, max_running: Math.ceil(lane.max_running / 2) };
+    this.#alone = new RouteLane(half);
+    const lots = new RouteLane(half);
+    const { waiting } = lane;
+    const limits = {
+      max_items: MAX_LOT,
+      max_running: LOTS_AT_ONCE,
+      beside_after_ms: BESIDE_AFTER_MS,
+      waiting: { ...waiting, max_waiting_of_group: Math.ceil(waiting.max_waiting / 2) },
+    };
+    this.#lots = new Lots('other webhooks of the adapter', limits, async (tenant_id, take) =>
+      lots.run(tenant_id, () => this.#runLot(lot, take())),
+    );
+  }
+
+  /**
+   * Resolves with the answer. Rejects with the ApiError that refuses the event, TooBusy, SERVICE_UNAVAILABLE, or an error
+   * of Postgres; then nothing is stored.
+   */
+  async apply({ adapter, event, received_at, body }: Received<Event>): Promise<Result | typeof REPLAYED> {
+    const { tenant_id, project_id, adapter_id, slug } = adapter;
+    const call = { adapter: { adapter_id, slug }, tenant_id, project_id, event, received_at };
+    const body_hash = createHash('sha256').update(body).digest();
+    const member = { call, adapter, event_id: event.event_id.toLowerCase(), body_hash };
+    return this.#lots?.add(adapter_id, tenant_id, member) ?? this.#applyAlone(member);
+  }
+
+  async #runLot(
+    lot: NonNullable<InboundEffect<Event, Result, Prepared>['lot']>,
+    members: readonly Member<Event>[],
+  ): Promise<Settle<Result | typeof REPLAYED>[]> {
+    const [first] = members;
+    // They were taken by another lot, or have waited for too long.
+    if (first === undefined) return [];
+    const { tenant_id, slug } = first.adapter;
+    const { postgres, metrics } = this.#deps;
+    let outcomes: Outcome<Result>[];
+    try {
+      outcomes = await postgres.asTenant(tenant_id, (tx) => this.#applyLot(tx, lot, members));
+    } catch (error) {
+      // Not even begun: as it would be for each of them.
+      if (error instanceof TooBusy) throw error;
+      // Whatever it is, only those whom it concerns are to have it.
+      metrics.webhookLotsUndone.inc({ adapter: slug });
+      outcomes = members.map(() => ({ kind: 'alone' }));
+    }
+    return members.map((member, i) => () => this.#settle(member, outcomes[i] ?? { kind: 'alone' }));
+  }
+
+  async #applyLot(
+    tx: Tx,
+    begin: NonNullable<InboundEffect<Event, Result, Prepared>['lot']>,
+    members: readonly Member<Event>[],
+  ): Promise<Outcome<Result>[]> {
+    const [first] = members;
+    if (first === undefined) return [];
+    const { tenant_id, project_id, slug: adapter_slug } = first.adapter;
+    const ids = [...new Set(members.map(({ event_id }) => event_id))];
+    const [, lot, rows] = await Promise.all([
+      limitTransaction(tx, LOT_STATEMENT_MS, LOT_LOCK_MS),
+      begin(
+        tx,
+        members.map(({ call }) => call),
+      ),
+      selectKnown(tx, { tenant_id, adapter_slug }, ids),
+    ]);
+    const known = new Map(rows.map(({ event_id, body_hash }) => [event_id, body_hash]));
+    const outcomes = outcomesOf(lot, members, known);
+    const applied = members.flatMap(({ event_id, body_hash, call: { received_at } }, i) => {
+      const outcome = outcomes[i];
+      return outcome?.kind === 'applied' ? { event_id, body_hash, received_at, result: outcome.result } : [];
+    });
+    const ledger = { tenant_id, project_id, adapter_slug, name: this.#effect.name };
+    await Promise.all([insertApplied(tx, ledger, applied), lot.write()]);
+    return outcomes;
+  }
+
+  #settle(member: Member<Event>, outcome: Outcome<Result>): Settled<Result> {
+    switch (outcome.kind) {
+      case 'applied':
+        this.#effect.committed?.(member.call);
+        return outcome.result;
+      case 'replay':
+        return this.#replayed(member, outcome.is_conflicting);
+      case 'refused':
+        throw outcome.error;
+      case 'alone':
+        return this.#applyAlone(member);
+    }
+  }
+
+  #applyAlone(member: Member<Event>): Settled<Result> {
+    return this.#alone.run(member.adapter.tenant_id, () => this.#applyOnce(member));
+  }
+
+  async #applyOnce(member: Member<Event>): Promise<Result | typeof REPLAYED> {
+    const { call, adapter, event_id, body_hash } = member;
+    const { tenant_id, project_id, slug: adapter_slug } = adapter;
+    const { postgres } = this.#deps;
+    const effect = this.#effect;
+    const key = { tenant_id, adapter_slug, event_id };
+    const result = await retryConflicts(() =>
+      postgres.asTenant(tenant_id, async (tx) => {
+        const row = { ...key, project_id, name: effect.name, body_hash, received_at: call.received_at };
+        const [is_new, prepared] = await Promise.all([insertWebhook(tx, row), effect.prepare?.(tx, call)]);
+        if (!is_new) return undefined;
+        const applied = await effect.apply(tx, call, prepared);
+        await storeResult(tx, key, applied);
+        return applied;
+      }),
+    );
+    if (result !== undefined) {
+      effect.committed?.(call);
+      return result;
+    }
+    const [before] = await postgres.readAsTenant(tenant_id, (tx) => selectBodyHash(tx, key));
+    return this.#replayed(member, before?.body_hash.equals(body_hash) === false);
+  }
+
+  #replayed({ adapter }: Member<Event>, is_conflicting: boolean): typeof REPLAYED {
+    if (is_conflicting) this.#deps.metrics.webhookConflictingReplay.inc({ adapter: adapter.slug });
+    return REPLAYED;
+  }
+}
+
+type Settled<Result> = ReturnType<Settle<Result | typeof REPLAYED>>;
+
+/** What each webhook of a lot comes to, in order. `known` has the hashes of the bodies that had their effect. */
+function outcomesOf<Event, Result>(
+  lot: InboundLot<Event, Result>,
+  members: readonly Member<Event>[],
+  known: Map<string, Buffer>,
+): Outcome<Result>[] {
+  const behind = new Set<string>();
+  return members.map(({ call, event_id, body_hash }) => {
+    const before = known.get(event_id);
+    if (before !== undefined) return { kind: 'replay', is_conflicting: !before.equals(body_hash) };
+    // The one before it under this id is yet to be applied.
+    if (behind.has(event_id)) return { kind: 'alone' };
+    let result: Result | undefined;
+    try {
+      result = lot.apply(call);
+    } catch (error) {
+      if (error instanceof ApiError) return { kind: 'refused', error };
+      throw error;
+    }
+    if (result === undefined) {
+      behind.add(event_id);
+      return { kind: 'alone' };
+    }
+    known.set(event_id, body_hash);
+    return { kind: 'applied', result };
+  });
+}
