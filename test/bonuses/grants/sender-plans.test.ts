@@ -14,7 +14,13 @@ import {
   readEventsToPublish,
   selectToPublish,
 } from '../../../src/bonuses/grants/publish-queries.ts';
-import { listGrants, lockGrant, selectGrant, selectHistory } from '../../../src/bonuses/grants/queries.ts';
+import {
+  listGrants,
+  lockFree,
+  lockGrant,
+  selectGrant,
+  selectHistory,
+} from '../../../src/bonuses/grants/queries.ts';
 import type { GrantFilters } from '../../../src/bonuses/grants/schema.ts';
 import {
   claimGrants,
@@ -109,6 +115,7 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
     // Webhooks write with the settings of the API, which does not keep the planner from reading whole tables.
     async (tx) => {
       await tx`set local enable_seqscan = on`;
+      expect(await lockFree(tx, project, [some.grant_id, randomUUID()])).toHaveLength(1);
       const written = await Promise.all(updateGrants(tx, [some]));
       expect(written.map(({ count }) => count)).toEqual([1]);
     },
