@@ -1,3 +1,5 @@
+import { limitTransaction } from './postgres/limits.ts';
+import type { Tx } from './postgres/port.ts';
 import { TooBusy, type WaitingLimits } from './waiting-line.ts';
 
 /** How many requests share a transaction, and how many wait for one. */
@@ -14,6 +16,13 @@ export const LOT_LIMITS: LotLimits = {
   waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 10_000 },
 };
 
+/** The longest statement of a lot's transaction, and its longest wait for a lock: what needs longer is run alone. */
+const LOT_STATEMENT_MS = 1_000;
+const LOT_LOCK_MS = 100;
+
+/** The first statement of a lot's transaction: it never keeps its requests waiting for long. */
+export const limitLot = (tx: Tx): Promise<void> => limitTransaction(tx, LOT_STATEMENT_MS, LOT_LOCK_MS);
+
 /** What a lot has led to for one of its requests. `alone`: nothing was done, and it is to be run by itself. */
 export type LotOutcome<Done> =
   { kind: 'done'; value: Done } | { kind: 'refused'; error: Error } | { kind: 'alone' };
@@ -28,10 +37,16 @@ export interface LotWork<Asked, Done> {
   namesOf: (asked: Asked) => readonly string[];
   /** Runs a lot in one transaction; returns the outcomes in its order. */
   together: (lot: readonly Asked[]) => Promise<readonly LotOutcome<Done>[]>;
+  /** Absent: the failure of a lot is that of each of its requests. */
+  apart?: ApartWork<Asked, Done>;
+}
+
+/** How the requests of a lot that failed are run again, one by one. */
+export interface ApartWork<Asked, Done> {
   /** Runs one request in a transaction of its own. */
   alone: (asked: Asked) => Promise<Done>;
-  /** Whether the failure of a lot may have come after its commit, so that nothing may be run again. */
-  isDoubtful: (error: unknown) => boolean;
+  /** Whether nothing may be run again after this failure of a lot: it may have come after its commit. */
+  isFinal: (error: unknown) => boolean;
   /** Called with why a lot was rolled back. */
   onFailure: (error: unknown) => void;
 }
@@ -55,7 +70,7 @@ interface Kind<Asked, Done> {
 /**
  * Runs requests that are asked for while a transaction is under way together in the next one. Nobody waits for a lot to
  * fill: the first request begins in the same turn of the event loop. When a lot fails, its transaction was rolled back, and
- * each of its requests is run alone, so that none fails because of another.
+ * each of its requests is run alone, so that none fails because of another. TooBusy is the answer to each.
  */
 export class Lots<Asked, Done> {
   readonly #work: LotWork<Asked, Done>;
@@ -158,21 +173,23 @@ export class Lots<Asked, Done> {
 
   /** Never rejects. */
   async #run(lot: readonly Waiter<Asked, Done>[]): Promise<void> {
+    const { together, apart } = this.#work;
     let outcomes: readonly LotOutcome<Done>[] = [];
     try {
-      if (lot.length > 0) outcomes = await this.#work.together(lot.map(({ asked }) => asked));
+      if (lot.length > 0) outcomes = await together(lot.map(({ asked }) => asked));
     } catch (error) {
-      if (error instanceof TooBusy || this.#work.isDoubtful(error)) {
+      if (apart === undefined || error instanceof TooBusy || apart.isFinal(error)) {
         for (const { reject } of lot) reject(error);
         return;
       }
-      this.#work.onFailure(error);
+      apart.onFailure(error);
     }
     lot.forEach(({ asked, resolve, reject }, i) => {
       const outcome = outcomes[i] ?? { kind: 'alone' };
       if (outcome.kind === 'done') resolve(outcome.value);
       else if (outcome.kind === 'refused') reject(outcome.error);
-      else resolve(this.#work.alone(asked));
+      else if (apart !== undefined) resolve(apart.alone(asked));
+      else reject(new Error('a lot has left out a request'));
     });
   }
 }

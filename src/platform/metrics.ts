@@ -203,6 +203,12 @@ export function createMetrics() {
       labelNames: ['adapter'],
       registers,
     }),
+    bonusLotsUndone: new Counter({
+      name: 'bonus_lots_undone_total',
+      help: 'Lots of requests for bonuses whose shared transaction was undone; each request was then run alone',
+      labelNames: ['work'],
+      registers,
+    }),
     wageringRefused: new Counter({
       name: 'bonus_wagering_bets_refused_total',
       help: 'Bets that could not be counted for bonuses, because of their data, and were left out',

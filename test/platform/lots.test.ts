@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Lots, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
+import { Lots, type ApartWork, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
 import { TooBusy } from '../../src/platform/waiting-line.ts';
 
 interface Asked {
@@ -16,9 +16,17 @@ const LIMITS: LotLimits = {
 };
 
 /** Lots whose transactions end when they are told to. */
-function heldLots(limits = LIMITS) {
+function heldLots(limits = LIMITS, isApart = true) {
   const begun: { lot: readonly Asked[]; end: (outcomes: LotOutcome<string>[] | Error) => void }[] = [];
   const alone: number[] = [];
+  const apart: ApartWork<Asked, string> = {
+    alone: ({ id }) => {
+      alone.push(id);
+      return Promise.resolve(`alone ${id}`);
+    },
+    isFinal: (error) => error instanceof Error && error.message === 'lost',
+    onFailure: () => undefined,
+  };
   let notify = () => {};
   const lots = new Lots<Asked, string>(
     {
@@ -30,12 +38,7 @@ function heldLots(limits = LIMITS) {
           begun.push({ lot, end: (how) => (how instanceof Error ? reject(how) : resolve(how)) });
           notify();
         }),
-      alone: ({ id }) => {
-        alone.push(id);
-        return Promise.resolve(`alone ${id}`);
-      },
-      isDoubtful: (error) => error instanceof Error && error.message === 'lost',
-      onFailure: () => undefined,
+      ...(isApart ? { apart } : {}),
     },
     limits,
   );
@@ -150,6 +153,39 @@ describe('lots', () => {
     expect(alone).toEqual([]);
   });
 
+  it('have one failure for all of theirs when none is run alone', async () => {
+    const { lots, lot, alone } = heldLots(LIMITS, false);
+    const answers = [1, 2].map((id) => lots.run(ask(id)));
+    const failed = Promise.allSettled(answers);
+    const first = await lot(0);
+    const next = lots.run(ask(3));
+    first.end(new Error('broken'));
+    expect(await failed).toMatchObject([
+      { reason: { message: 'broken' } },
+      { reason: { message: 'broken' } },
+    ]);
+    (await lot(1)).done();
+    expect(await next).toBe('lot 3');
+    expect(alone).toEqual([]);
+  });
+
+  it('refuse what has waited for too long', async () => {
+    const { lots, lot, begun } = heldLots({
+      ...LIMITS,
+      beside_after_ms: 60_000,
+      waiting: { ...LIMITS.waiting, max_wait_ms: 1 },
+    });
+    const first = lots.run(ask(1));
+    const held = await lot(0);
+    const late = lots.run(ask(2)).catch((error: unknown) => error);
+    const since_ms = performance.now();
+    while (performance.now() - since_ms < 5) await new Promise((resolve) => setImmediate(resolve));
+    held.done();
+    expect(await late).toBeInstanceOf(TooBusy);
+    expect(await first).toBe('lot 1');
+    expect(begun.flatMap(({ lot: taken }) => taken.map(({ id }) => id))).toEqual([1]);
+  });
+
   it('let one tenant take only its share of the places to wait in', async () => {
     const { lots, lot } = heldLots();
     const first = lots.run(ask(0));
@@ -188,12 +224,14 @@ describe('lots', () => {
                 return { kind: 'done', value: id };
               });
             },
-            alone: ({ id }) => {
-              seen.push(id);
-              return Promise.resolve(id);
+            apart: {
+              alone: ({ id }) => {
+                seen.push(id);
+                return Promise.resolve(id);
+              },
+              isFinal: (error) => error instanceof Error && error.message === 'lost',
+              onFailure: () => undefined,
             },
-            isDoubtful: (error) => error instanceof Error && error.message === 'lost',
-            onFailure: () => undefined,
           },
           { ...LIMITS, waiting: { ...LIMITS.waiting, max_waiting: 100, max_waiting_of_group: 100 } },
         );

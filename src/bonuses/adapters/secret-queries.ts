@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { AdapterRef } from './queries.ts';
@@ -32,19 +32,20 @@ export function selectSecrets(
 }
 
 /** An adapter, and one of its secrets; null: none is valid. */
-export type SignerRow = AdapterRef & (SecretRow | { secret_id: null });
+export type SignerRow = AdapterRef & { slug: string } & (SecretRow | { secret_id: null });
 
-/** The adapter of the slug, of whatever tenant, with each secret that is valid at `now`; no row: there is none. */
-export function selectSigners(sql: Tx, slug: string, now: Date): PendingQuery<SignerRow[]> {
+/** The adapters of the slugs, of whatever tenants, with each secret that is valid at `now`, the current one first. */
+export function selectSigners(sql: Tx, slugs: readonly string[], now: Date): PendingQuery<SignerRow[]> {
   return sql<SignerRow[]>`
-    select a.tenant_id, a.project_id, a.adapter_id, s.secret_id, s.secret, s.created_at, s.expires_at
-    from adapters a
+    select a.slug, a.tenant_id, a.project_id, a.adapter_id, s.secret_id, s.secret, s.created_at, s.expires_at
+    from unnest(${textArray(slugs)}::text::text[]) as r (slug)
+    cross join lateral (
+      select * from adapters a where a.slug = r.slug offset 0) a
     left join lateral (
       select * from adapter_secrets s
       where s.tenant_id = a.tenant_id and s.project_id = a.project_id and s.adapter_id = a.adapter_id
         and (s.expires_at is null or s.expires_at > ${now})
       offset 0) s on true
-    where a.slug = ${slug}
     order by s.expires_at desc nulls first, s.created_at desc`;
 }
 

@@ -3,16 +3,24 @@ import type { AnswerKey } from '../../http/endpoint.ts';
 import { storeAnswers } from '../../http/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { Lots, type LotOutcome } from '../../platform/lots.ts';
-import { limitLocks } from '../../platform/postgres/limits.ts';
+import { limitLot, Lots, type LotOutcome } from '../../platform/lots.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { isDoubtful } from '../../platform/postgres/transactions.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
 import { conclude, concludeLocked, type Concluded } from './conclude.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { GrantRow } from './grant-row.ts';
-import { LOT_LOCK_MS } from './intents.ts';
-import { lockFreeGrants } from './queries.ts';
+import { lockFree } from './queries.ts';
+
+/** What concluding calls needs. */
+export interface ConclusionDeps {
+  postgres: Postgres;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'bonusLotsUndone'>;
+}
 
 /** What a call of a request has led to. */
 export interface ConcludedRequest extends Concluded {
@@ -27,11 +35,11 @@ export type AnswerTo = (row: GrantRow, conclusion: Conclusion) => string | ApiEr
  * together share a transaction ({@link Lots}). A grant that another transaction holds goes alone.
  */
 export class Conclusions {
-  readonly #deps: { postgres: Postgres; clock: Clock; logger: Logger };
+  readonly #deps: ConclusionDeps;
   readonly #answerTo: AnswerTo;
   readonly #lots: Lots<ConcludedRequest, string | ApiError>;
 
-  constructor(deps: { postgres: Postgres; clock: Clock; logger: Logger }, answerTo: AnswerTo) {
+  constructor(deps: ConclusionDeps, answerTo: AnswerTo) {
     this.#deps = deps;
     this.#answerTo = answerTo;
     this.#lots = new Lots({
@@ -39,9 +47,14 @@ export class Conclusions {
       groupOf: ({ claimed }) => claimed.tenant_id,
       namesOf: ({ claimed }) => [claimed.grant_id],
       together: (lot) => this.#together(lot),
-      alone: (one) => this.#alone(one),
-      isDoubtful,
-      onFailure: (err) => deps.logger.debug({ err }, 'a lot of calls for bonuses is concluded one by one'),
+      apart: {
+        alone: (one) => this.#alone(one),
+        isFinal: isDoubtful,
+        onFailure: (err) => {
+          deps.metrics.bonusLotsUndone.inc({ work: 'grant_conclusions' });
+          deps.logger.debug({ err }, 'a lot of calls for bonuses is concluded one by one');
+        },
+      },
     });
   }
 
@@ -51,12 +64,15 @@ export class Conclusions {
   }
 
   #together(lot: readonly ConcludedRequest[]): Promise<LotOutcome<string | ApiError>[]> {
-    return this.#deps.postgres.asTenant(lot[0]?.claimed.tenant_id ?? '', async (tx) => {
+    const [first] = lot;
+    if (first === undefined) return Promise.resolve([]);
+    return this.#deps.postgres.asTenant(first.claimed.tenant_id, async (tx) => {
       const [, found] = await Promise.all([
-        limitLocks(tx, LOT_LOCK_MS),
-        lockFreeGrants(
+        limitLot(tx),
+        lockFree(
           tx,
-          lot.map(({ claimed }) => claimed),
+          projectRefOf(first.claimed),
+          lot.map(({ claimed }) => claimed.grant_id),
         ),
       ]);
       const locked_of = new Map(found.map((row) => [row.grant_id, row]));

@@ -20,7 +20,7 @@ import { unavailable } from './unavailable.ts';
 /** The parts of the platform that granting uses. */
 export interface GrantDeps extends Pick<
   Platform,
-  'postgres' | 'eventLog' | 'clickhouse' | 'clock' | 'logger'
+  'postgres' | 'eventLog' | 'clickhouse' | 'clock' | 'logger' | 'metrics'
 > {
   platforms: Platforms;
 }

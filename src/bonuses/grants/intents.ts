@@ -5,8 +5,8 @@ import { claimKeys, storeAnswers, type Claim } from '../../http/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { Lots, type LotOutcome } from '../../platform/lots.ts';
-import { limitLocks } from '../../platform/postgres/limits.ts';
+import { limitLot, Lots, type LotOutcome } from '../../platform/lots.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { isDoubtful } from '../../platform/postgres/transactions.ts';
@@ -19,14 +19,12 @@ import { selectSurvivor } from './reserve-queries.ts';
 import { GrantStore } from './store.ts';
 import { unavailable } from './unavailable.ts';
 
-/** The longest wait of a lot for a lock: for a budget that another process, a journey or a campaign takes from. */
-export const LOT_LOCK_MS = 100;
-
 /** What storing intents needs. */
 export interface IntentDeps {
   postgres: Postgres;
   clock: Clock;
   logger: Logger;
+  metrics: Pick<Metrics, 'bonusLotsUndone'>;
   writeAuditRows: WriteAuditRows;
 }
 
@@ -65,9 +63,14 @@ export class Intents {
         ...(key === undefined ? [] : [`key ${key.route} ${key.key}`]),
       ],
       together: (lot) => this.#together(lot),
-      alone: (one) => this.#alone(one),
-      isDoubtful,
-      onFailure: (err) => deps.logger.debug({ err }, 'a lot of bonus grants is run one by one'),
+      apart: {
+        alone: (one) => this.#alone(one),
+        isFinal: isDoubtful,
+        onFailure: (err) => {
+          deps.metrics.bonusLotsUndone.inc({ work: 'grant_intents' });
+          deps.logger.debug({ err }, 'a lot of bonus grants is run one by one');
+        },
+      },
     });
   }
 
@@ -85,7 +88,7 @@ export class Intents {
       const store = new GrantStore(tx, this.#now());
       const wanted = lot.map(askedGrantOf);
       const [, claims, locked] = await Promise.all([
-        limitLocks(tx, LOT_LOCK_MS),
+        limitLot(tx),
         claimKeys(
           tx,
           lot.map(({ key }) => key),

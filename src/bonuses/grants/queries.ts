@@ -34,16 +34,19 @@ export async function lockGrant(tx: Tx, ref: GrantRef): Promise<GrantRow | undef
   return row;
 }
 
-/** These grants, in no order, locked until the transaction ends; those that another transaction holds are left out. */
-export async function lockFreeGrants(tx: Tx, refs: readonly GrantRef[]): Promise<GrantRow[]> {
+/** Those of the grants that no other transaction holds, locked until the transaction ends, in the order of their ids. */
+export async function lockFree(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  grant_ids: readonly string[],
+): Promise<GrantRow[]> {
+  const sorted = [...new Set(grant_ids)].sort();
   return tx<GrantRow[]>`
-    select g.* from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.grant_id))}::text::uuid[]) as r (tenant_id, project_id, grant_id)
+    select ${grantColumns(tx)} from unnest(${plainArray(sorted)}::text::uuid[]) as r (grant_id)
     cross join lateral (
-      select ${grantColumns(tx)} from bonus_grants g
-      where g.grant_id = r.grant_id and g.tenant_id = r.tenant_id and g.project_id = r.project_id
-      for no key update skip locked) g`;
+      select * from bonus_grants o
+      where o.grant_id = r.grant_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+      offset 0 for no key update skip locked) g`;
 }
 
 /** The history of a grant, the oldest event first. */

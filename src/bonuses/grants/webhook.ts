@@ -4,10 +4,12 @@ import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { SANDBOX_SLUG } from '../adapters/platform.ts';
-import { adapterWebhook, type Inbound, type InboundDeps } from '../adapters/inbound.ts';
-import { applyEvent, type GrantReport } from './apply.ts';
+import type { Inbound, InboundLot } from '../adapters/apply-inbound.ts';
+import { adapterWebhook, type InboundDeps } from '../adapters/inbound.ts';
+import { moveOf, writeMoves, type GrantReport, type Move } from './apply.ts';
 import { factsOf, type GrantRow } from './grant-row.ts';
-import { lockGrant } from './queries.ts';
+import { lockFree, lockGrant } from './queries.ts';
+import { selectExisting } from './reserve-queries.ts';
 import { EVENT_NAMES, GRANT_STATUSES, type GrantEventName, type GrantStatus } from './transition.ts';
 
 const amount = z
@@ -65,32 +67,74 @@ export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
     errors: [],
     prepare: (tx, { tenant_id, project_id, event }) =>
       lockGrant(tx, { tenant_id, project_id, grant_id: event.grant_id }),
-    apply: (tx, call, grant) => applyBonusEvent(tx, call, grant),
+    apply: async (tx, call, grant) => {
+      const decided = decideBonusEvent(call, grant);
+      if (decided.move !== undefined) await writeMoves(tx, [decided.move]);
+      return decided.answer;
+    },
+    lot: beginLot,
     committed: ({ adapter, event }) => {
       if (nameOf(event.event) === undefined) deps.metrics.webhookUnknownEvents.inc({ adapter: adapter.slug });
     },
   });
 }
 
-async function applyBonusEvent(
+type Answer = z.infer<typeof answer>;
+
+/** Locks the grants of the events that nobody holds, and decides about them one after the other. */
+async function beginLot(
   tx: Tx,
+  calls: readonly Inbound<BonusEvent>[],
+): Promise<InboundLot<BonusEvent, Answer>> {
+  const [first] = calls;
+  if (first === undefined) throw new Error('a lot needs an event');
+  const { tenant_id, project_id } = first;
+  const ids = calls.map(({ event }) => event.grant_id);
+  const rows = await lockFree(tx, { tenant_id, project_id }, ids);
+  const grants = new Map(rows.map((row) => [row.grant_id, row]));
+  const missing = [...new Set(ids)].filter((grant_id) => !grants.has(grant_id));
+  const held =
+    missing.length === 0
+      ? new Set<string>()
+      : await selectExisting(
+          tx,
+          missing.map((grant_id) => ({ tenant_id, project_id, grant_id })),
+        );
+  const moves: Move[] = [];
+  return {
+    apply: (call) => {
+      const { grant_id } = call.event;
+      if (held.has(grant_id)) return undefined;
+      const decided = decideBonusEvent(call, grants.get(grant_id));
+      if (decided.move !== undefined) {
+        moves.push(decided.move);
+        grants.set(grant_id, decided.move.grant);
+      }
+      return decided.answer;
+    },
+    write: () => writeMoves(tx, moves),
+  };
+}
+
+/** What an event makes of a grant, of which nothing is written. Throws an ApiError. */
+function decideBonusEvent(
   { adapter, event, received_at }: Inbound<BonusEvent>,
   grant: GrantRow | undefined,
-): Promise<z.infer<typeof answer>> {
+): { answer: Answer; move?: Move } {
   // A grant of another adapter of the project is as unknown as one of another tenant. The built-in sandbox reports
   // nothing itself: what the project's platform says of such a grant is all that there is.
   if (grant === undefined || ![adapter.slug, SANDBOX_SLUG].includes(grant.adapter_slug)) {
     throw new ApiError('NOT_FOUND', `bonus grant ${event.grant_id} does not exist`);
   }
   const name = nameOf(event.event);
-  if (name === undefined) return said(false, grant.status);
+  if (name === undefined) return { answer: said(false, grant.status) };
   const { platform_bonus_id } = factsOf(grant);
   if (platform_bonus_id !== null && platform_bonus_id !== event.platform_bonus_id) {
     const message = `must be ${platform_bonus_id}, as the platform has said of the grant before, not ${event.platform_bonus_id}`;
     throw validationError([{ path: 'platform_bonus_id', message }]);
   }
-  const { applied, new_status } = await applyEvent(tx, grant, reportOf(name, event, received_at));
-  return said(applied, new_status);
+  const move = moveOf(grant, reportOf(name, event, received_at));
+  return { answer: said(move.applied, move.new_status), move };
 }
 
 const said = (applied: boolean, new_status: GrantStatus) =>

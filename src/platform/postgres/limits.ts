@@ -81,13 +81,11 @@ export async function allowStatements(tx: Tx, statement_ms: number): Promise<voi
   await tx`select set_config('statement_timeout', ${String(statement_ms)}, true)`;
 }
 
-/** Lets no statement of this transaction take longer than `limit_ms`, waits for locks included. */
-export async function limitTransaction(tx: Tx, limit_ms: number): Promise<void> {
+/**
+ * Lets no statement of this transaction take longer than `limit_ms`, waits for locks included, and none wait for one lock
+ * longer than `lock_ms`.
+ */
+export async function limitTransaction(tx: Tx, limit_ms: number, lock_ms = limit_ms): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(limit_ms)}, true),
-    set_config('lock_timeout', ${String(limit_ms)}, true)`;
-}
-
-/** Lets no statement of this transaction wait longer than `lock_ms` for a lock. */
-export async function limitLocks(tx: Tx, lock_ms: number): Promise<void> {
-  await tx`select set_config('lock_timeout', ${String(lock_ms)}, true)`;
+    set_config('lock_timeout', ${String(lock_ms)}, true)`;
 }

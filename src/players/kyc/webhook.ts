@@ -1,5 +1,6 @@
 import { idOfPublished } from '../../bonuses/adapters/event-ids.ts';
-import { adapterWebhook, type Inbound, type InboundDeps } from '../../bonuses/adapters/inbound.ts';
+import type { Inbound } from '../../bonuses/adapters/apply-inbound.ts';
+import { adapterWebhook, type InboundDeps } from '../../bonuses/adapters/inbound.ts';
 import { ApiError } from '../../errors.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { isUuid } from '../../platform/ids.ts';

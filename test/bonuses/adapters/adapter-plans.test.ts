@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
+  insertApplied,
   insertWebhook,
   removeOldWebhooks,
   selectBodyHash,
+  selectKnown,
   storeResult,
 } from '../../../src/bonuses/adapters/ledger-queries.ts';
 import {
@@ -23,6 +25,7 @@ import {
   removeExpiredSecrets,
   selectActiveSecrets,
   selectSecrets,
+  selectSigners,
 } from '../../../src/bonuses/adapters/secret-queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -101,6 +104,24 @@ it.each(['without statistics', 'with statistics'])(
       async (tx) => {
         await insertWebhook(tx, webhook);
         await storeResult(tx, key, {});
+      },
+      // With the settings of the API, which does not keep the planner from reading whole tables.
+      async (tx) => {
+        await tx`set local enable_seqscan = on`;
+        expect(
+          new Set((await selectSigners(tx, ['slug-7', 'slug-8', 'no'], now)).map(({ slug }) => slug)),
+        ).toEqual(new Set(['slug-7', 'slug-8']));
+        const [known] = await tx<{ event_id: string }[]>`
+          select event_id from adapter_webhooks where tenant_id = ${tenant_id} and adapter_slug = 'slug-1' limit 1`;
+        const ids = [known?.event_id ?? '', randomUUID()];
+        expect(await selectKnown(tx, key, ids)).toHaveLength(1);
+        const applied = [randomUUID(), randomUUID()].map((event_id) => ({
+          ...webhook,
+          event_id,
+          result: { a: '"\\' },
+        }));
+        await insertApplied(tx, webhook, applied);
+        await expect(insertApplied(tx, webhook, applied)).rejects.toThrow('a webhook was applied meanwhile');
       },
       (tx) => removeOldWebhooks(tx, new Date(0), 100),
       (tx) => keepBonus(tx, of_sandbox, kept),
