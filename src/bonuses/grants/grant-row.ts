@@ -1,7 +1,7 @@
 import { wireAmount } from '../templates/config.ts';
 import { parseTerms, type BonusTerms } from '../templates/terms.ts';
+import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { GrantRate } from '../templates/amounts.ts';
 import { NO_FACTS, type Facts, type GrantOutcome, type GrantState, type GrantStatus } from './transition.ts';
 
 /** Who granted a bonus (spec part 2). */
@@ -34,7 +34,7 @@ export interface GrantRef extends ProjectRef {
   grant_id: string;
 }
 
-/** A rate as a grant keeps it: 1 whole unit of one currency = `rate` whole units of another, at the time `ts`. */
+/** A rate as a grant shows it: 1 whole unit of one currency = `rate` whole units of another, at the time `ts`. */
 export interface FrozenRate {
   rate: string;
   ts: string;
@@ -73,8 +73,8 @@ export interface GrantRow extends GrantRef {
   /** In the smallest unit of the tenant's base currency. */
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  /** From the grant's currency to the base currency; null: they are the same. */
-  base_fx: (FrozenRate & GrantRate) | null;
+  /** From the grant's currency to the base currency; null: they are the same. Older rows have no steps. */
+  base_fx: (FrozenRate & Omit<ExactRate, 'steps'> & Partial<Pick<ExactRate, 'steps'>>) | null;
   wagering_required: string;
   wagering_progress: string;
   progress_source: 'none' | 'events' | 'platform';
@@ -151,6 +151,13 @@ export function factsJson(facts: Facts): Record<string, unknown> {
 export function stateOf(row: GrantRow): GrantState {
   const { status, outcome, needs_review } = row;
   return { status, outcome, needs_review, facts: factsOf(row) };
+}
+
+/** The frozen rate to the base currency; a row without steps goes by the rate that it shows. */
+export function baseRateOf({ base_fx }: Pick<GrantRow, 'base_fx'>): ExactRate | 'same' {
+  if (base_fx === null) return 'same';
+  const { rate, steps = [{ rate, is_inverse: false }], from_scale, to_scale } = base_fx;
+  return { steps, from_scale, to_scale };
 }
 
 /** The frozen terms. Throws BONUS_CONFIG_INVALID for terms that this version cannot read. */
