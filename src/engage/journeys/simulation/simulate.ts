@@ -82,7 +82,7 @@ export async function simulateJourney(
   const end = await runVirtually({ run, definition, player, start_ms, events, webhooks, move });
   const read =
     sample === undefined ? await findScopePlayer(deps.postgres, ref, player.player_id) : sampleScope(sample);
-  const messages = await renderSends(deps, ref, end.sends, read, note);
+  const messages = await renderSends(deps, ref, end.sends, { read, is_sample: sample !== undefined }, note);
   const steps = end.steps.map((step) => shown(step, start_ms, notes.of_nodes.get(step.node_id)));
   return { steps, messages, outcome: end.outcome, notes: notes.general };
 }
