@@ -13,7 +13,7 @@ import type { Conclusion } from './conclusion.ts';
 import { protectedError } from './eligibility.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
 import { CALL_MS, intendGrant, type GrantRequest } from './issue.ts';
-import { lossOf } from './loss.ts';
+import { settledLossOf } from './loss.ts';
 
 /** The parts of the platform that granting uses. */
 export interface GrantDeps extends Pick<
@@ -40,8 +40,12 @@ export async function grantStages(
   const { clock, audit, admission } = deps;
   const [platform, loss] = await Promise.all([
     platformOf(deps.platforms, project),
-    lossOf(deps, project, request),
+    settledLossOf(deps, project, request),
   ]);
+  if (loss === 'behind') {
+    const message = "ClickHouse does not have all of the player's bets yet, of which the cashback is";
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
+  }
   return {
     async begin(tx) {
       const row = await intendGrant(tx, { clock, audit, platform, ...loss }, project, request);

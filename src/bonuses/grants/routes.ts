@@ -117,6 +117,7 @@ function createEndpoint(deps: GrantDeps & { admission: Admission }): AnyEndpoint
       'BONUS_PAUSED',
       'ADAPTER_REJECTED',
       'ADAPTER_UNAVAILABLE',
+      'SERVICE_UNAVAILABLE',
     ],
     handle: async ({ caller, body, inStages, replay, audit }) => {
       requireKind(caller, body);
