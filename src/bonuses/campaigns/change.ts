@@ -12,6 +12,7 @@ import { segmentExists, type BonusTemplateRow } from '../templates/queries.ts';
 import { readTemplate } from '../templates/read.ts';
 import { termsOf } from '../templates/terms.ts';
 import { settingsJson } from './campaign-json.ts';
+import { qualifyingProductOfSegment } from './qualifying.ts';
 import {
   insertBonusCampaign,
   lockBonusCampaign,
@@ -172,7 +173,9 @@ export async function checkPlan(
   }
   const terms = termsOf(template);
   await readGrantRates(tx, tenant_id, terms.config.currency, currency_override, now);
-  const { qualifying_product, advertising } = plan;
+  const { segment_id, advertising } = plan;
+  const qualifying_product =
+    plan.qualifying_product ?? (await qualifyingProductOfSegment(tx, { ...project, segment_id }));
   const offer = { terms, qualifying_product, advertising };
   refuseViolations((await offerViolations(tx, tenant_id, [offer], now)).flat());
   return template;
