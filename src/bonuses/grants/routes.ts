@@ -5,6 +5,7 @@ import { envelope } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { withListedPlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { Admission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
@@ -38,7 +39,8 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       errors: [],
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        const { cursor, limit, ...filters } = query;
+        const { cursor, limit, ...asked } = query;
+        const filters = await withListedPlayer(deps.postgres, project, asked);
         const { rows, next_cursor } = await readPage<Listed<GrantRow>, TimePosition>(
           {
             scope: { kind: 'bonus-grants', project_id: project.project_id, filters },
