@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Stages } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
@@ -11,7 +11,7 @@ import { attemptCall } from './attempt.ts';
 import { conclude } from './conclude.ts';
 import type { Conclusion } from './conclusion.ts';
 import { protectedError } from './eligibility.ts';
-import { grantJson, type GrantRow } from './grant-row.ts';
+import { grantText, type GrantRow } from './grant-row.ts';
 import { CALL_MS, intendGrant, type GrantRequest } from './issue.ts';
 import { settledLossOf } from './loss.ts';
 
@@ -74,7 +74,7 @@ export async function platformOf(
 }
 
 function answerTo(row: GrantRow, conclusion: Conclusion): string | ApiError {
-  return errorOf(row, conclusion) ?? envelope(grantJson(row));
+  return errorOf(row, conclusion) ?? envelopeOfText(grantText(row));
 }
 
 /** The error that a conclusion is for the caller; undefined when the grant exists, or will as soon as events are folded. */

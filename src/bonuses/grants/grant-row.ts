@@ -167,7 +167,7 @@ export function termsOfGrant({ terms }: Pick<GrantRow, 'terms'>): BonusTerms {
 
 const amount = (digits: string | null) => (digits === null ? null : wireAmount(BigInt(digits)));
 
-/** The grant resource (spec part 2). */
+/** The grant resource (spec part 2) as the audit log has it: with the digits of the rate as a text. */
 export function grantJson(row: GrantRow) {
   const { wagering } = termsOfGrant(row);
   return {
@@ -216,7 +216,12 @@ export function grantJson(row: GrantRow) {
   };
 }
 
-/** A grant with its history, as GET by id shows it. */
-export function grantWithHistoryJson(row: GrantRow, history: readonly HistoryRow[]) {
-  return { ...grantJson(row), history };
+/**
+ * The grant resource as JSON text, with its history if that is given. The rate is a number with all its digits: a double
+ * would lose some.
+ */
+export function grantText(row: GrantRow, history?: readonly HistoryRow[]): string {
+  const { fx, ...rest } = { ...grantJson(row), history };
+  const shown = fx === null ? 'null' : `{"rate":${fx.rate},"ts":${JSON.stringify(fx.ts)}}`;
+  return `{"fx":${shown},${JSON.stringify(rest).slice(1)}`;
 }

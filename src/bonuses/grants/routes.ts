@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { validationError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type SessionOrInternal } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
@@ -10,7 +10,7 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import { Admission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
 import { grantStages, type GrantDeps } from './create.ts';
-import { grantJson, grantWithHistoryJson, type GrantRow } from './grant-row.ts';
+import { grantText, type GrantRow } from './grant-row.ts';
 import { listGrants } from './queries.ts';
 import { findGrant, GRANT } from './read.ts';
 import {
@@ -53,7 +53,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
           },
           { cursor, limit },
         );
-        return envelope(rows.map(grantJson), { next_cursor });
+        return envelopeOfText(`[${rows.map((row) => grantText(row)).join(',')}]`, { next_cursor });
       },
     }),
     endpoint({
@@ -66,7 +66,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       errors: ['BONUS_GRANT_NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const { grant, history } = await findGrant(deps.postgres, refOf(GRANT, caller, params['id']));
-        return envelope(grantWithHistoryJson(grant, history));
+        return envelopeOfText(grantText(grant, history));
       },
     }),
     createEndpoint({ ...deps, admission: new Admission(deps) }),
@@ -87,8 +87,8 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         'ADAPTER_UNAVAILABLE',
       ],
       handle: async ({ caller, params, body, audit }) =>
-        envelope(
-          grantJson(await cancelGrant({ ...deps, audit }, refOf(GRANT, caller, params['id']), body?.reason)),
+        envelopeOfText(
+          grantText(await cancelGrant({ ...deps, audit }, refOf(GRANT, caller, params['id']), body?.reason)),
         ),
     }),
   ];

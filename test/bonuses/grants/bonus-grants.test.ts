@@ -213,7 +213,7 @@ describe('the checks', () => {
       currency: 'USD',
       bonus_amount: 1_078,
       bonus_amount_base: 1_001,
-      fx: { rate: '1.0777', ts: expect.any(String) as string },
+      fx: { rate: 1.0777, ts: expect.any(String) as string },
     });
   });
 });

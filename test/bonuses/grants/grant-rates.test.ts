@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
@@ -40,6 +41,40 @@ it('the worth in the base currency is exact across the inverse of a rate', async
   });
   // One cent more is rounded up.
   expect((await granted(on, gift(11_001, 'USD'))).bonus_amount_base).toBe(10_001);
+});
+
+it('the rate of a grant is a number with all its digits, wherever a grant is shown', async () => {
+  const on = await tenantWith('EUR USD 1.0777123456789012345');
+  const headers = {
+    authorization: `Bearer ${on.tenant.session_token}`,
+    'content-type': 'application/json',
+    'idempotency-key': randomUUID(),
+  };
+  const text = async (path: string, body?: Body) => {
+    const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    return (await fetch(service.base_url + path, { headers, ...request })).text();
+  };
+  const [template_id, player_id] = [await on.template(gift(1_000, 'USD')), await on.player()];
+  const asked = { template_id, player_id, granted_by_kind: 'manual', granted_by_id: null };
+  const made = await text('/v1/bonus-grants', asked);
+  const { data } = JSON.parse(made) as { data: Body };
+  expect(data).toMatchObject({ bonus_amount: 1_000, status: 'active' });
+  const path = `/v1/bonus-grants/${String(data['id'])}`;
+  const shown = [
+    made,
+    await text('/v1/bonus-grants', asked),
+    await text(path),
+    await text(`/v1/bonus-grants?player_id=${player_id}`),
+    await text(`${path}/cancel`, {}),
+    await text('/v1/currencies/fx?base=USD&quote=EUR'),
+  ];
+  const digits = shown.map((one) => /"rate":([^,]*),"ts":"[^"]*"/.exec(one)?.[1]);
+  expect(digits).toEqual(digits.map(() => digits.at(-1)));
+  expect(digits[0]).toMatch(/^0\.\d{20,}$/);
+  expect(await on.get(String(data['id']))).toMatchObject({
+    fx: { rate: Number(digits[0]) },
+    currency: 'USD',
+  });
 });
 
 it('terms are converted exactly by the inverse of a rate, and across the base currency', async () => {
