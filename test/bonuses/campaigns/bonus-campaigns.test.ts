@@ -279,13 +279,36 @@ describe('a campaign that is being issued', () => {
     await on.reaches(data.id, ({ status }) => status === 'issued');
     const last = await ask(players[0]);
     expect(last.data).toMatchObject({ outcome: 'granted', grant_id: expect.any(String) as string });
-    expect((await ask(randomUUID())).data).toEqual({
+    const [stranger, gone] = await on.client.players(2);
+    expect((await ask(stranger)).data).toEqual({
       grant_id: null,
       outcome: 'skipped',
       code: 'NOT_IN_SEGMENT',
     });
+    for (const deleted of [gone, players[0]])
+      expect((await on.client.api('DELETE', `/v1/players/${deleted}`)).status).toBe(200);
+    for (const none of [gone, randomUUID()])
+      expect(await ask(none)).toMatchObject({ status: 404, error: { code: 'PLAYER_NOT_FOUND' } });
+    // What became of a member stays to be read.
+    expect(await ask(players[0])).toEqual(last);
     expect((await ask(players[0], randomUUID())).error?.code).toBe('BONUS_CAMPAIGN_NOT_FOUND');
     await consistent(on, data.id);
+  });
+
+  it('grants to no member of a campaign that is not issued', async () => {
+    const on = await fresh();
+    const players = await on.client.players(1);
+    const body = { template_id: await on.template(), segment_id: await on.client.segment(players) };
+    const { data: draft } = await on.create(body);
+    const schedule_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { data: scheduled } = await on.create({ ...body, schedule_at });
+    for (const { id, status } of [draft, scheduled]) {
+      const { error } = await askInternally(on, id, players[0]);
+      expect([id, error]).toMatchObject([id, { code: 'BONUS_CAMPAIGN_INVALID_STATUS' }]);
+      expect((await on.show(id)).status).toBe(status);
+    }
+    const { status, error } = await askInternally(on, draft.id, randomUUID());
+    expect([status, error?.code]).toEqual([409, 'BONUS_CAMPAIGN_INVALID_STATUS']);
   });
 
   it('takes the id of a merged player for that of the survivor', async () => {
@@ -326,6 +349,11 @@ describe('a campaign that is being issued', () => {
     await on.config({ paused: true });
     const { data } = await on.create({ template_id, segment_id });
     await on.issue(data.id);
+    const undeclared = [
+      await askInternally(on, (await on.create({ template_id, segment_id })).data.id, players[0]),
+      await askInternally(on, data.id, randomUUID()),
+    ].filter(({ status, error }) => !responses[status]?.description.includes(error?.code ?? ''));
+    expect(undeclared).toEqual([]);
     const breaks = {
       BONUS_TEMPLATE_NOT_ACTIVE: on.sql`update bonus_templates set status = 'paused' where template_id = ${template_id}`,
       BONUS_CONFIG_INVALID: on.sql`
