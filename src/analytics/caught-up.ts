@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { behindEnds, noteEnds } from '../platform/event-log/passed-ends.ts';
-import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import { playerKey } from '../ingest/events/envelope.ts';
+import { behindEnds, noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
+import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
@@ -10,6 +11,8 @@ import { MIRRORS } from './mirrors.ts';
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
 const FOLD_POLL_MS = 5;
+/** The sink lags a few hundred milliseconds, for which a request waits. */
+const PLAYER_POLL_MS = 25;
 
 /** The processors did not catch up in time; `message` names the processor and its open work. */
 export class NotCaughtUp extends Error {
@@ -64,6 +67,28 @@ export async function waitUntilInClickHouse(
 }
 
 /**
+ * Resolves when ClickHouse has the events of a player that Postgres has: what a reader of the player has seen. It waits
+ * for the partitions of these ids alone, so that nobody's import holds it up. Rejects with {@link NotCaughtUp} after
+ * `wait_ms`.
+ */
+export async function waitUntilPlayerInClickHouse(
+  engines: Engines,
+  project_id: string,
+  player_ids: readonly string[],
+  wait_ms: number,
+): Promise<void> {
+  const { eventLog, clock } = engines;
+  const sql = engines.postgres.service;
+  const patience = { deadline_ms: clock.now_ms() + wait_ms, poll_ms: PLAYER_POLL_MS };
+  const { next } = await readPositions(sql, OWNERS.fold);
+  await ownerPasses(engines, OWNERS.fold, { ends: next, is_log_short: false }, 'emitted', patience);
+  const mark = await noteEnds({ eventLog, sql }, OWNERS.sink);
+  const of_player = player_ids.map((id) => eventLog.partitionOf(playerKey(project_id, id), mark.ends.size));
+  const ends = new Map([...mark.ends].filter(([partition]) => of_player.includes(partition)));
+  await ownerPasses(engines, OWNERS.sink, { ...mark, ends }, 'applied', patience);
+}
+
+/**
  * Resolves when every event that was accepted before the call is folded: changes that players asked for, such as a
  * self-exclusion, are in Postgres. Rejects with {@link NotCaughtUp} after `wait_ms`, and when `stop` is aborted.
  */
@@ -72,18 +97,29 @@ export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: 
   await ownerReaches(engines, OWNERS.fold, 'applied', { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
 }
 
-/**
- * Waits until the consumer has passed the present end of its topic. Its positions in Postgres decide ({@link behindEnds}).
- * `emitted`: what follows from the records was emitted, too; that is known by what the group has committed.
- */
+/** Waits until the consumer has passed the present end of its topic. */
 async function ownerReaches(
-  { eventLog, ...engines }: Engines,
+  engines: Engines,
   owner: PositionOwner,
   goal: 'applied' | 'emitted',
   patience: Patience,
 ): Promise<void> {
+  const mark = await noteEnds({ eventLog: engines.eventLog, sql: engines.postgres.service }, owner);
+  await ownerPasses(engines, owner, mark, goal, patience);
+}
+
+/**
+ * Waits until the consumer has passed these ends. Its positions in Postgres decide ({@link behindEnds}). `emitted`: what
+ * follows from the records was emitted, too; that is known by what the group has committed.
+ */
+async function ownerPasses(
+  { eventLog, ...engines }: Engines,
+  owner: PositionOwner,
+  mark: NotedEnds,
+  goal: 'applied' | 'emitted',
+  patience: Patience,
+): Promise<void> {
   const log = { eventLog, sql: engines.postgres.service };
-  const mark = await noteEnds(log, owner);
   await poll(engines, patience, async () => {
     const proven = goal === 'emitted' ? await committedOffsets(eventLog, owner) : undefined;
     const { records, reason } = await behindEnds(log, owner, mark, proven);

@@ -154,10 +154,14 @@ export async function lockDefinitions(tx: Tx, { tenant_id, project_id }: Project
   await tx`select pg_advisory_xact_lock(hashtextextended(${`segment definitions ${tenant_id} ${project_id}`}, 0))`;
 }
 
-/** The definitions of a segment and of those that it refers to, directly or through others; not of deleted ones. */
+/**
+ * The definitions of a segment and of those that it refers to, directly or through others; not of deleted ones. `limit`:
+ * so many, the nearest first.
+ */
 export async function selectWithReferences(
   sql: Tx,
   { tenant_id, project_id, segment_id }: SegmentRef,
+  limit?: number,
 ): Promise<{ segment_id: string; definition: unknown }[]> {
   const live = sql`s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.deleted_at is null`;
   return sql<{ segment_id: string; definition: unknown }[]>`
@@ -173,7 +177,7 @@ export async function selectWithReferences(
           and s.segment_id = substr(r.read, ${'segment:'.length + 1}::integer)::uuid offset 0) s
     )
     select s.segment_id, s.definition
-    from needed n
+    from (select * from needed ${limit === undefined ? sql`` : sql`limit ${limit}`}) n
     cross join lateral (select * from segments s where ${live} and s.segment_id = n.segment_id offset 0) s`;
 }
 

@@ -12,6 +12,7 @@ import { segmentExists, type BonusTemplateRow } from '../templates/queries.ts';
 import { readTemplate } from '../templates/read.ts';
 import { termsOf } from '../templates/terms.ts';
 import { settingsJson } from './campaign-json.ts';
+import { qualifyingProductOfSegment } from './qualifying.ts';
 import {
   insertBonusCampaign,
   lockBonusCampaign,
@@ -56,7 +57,7 @@ export async function createBonusCampaign(
   const plan = planOf(NOTHING, body, now);
   const { tenant_id, project_id } = project;
   return postgres.asTenant(tenant_id, async (tx) => {
-    await checkPlan(tx, project, plan, now);
+    await checkWritten(tx, project, plan, now);
     const row = await insertBonusCampaign(tx, { tenant_id, project_id, campaign_id: newId() }, plan, now);
     return auditBonusCampaign(audit, tx, null, row);
   });
@@ -83,7 +84,7 @@ export async function changeBonusCampaign(
     async function patched(within: Tx): Promise<BonusCampaignRow> {
       requireStatus(row, ['draft', 'scheduled'], 'changed');
       const plan = planOf(row, patch, now);
-      await checkPlan(within, ref, plan, now);
+      await checkWritten(within, ref, plan, now);
       return { ...row, ...plan, last_error: null };
     }
   });
@@ -145,9 +146,25 @@ function planOf(
   return { ...plan, schedule_at: at, status: 'scheduled' };
 }
 
+/** What is checked of a plan once its template is read. */
+interface PlanCheck {
+  plan: BonusCampaignPlan;
+  template: BonusTemplateRow;
+  now: Date;
+}
+
+/** Checks a campaign that is written: as {@link checkPlan} does, and that there is such a segment. */
+async function checkWritten(tx: Tx, project: ProjectRef, plan: BonusCampaignPlan, now: Date): Promise<void> {
+  const template = await readTemplate(tx, project, plan.template_id);
+  if (!(await segmentExists(tx, project, plan.segment_id))) {
+    throw validationError([{ path: 'segment_id', message: 'must be a segment of this project' }]);
+  }
+  await checkTerms(tx, project, { plan, template, now });
+}
+
 /**
- * Checks what a campaign names, and the rules of the licence, when it is written and when it is issued; returns its
- * template. Rejects as {@link createBonusCampaign} does.
+ * Checks what a campaign names, and the rules of the licence, when it is issued; returns its template. A segment that was
+ * deleted since the campaign was written has no members. Rejects as {@link createBonusCampaign} does.
  */
 export async function checkPlan(
   tx: Tx,
@@ -155,11 +172,13 @@ export async function checkPlan(
   plan: BonusCampaignPlan,
   now: Date,
 ): Promise<BonusTemplateRow> {
-  const { tenant_id } = project;
   const template = await readTemplate(tx, project, plan.template_id);
-  if (!(await segmentExists(tx, project, plan.segment_id))) {
-    throw validationError([{ path: 'segment_id', message: 'must be a segment of this project' }]);
-  }
+  await checkTerms(tx, project, { plan, template, now });
+  return template;
+}
+
+async function checkTerms(tx: Tx, project: ProjectRef, { plan, template, now }: PlanCheck): Promise<void> {
+  const { tenant_id } = project;
   const { deposit_amount, deposit_from, currency_override } = plan;
   if (deposit_amount !== null && deposit_from !== null) {
     throw validationError([
@@ -172,8 +191,9 @@ export async function checkPlan(
   }
   const terms = termsOf(template);
   await readGrantRates(tx, tenant_id, terms.config.currency, currency_override, now);
-  const { qualifying_product, advertising } = plan;
+  const { segment_id, advertising } = plan;
+  const qualifying_product =
+    plan.qualifying_product ?? (await qualifyingProductOfSegment(tx, { ...project, segment_id }));
   const offer = { terms, qualifying_product, advertising };
   refuseViolations((await offerViolations(tx, tenant_id, [offer], now)).flat());
-  return template;
 }

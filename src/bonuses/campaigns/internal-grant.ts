@@ -3,7 +3,9 @@ import { ApiError } from '../../errors.ts';
 import { notFound, requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import { withSurvivor } from '../../players/profile/read.ts';
+import { selectPlayer } from '../../players/profile/queries.ts';
+import { playerNotFound, withSurvivor } from '../../players/profile/read.ts';
+import { requireStatus } from './change.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign } from './read.ts';
 import { selectProjectOfCampaign, type BonusCampaignRef } from './queries.ts';
 import { decideStep, type DecideDeps } from './decide-step.ts';
@@ -22,7 +24,8 @@ export interface MemberOutcome {
  * it. `grant_id` stays null while the campaign or the tenant's bonuses are paused, or the player is being changed. However
  * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
  * has a row of its own for it. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects with
- * BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID,
+ * BONUS_CAMPAIGN_NOT_FOUND, BONUS_CAMPAIGN_INVALID_STATUS (a draft or scheduled campaign has no members yet),
+ * PLAYER_NOT_FOUND (unknown or deleted, unless the campaign has a row of it), BONUS_TEMPLATE_NOT_FOUND, BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID,
  * ADAPTER_UNAVAILABLE, VALIDATION_ERROR (a currency that the catalogue lost) or SERVICE_UNAVAILABLE.
  */
 export async function grantToMember(
@@ -34,9 +37,13 @@ export async function grantToMember(
   if (project_id === undefined) throw notFound(BONUS_CAMPAIGN, campaign_id);
   const ref = { tenant_id, project_id, campaign_id };
   const campaign = requireRow(BONUS_CAMPAIGN, ref, await findBonusCampaign(postgres, ref));
+  requireStatus(campaign, ['issuing', 'paused', 'issued', 'cancelled'], 'granted to a member');
   const player = { tenant_id, project_id, player_id };
   const before = await findMember(postgres, ref, player);
-  if (before === undefined) return { grant_id: null, outcome: 'skipped', code: 'NOT_IN_SEGMENT' };
+  if (before === undefined) {
+    await requireLivePlayer(postgres, player);
+    return { grant_id: null, outcome: 'skipped', code: 'NOT_IN_SEGMENT' };
+  }
   if (before.status === 'pending' && campaign.status === 'issuing') {
     await decideStep(deps, campaign, { only: before.player_id }).catch((error: unknown) => {
       if (!(error instanceof NotCaughtUp)) throw error;
@@ -60,4 +67,13 @@ function findMember(postgres: Postgres, ref: BonusCampaignRef, player: PlayerRef
     if (error instanceof ApiError && error.code === 'PLAYER_NOT_FOUND') return undefined;
     throw error;
   });
+}
+
+/** Throws PLAYER_NOT_FOUND unless the player, or the survivor of a merged one, is there and not deleted. */
+async function requireLivePlayer(postgres: Postgres, player: PlayerRef): Promise<void> {
+  const { deleted_at } = await withSurvivor(postgres, player, async (one) => {
+    const [row] = await postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
+    return row;
+  });
+  if (deleted_at !== null) throw playerNotFound(player.player_id);
 }

@@ -182,6 +182,8 @@ function internalEndpoint(deps: WorkDeps): AnyEndpoint {
     response: internalGrantResult,
     errors: [
       'BONUS_CAMPAIGN_NOT_FOUND',
+      'BONUS_CAMPAIGN_INVALID_STATUS',
+      'PLAYER_NOT_FOUND',
       'BONUS_TEMPLATE_NOT_FOUND',
       'BONUS_TEMPLATE_NOT_ACTIVE',
       'BONUS_CONFIG_INVALID',

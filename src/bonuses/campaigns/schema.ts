@@ -45,7 +45,9 @@ const fields = {
     .enum(RULE_PRODUCTS)
     .nullable()
     .optional()
-    .describe('What members bet on to get the bonus (any: on several products); null: on nothing'),
+    .describe(
+      'What members bet on to get the bonus (any: on several products); null: what the segment asks for, else nothing',
+    ),
   advertising: z.enum(ADVERTISING).optional().describe('Where the offer is shown; default: direct'),
 };
 

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { GrantRow } from '../grants/grant-row.ts';
@@ -107,13 +108,22 @@ export async function markUnissuable(
     where ${isCampaign(sql, ref)} and c.status = 'scheduled' and c.schedule_at <= ${now}`;
 }
 
+/** A deleted segment has no members, though their rows are removed only little by little. */
+function isSegmentLive(
+  tx: Tx,
+  { tenant_id, project_id, segment_id }: Pick<BonusCampaignRow, 'tenant_id' | 'project_id' | 'segment_id'>,
+): PendingQuery<Row[]> {
+  return tx`exists (select from segments s where s.tenant_id = ${tenant_id} and s.project_id = ${project_id}
+    and s.segment_id = ${segment_id} and s.deleted_at is null)`;
+}
+
 /** Counts the members of a segment who are not deleted. */
 export function countMembers(tx: Tx, { tenant_id, project_id }: BonusCampaignRef, segment_id: string) {
   return tx<{ members: number }[]>`
     select count(*)::integer as members from segment_members m
     join players p using (tenant_id, project_id, player_id)
     where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
-      and p.deleted_at is null`;
+      and p.deleted_at is null and ${isSegmentLive(tx, { tenant_id, project_id, segment_id })}`;
 }
 
 /** Members of a segment after `after`, in the order of their ids, who are not deleted. */
@@ -129,7 +139,7 @@ export async function selectMemberIds(
       select from players p where p.player_id = m.player_id and p.tenant_id = ${tenant_id}
         and p.project_id = ${project_id} and p.deleted_at is null offset 0) p
     where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
-      and m.player_id > ${after}
+      and m.player_id > ${after} and ${isSegmentLive(tx, { tenant_id, project_id, segment_id })}
     order by m.player_id limit ${limit}`;
   return rows.map(({ player_id }) => player_id);
 }
@@ -148,7 +158,7 @@ export async function fillRows(
     with page as materialized (
       select m.player_id, m.entered_at from segment_members m
       where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.segment_id = ${segment_id}
-        and m.player_id > ${after}
+        and m.player_id > ${after} and ${isSegmentLive(tx, { tenant_id, project_id, segment_id })}
       order by m.player_id limit ${limit}),
     made as (
       insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id)

@@ -11,7 +11,14 @@ import {
   type NewHistory,
 } from './apply-queries.ts';
 import type { CallChange } from './conclude-queries.ts';
-import { factsJson, stateOf, termsOfGrant, type EventSource, type GrantRow } from './grant-row.ts';
+import {
+  baseRateOf,
+  factsJson,
+  stateOf,
+  termsOfGrant,
+  type EventSource,
+  type GrantRow,
+} from './grant-row.ts';
 import {
   isCounted,
   isLive,
@@ -224,7 +231,7 @@ type Amounts = Pick<
 /** `is_too_large`: the platform has said an amount that no row holds; the largest one stands for it. */
 function amountsOf(before: GrantRow, facts: Facts): Amounts & { is_too_large: boolean } {
   const { amount, winnings, wagering_required, total_wagered, released_amount } = facts;
-  const rate = before.base_fx ?? 'same';
+  const rate = baseRateOf(before);
   const bonus_amount = amount ?? BigInt(before.bonus_amount);
   const deposit_amount = before.deposit_amount === null ? null : BigInt(before.deposit_amount);
   const { wagering } = termsOfGrant(before);

@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import type { AuditedCall } from '../../http/audit.ts';
 import type { Stages } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { BonusPlatform } from '../adapters/platform.ts';
@@ -11,10 +11,10 @@ import { attemptCall } from './attempt.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { Conclusions } from './conclusions.ts';
 import { protectedError } from './eligibility.ts';
-import { grantJson, type GrantRow } from './grant-row.ts';
+import { grantText, type GrantRow } from './grant-row.ts';
 import type { Intents } from './intents.ts';
 import type { GrantRequest } from './issue.ts';
-import { lossOf } from './loss.ts';
+import { settledLossOf } from './loss.ts';
 import { unavailable } from './unavailable.ts';
 
 /** The parts of the platform that granting uses. */
@@ -45,8 +45,12 @@ export async function grantStages(
   const { call, admission, intents, conclusions } = deps;
   const [platform, loss] = await Promise.all([
     platformOf(deps.platforms, project),
-    lossOf(deps, project, request),
+    settledLossOf(deps, project, request),
   ]);
+  if (loss === 'behind') {
+    const message = "ClickHouse does not have all of the player's bets yet, of which the cashback is";
+    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
+  }
   return {
     begin: (key) => intents.intend({ project, request, platform, ...loss, call, key }),
     act: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
@@ -69,7 +73,7 @@ export async function platformOf(
 
 /** The response body, or the error, that a conclusion is for the caller. */
 export function answerTo(row: GrantRow, conclusion: Conclusion): string | ApiError {
-  return errorOf(row, conclusion) ?? envelope(grantJson(row));
+  return errorOf(row, conclusion) ?? envelopeOfText(grantText(row));
 }
 
 /** The error that a conclusion is for the caller; undefined when the grant exists, or will as soon as events are folded. */

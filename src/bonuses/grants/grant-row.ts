@@ -1,7 +1,7 @@
 import { wireAmount } from '../templates/config.ts';
 import { parseTerms, type BonusTerms } from '../templates/terms.ts';
+import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { GrantRate } from '../templates/amounts.ts';
 import { NO_FACTS, type Facts, type GrantOutcome, type GrantState, type GrantStatus } from './transition.ts';
 
 /** Who granted a bonus (spec part 2). */
@@ -34,7 +34,7 @@ export interface GrantRef extends ProjectRef {
   grant_id: string;
 }
 
-/** A rate as a grant keeps it: 1 whole unit of one currency = `rate` whole units of another, at the time `ts`. */
+/** A rate as a grant shows it: 1 whole unit of one currency = `rate` whole units of another, at the time `ts`. */
 export interface FrozenRate {
   rate: string;
   ts: string;
@@ -73,8 +73,8 @@ export interface GrantRow extends GrantRef {
   /** In the smallest unit of the tenant's base currency. */
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  /** From the grant's currency to the base currency; null: they are the same. */
-  base_fx: (FrozenRate & GrantRate) | null;
+  /** From the grant's currency to the base currency; null: they are the same. Older rows have no steps. */
+  base_fx: (FrozenRate & Omit<ExactRate, 'steps'> & Partial<Pick<ExactRate, 'steps'>>) | null;
   wagering_required: string;
   wagering_progress: string;
   progress_source: 'none' | 'events' | 'platform';
@@ -153,6 +153,13 @@ export function stateOf(row: GrantRow): GrantState {
   return { status, outcome, needs_review, facts: factsOf(row) };
 }
 
+/** The frozen rate to the base currency; a row without steps goes by the rate that it shows. */
+export function baseRateOf({ base_fx }: Pick<GrantRow, 'base_fx'>): ExactRate | 'same' {
+  if (base_fx === null) return 'same';
+  const { rate, steps = [{ rate, is_inverse: false }], from_scale, to_scale } = base_fx;
+  return { steps, from_scale, to_scale };
+}
+
 /** Terms that were read already; the rows of a grant in the course of its request have the same. */
 const known_terms = new WeakMap<object, BonusTerms>();
 
@@ -166,7 +173,7 @@ export function termsOfGrant({ terms }: Pick<GrantRow, 'terms'>): BonusTerms {
 
 const amount = (digits: string | null) => (digits === null ? null : wireAmount(BigInt(digits)));
 
-/** The grant resource (spec part 2). */
+/** The grant resource (spec part 2) as the audit log has it: with the digits of the rate as a text. */
 export function grantJson(row: GrantRow) {
   const { wagering } = termsOfGrant(row);
   return {
@@ -215,7 +222,12 @@ export function grantJson(row: GrantRow) {
   };
 }
 
-/** A grant with its history, as GET by id shows it. */
-export function grantWithHistoryJson(row: GrantRow, history: readonly HistoryRow[]) {
-  return { ...grantJson(row), history };
+/**
+ * The grant resource as JSON text, with its history if that is given. The rate is a number with all its digits: a double
+ * would lose some.
+ */
+export function grantText(row: GrantRow, history?: readonly HistoryRow[]): string {
+  const { fx, ...rest } = { ...grantJson(row), history };
+  const shown = fx === null ? 'null' : `{"rate":${fx.rate},"ts":${JSON.stringify(fx.ts)}}`;
+  return `{"fx":${shown},${JSON.stringify(rest).slice(1)}`;
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { validationError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type SessionOrInternal } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { withListedPlayer } from '../../players/profile/read.ts';
 import { createAuditWriter } from '../../tenants/audit/write.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { Admission } from './admission.ts';
@@ -12,7 +13,7 @@ import { cancelGrant } from './cancel.ts';
 import { Conclusions } from './conclusions.ts';
 import { answerTo, grantStages, type GrantDeps, type Shared } from './create.ts';
 import { Intents } from './intents.ts';
-import { grantJson, grantWithHistoryJson, type GrantRow } from './grant-row.ts';
+import { grantText, type GrantRow } from './grant-row.ts';
 import { listGrants } from './queries.ts';
 import { findGrant, GRANT } from './read.ts';
 import {
@@ -41,7 +42,8 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       errors: [],
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        const { cursor, limit, ...filters } = query;
+        const { cursor, limit, ...asked } = query;
+        const filters = await withListedPlayer(deps.postgres, project, asked);
         const { rows, next_cursor } = await readPage<Listed<GrantRow>, TimePosition>(
           {
             scope: { kind: 'bonus-grants', project_id: project.project_id, filters },
@@ -54,7 +56,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
           },
           { cursor, limit },
         );
-        return envelope(rows.map(grantJson), { next_cursor });
+        return envelopeOfText(`[${rows.map((row) => grantText(row)).join(',')}]`, { next_cursor });
       },
     }),
     endpoint({
@@ -67,7 +69,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       errors: ['BONUS_GRANT_NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const { grant, history } = await findGrant(deps.postgres, refOf(GRANT, caller, params['id']));
-        return envelope(grantWithHistoryJson(grant, history));
+        return envelopeOfText(grantText(grant, history));
       },
     }),
     createEndpoint({ ...deps, ...sharedBy(deps) }),
@@ -88,8 +90,8 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         'ADAPTER_UNAVAILABLE',
       ],
       handle: async ({ caller, params, body, audit }) =>
-        envelope(
-          grantJson(await cancelGrant({ ...deps, audit }, refOf(GRANT, caller, params['id']), body?.reason)),
+        envelopeOfText(
+          grantText(await cancelGrant({ ...deps, audit }, refOf(GRANT, caller, params['id']), body?.reason)),
         ),
     }),
   ];
@@ -129,6 +131,7 @@ function createEndpoint(deps: GrantDeps & Shared): AnyEndpoint {
       'BONUS_PAUSED',
       'ADAPTER_REJECTED',
       'ADAPTER_UNAVAILABLE',
+      'SERVICE_UNAVAILABLE',
     ],
     handle: async ({ caller, body, inStages, replay, audited }) => {
       requireKind(caller, body);

@@ -78,7 +78,7 @@ export const grantResource = z.object({
   bonus_amount: amount,
   bonus_amount_base: amount.describe("In the tenant's base currency, rounded up"),
   fx: z
-    .object({ rate: z.string(), ts: z.string() })
+    .object({ rate: z.number().describe('All digits are significant'), ts: z.string() })
     .nullable()
     .describe(
       "The rate that converted the template's amounts, else the one to the base currency; null: none was needed",

@@ -1,14 +1,14 @@
 import { ApiError, validationError } from '../../errors.ts';
-import { fractionOf } from '../../ledger/money/conversion.ts';
 import { latestRateWithin } from '../../ledger/fx/latest-rate.ts';
+import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import {
   baseCeil,
+  converted,
   grantAmounts,
   inCurrency,
   MAX_BASE_AMOUNT,
   type GrantAmounts,
-  type GrantRate,
 } from '../templates/amounts.ts';
 import type { BonusTerms } from '../templates/terms.ts';
 import { notEligible } from './eligibility.ts';
@@ -21,17 +21,17 @@ export interface Worth {
   amounts: GrantAmounts;
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  base_fx: (FrozenRate & GrantRate) | null;
+  base_fx: (FrozenRate & ExactRate) | null;
 }
 
 /** The rates between the currencies of a template, of a grant and of the tenant; null: they are the same. */
 export interface GrantRates {
   currency: string;
   /** From the template's currency to the grant's. */
-  fx: (FrozenRate & GrantRate) | null;
+  fx: (FrozenRate & ExactRate) | null;
   /** From the grant's currency to the base currency, and back. */
-  base_fx: (FrozenRate & GrantRate) | null;
-  from_base: GrantRate | null;
+  base_fx: (FrozenRate & ExactRate) | null;
+  from_base: ExactRate | null;
   /** Decimal places of the smallest unit of the base currency. */
   base_scale: number;
 }
@@ -76,7 +76,8 @@ export async function readGrantRates(
       throw new ApiError('BONUS_CONFIG_INVALID', message);
     }
     const of = (code: string) => scales.get(code) ?? 0;
-    return { rate: found.rate, ts: found.ts, from_scale: of(from), to_scale: of(to) };
+    const { rate: shown, ts, steps } = found;
+    return { rate: shown, ts, steps, from_scale: of(from), to_scale: of(to) };
   };
   const is_base = currency === base_currency;
   return {
@@ -125,9 +126,6 @@ export function worthOf(
 }
 
 /** A loss in the grant's currency, rounded down: nobody gets more back than the terms say. */
-function lossIn(loss_base: bigint, rate: GrantRate | null): bigint {
-  if (rate === null || loss_base <= 0n) return loss_base;
-  const { numerator, denominator } = fractionOf(rate.rate);
-  const over = numerator * 10n ** BigInt(rate.to_scale);
-  return (loss_base * over) / (denominator * 10n ** BigInt(rate.from_scale));
+function lossIn(loss_base: bigint, rate: ExactRate | null): bigint {
+  return rate === null || loss_base <= 0n ? loss_base : converted(loss_base, rate);
 }

@@ -1,4 +1,4 @@
-import { fractionOf } from '../../ledger/money/conversion.ts';
+import { factorOf, type ExactRate } from '../../ledger/money/conversion.ts';
 import { needsDeposit, hundredths, type BonusConfig } from './config.ts';
 import type { BonusTerms } from './terms.ts';
 
@@ -6,20 +6,12 @@ import type { BonusTerms } from './terms.ts';
 export const MAX_AMOUNT = 10n ** 38n - 1n;
 export const MAX_BASE_AMOUNT = 2n ** 63n - 1n;
 
-/** A rate: 1 whole unit of one currency is `rate` whole units of the other. Scales are decimal places. */
-export interface GrantRate {
-  /** Decimal digits. */
-  rate: string;
-  from_scale: number;
-  to_scale: number;
-}
-
 /** What a grant asks for. Amounts are in the smallest unit of the grant's currency. */
 export interface GrantQuestion {
   /** Absent: the currency of the terms. */
   currency?: string | null;
   /** From the currency of the terms to that of the grant; not read when they are the same. */
-  rate?: GrantRate;
+  rate?: ExactRate;
   deposit_amount?: bigint | null;
   /** Of cashback: what was lost in the window, or staked when the basis is turnover. A win is negative. */
   loss?: bigint;
@@ -151,10 +143,9 @@ export function wageringRequired(
  * The terms in another currency. Every amount is rounded down, but is at least 1, unless it is 0; the value of each spin
  * is converted, not that of all.
  */
-export function inCurrency(terms: BonusTerms, currency: string, rate: GrantRate): BonusTerms {
+export function inCurrency(terms: BonusTerms, currency: string, rate: ExactRate): BonusTerms {
   const convert = (amount: bigint) => {
-    const { over, under } = scaled(rate);
-    const floor = (amount * over) / under;
+    const floor = converted(amount, rate);
     return amount > 0n && floor === 0n ? 1n : floor;
   };
   const orNull = (amount: bigint | null) => (amount === null ? null : convert(amount));
@@ -177,16 +168,16 @@ export function inCurrency(terms: BonusTerms, currency: string, rate: GrantRate)
  * An amount in the tenant's base currency, rounded up: what a budget reserves is never less than the grant is worth. The
  * rate is from the amount's currency to the base currency; `same`: it is the base currency.
  */
-export function baseCeil(amount: bigint, rate: GrantRate | 'same'): bigint {
+export function baseCeil(amount: bigint, rate: ExactRate | 'same'): bigint {
   if (rate === 'same') return amount;
-  const { over, under } = scaled(rate);
-  return (amount * over + under - 1n) / under;
+  const { numerator, denominator } = factorOf(rate);
+  return (amount * numerator + denominator - 1n) / denominator;
 }
 
-/** How many smallest units of the one currency a smallest unit of the other is. */
-function scaled({ rate, from_scale, to_scale }: GrantRate): { over: bigint; under: bigint } {
-  const { numerator, denominator } = fractionOf(rate);
-  return { over: numerator * 10n ** BigInt(to_scale), under: denominator * 10n ** BigInt(from_scale) };
+/** An amount that is not negative, in the smallest unit of another currency, rounded down. */
+export function converted(amount: bigint, rate: ExactRate): bigint {
+  const { numerator, denominator } = factorOf(rate);
+  return (amount * numerator) / denominator;
 }
 
 function percentOf(amount: bigint, percent: number): bigint {

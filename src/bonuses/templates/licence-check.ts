@@ -52,7 +52,7 @@ export async function valuesInCurrencies(
       if (quote === currency) return [quote, (amount) => ({ amount, scale: to_scale })];
       const latest = await latestRateWithin(tx, tenant_id, { base: currency, quote }, now);
       if (latest === undefined) return [quote, undefined];
-      const rate = { rate: latest.rate, from_scale, to_scale };
+      const rate = { steps: latest.steps, from_scale, to_scale };
       return [quote, (amount) => ({ amount: baseCeil(amount, rate), scale: to_scale })];
     }),
   );

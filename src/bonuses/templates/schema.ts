@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { BONUS_TYPES, CONFIG_SCHEMAS, positiveAmount, twoDecimals } from './config.ts';
 import { MAX_BET_ACTIONS, PRODUCTS, WALLET_MODELS } from './terms.ts';
-import { gameContribution, WAGERING_BASES } from './wagering.ts';
+import { WAGERING_BASES, writtenContribution } from './wagering.ts';
 
 export const BONUS_TEMPLATE_STATUSES = ['active', 'paused'] as const;
 export type BonusTemplateStatus = (typeof BONUS_TEMPLATE_STATUSES)[number];
@@ -28,9 +28,9 @@ const fields = {
     .describe(
       'The bases of deposits only for deposit_match and reload, winnings for free_spins and free_bet',
     ),
-  game_contribution: gameContribution
-    .nullable()
-    .describe('Percent of a stake that counts; null: every game counts in full'),
+  game_contribution: writtenContribution.describe(
+    'Percent of a stake that counts; null or {}: every game counts in full',
+  ),
   max_bet_during_wagering: positiveAmount.nullable(),
   max_win_cap: positiveAmount.nullable(),
   max_bet_action: z.enum(MAX_BET_ACTIONS),

@@ -34,11 +34,21 @@ export type ContributionKey = (typeof CONTRIBUTION_KEYS)[number];
 
 const percentage = z.int().min(0).max(100).optional();
 
-/** How much of a stake counts, in percent by kind of game; `contributionOf` reads it. */
-export const gameContribution = z
-  .strictObject(Object.fromEntries(CONTRIBUTION_KEYS.map((key) => [key, percentage])))
-  .refine((table) => Object.keys(table).length > 0, 'must name at least one kind of game, or be null')
-  .meta({ minProperties: 1 }) as z.ZodType<GameContribution>;
+const table = z.strictObject(
+  Object.fromEntries(CONTRIBUTION_KEYS.map((key) => [key, percentage])),
+) as z.ZodType<GameContribution>;
+
+/** How much of a stake counts, in percent by kind of game, as terms have it; `contributionOf` reads it. */
+export const gameContribution = table.refine(
+  (given) => Object.keys(given).length > 0,
+  'must name at least one kind of game, or be null',
+);
+
+/** As a caller writes it: one that names no kind of game is none, null. */
+export const writtenContribution = table
+  .nullable()
+  .transform((given) => (given === null || Object.keys(given).length === 0 ? null : given));
+
 /** Percentages by kind of game. */
 export type GameContribution = { [Key in ContributionKey]?: number | undefined };
 

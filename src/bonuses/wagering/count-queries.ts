@@ -1,3 +1,4 @@
+import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { BetKind } from '../../ledger/money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -5,7 +6,6 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { MaxBetAction } from '../templates/terms.ts';
 import type { GameContribution } from '../templates/wagering.ts';
 import type { GrantStatus } from '../grants/transition.ts';
-import type { FoundRate } from './rate-queries.ts';
 import type { WageredBet, WageredGrant } from './rules.ts';
 
 /** The name of a bet in its project. */
@@ -15,7 +15,7 @@ export interface BetName {
 }
 
 /** The conversion with which a bet was first counted in the currency `to`: it stays with the bet. */
-export interface BetRate extends FoundRate {
+export interface BetRate extends ExactRate {
   to: string;
 }
 

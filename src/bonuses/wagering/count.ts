@@ -1,3 +1,4 @@
+import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -20,7 +21,7 @@ import {
   type StoredBet,
 } from './count-queries.ts';
 import { groupedBy } from './grouped-by.ts';
-import { selectRates, type FoundRate } from './rate-queries.ts';
+import { selectRates } from './rate-queries.ts';
 import { contributionOfBet, isMet, takerOf, type Contribution, type WageredBet } from './rules.ts';
 import { stakeAsIs, stakeIn, type Stake } from './stake.ts';
 
@@ -296,7 +297,7 @@ async function stakesOf(
       const is_same = taker.currency === bet.currency;
       return { stake: is_same ? stakeAsIs(bet.stake) : stakeIn(bet.stake, rate ?? undefined), rate };
     }
-    const { value } = found.next() as { value: FoundRate | undefined };
+    const { value } = found.next() as { value: ExactRate | undefined };
     return {
       stake: stakeIn(bet.stake, value),
       rate: value === undefined ? rate : { to: request.to, ...value },

@@ -1,3 +1,4 @@
+import type { ExactRate, RateStep } from '../../ledger/money/conversion.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -7,19 +8,6 @@ export interface RateRequest {
   from: string;
   to: string;
   at_ms: number;
-}
-
-/** One step of a conversion: a rate in whole units; `is_inverse`: divide by it. */
-export interface RateStep {
-  rate: string;
-  is_inverse: boolean;
-}
-
-/** How to convert; by `steps` one after the other. */
-export interface FoundRate {
-  from_scale: number;
-  to_scale: number;
-  steps: RateStep[];
 }
 
 interface RateValues {
@@ -39,7 +27,7 @@ export async function selectRates(
   tx: Tx,
   { tenant_id }: Pick<ProjectRef, 'tenant_id'>,
   requests: readonly RateRequest[],
-): Promise<(FoundRate | undefined)[]> {
+): Promise<(ExactRate | undefined)[]> {
   if (requests.length === 0) return [];
   const rateAt = (from: string, to: string) => tx`(
     select json_build_object('rate', x.rate::text, 'is_inverse', x.rate_is_inverse)

@@ -1,5 +1,4 @@
-import { divideHalfEven, fractionOf } from '../../ledger/money/conversion.ts';
-import type { FoundRate } from './rate-queries.ts';
+import { divideHalfEven, factorOf, type ExactRate } from '../../ledger/money/conversion.ts';
 
 /** A stake in the smallest unit of a currency. */
 export interface Stake {
@@ -19,15 +18,10 @@ export function stakeAsIs(amount: bigint): Stake {
  * A stake in the smallest unit of another currency: exact across all steps. 0 is 0 in every currency; null: no rate is
  * known.
  */
-export function stakeIn(stake: bigint, rate: FoundRate | undefined): Stake | null {
+export function stakeIn(stake: bigint, rate: ExactRate | undefined): Stake | null {
   if (stake === 0n) return stakeAsIs(0n);
   if (rate === undefined) return null;
-  let over = stake * 10n ** BigInt(rate.to_scale);
-  let under = 10n ** BigInt(rate.from_scale);
-  for (const { rate: digits, is_inverse } of rate.steps) {
-    const { numerator, denominator } = fractionOf(digits);
-    over *= is_inverse ? denominator : numerator;
-    under *= is_inverse ? numerator : denominator;
-  }
+  const { numerator, denominator: under } = factorOf(rate);
+  const over = stake * numerator;
   return { amount: divideHalfEven(over, under), over, under };
 }

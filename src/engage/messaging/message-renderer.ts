@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Message } from '../providers/message.ts';
-import { selectBonuses } from './bonus-queries.ts';
+import { selectBonuses } from '../templates/bonus-queries.ts';
 import { readsBonus } from '../templates/bonus-message.ts';
 import { NO_MONEY, type MoneyCatalogue } from '../templates/money.ts';
 import { readMoney } from '../templates/money-catalogue.ts';

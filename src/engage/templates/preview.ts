@@ -1,14 +1,15 @@
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { withSurvivor } from '../../players/profile/read.ts';
+import { selectBonuses } from './bonus-queries.ts';
 import { moneyFor } from './money-catalogue.ts';
 import {
   playerScope,
   SYNTHETIC_BONUS,
   SYNTHETIC_PLAYER,
-  type ScopeExtra,
+  type ScopeBonus,
   type ScopePlayer,
 } from './player-scope.ts';
-import type { TemplateRef } from './queries.ts';
+import type { TemplateRef, TemplateRow } from './queries.ts';
 import { selectScopePlayer } from './scope-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { requireTemplate } from './read.ts';
@@ -32,9 +33,10 @@ export async function previewTemplate(
   const row = await requireTemplate(postgres, ref);
   const player = player_id === undefined ? undefined : await findScopePlayer(postgres, ref, player_id);
   const catalogue = await moneyFor(postgres, ref.tenant_id, row);
+  const scope = await scopeFor({ postgres, public_url }, ref, row, player);
   try {
     const { text: _text, ...shown } = await renderForRequest(ref.tenant_id, () =>
-      renderMessage(compileTemplate(row), scopeOf(public_url, player), catalogue),
+      renderMessage(compileTemplate(row), scope, catalogue),
     );
     return shown;
   } catch (error) {
@@ -43,12 +45,38 @@ export async function previewTemplate(
   }
 }
 
-/** The variables of a preview; only the synthetic player has a bonus. The unsubscribe link has no token. */
-export function scopeOf(public_url: string, player: ScopePlayer | undefined): Record<string, unknown> {
-  const extra: ScopeExtra = { context: {}, unsubscribe_url: `${public_url}/v1/unsubscribe` };
-  return player === undefined
-    ? playerScope(SYNTHETIC_PLAYER, { ...extra, bonus: SYNTHETIC_BONUS })
-    : playerScope(player, extra);
+/**
+ * The variables of a template for a player, as a message outside of a journey has them; undefined: for the synthetic
+ * player. The unsubscribe link has no token.
+ */
+export async function scopeFor(
+  { postgres, public_url }: Deps,
+  project: ProjectRef,
+  template: TemplateRow,
+  player: ScopePlayer | undefined,
+): Promise<Record<string, unknown>> {
+  const bonus = await scopeBonusFor(postgres, project, template, player?.player_id);
+  const unsubscribe_url = `${public_url}/v1/unsubscribe`;
+  return playerScope(player ?? SYNTHETIC_PLAYER, { context: {}, bonus, unsubscribe_url });
+}
+
+/**
+ * The bonus that a message outside of a journey shows: the player's newest one that is pending or active. Null: there is
+ * none, or the template reads none. Without a player_id that of the synthetic player.
+ */
+export async function scopeBonusFor(
+  postgres: Postgres,
+  { tenant_id, project_id }: ProjectRef,
+  { reads_bonus }: Pick<TemplateRow, 'reads_bonus'>,
+  player_id: string | undefined,
+): Promise<ScopeBonus | null> {
+  if (!reads_bonus) return null;
+  if (player_id === undefined) return SYNTHETIC_BONUS;
+  const reader = { send_id: player_id, player_id, journey_run_id: null };
+  const found = await postgres.asTenant(tenant_id, (tx) =>
+    selectBonuses(tx, { tenant_id, project_id }, [reader]),
+  );
+  return found.get(player_id) ?? null;
 }
 
 /** The player that the id names, deleted or not; for a merged player its survivor. Rejects with PLAYER_NOT_FOUND. */

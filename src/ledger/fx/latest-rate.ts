@@ -1,5 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
-import { fractionOf, type Fraction } from '../money/conversion.ts';
+import { factorOf, type Fraction, type RateStep } from '../money/conversion.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { exactDecimal, roundedDecimal } from './decimal.ts';
@@ -8,8 +8,10 @@ import type { LatestRateQuery } from './schema.ts';
 
 /** A rate between two currencies (spec part 2). */
 export interface LatestRate {
-  /** Plain decimal digits. */
+  /** Plain decimal digits, to show it: those of an inverse or a cross are rounded. */
   rate: string;
+  /** The exact rate, to calculate with it. */
+  steps: readonly RateStep[];
   /** ISO 8601 with offset; for a cross rate the time of its older leg. */
   ts: string;
   source: string;
@@ -52,6 +54,7 @@ export async function latestRateWithin(
 
 const identity = (now: Date): LatestRate => ({
   rate: '1',
+  steps: [],
   ts: withOffset(now.getTime()),
   source: 'identity',
 });
@@ -69,18 +72,21 @@ function rateOf(legs: readonly RateLeg[]): LatestRate | undefined {
   const pair = legs.find(({ leg }) => leg === 'pair');
   if (pair !== undefined) {
     const { rate, is_inverse, ts_ms, source } = pair;
-    return { rate: is_inverse ? roundedDecimal(fractionOfLeg(pair)) : rate, ts: withOffset(ts_ms), source };
+    const steps = [{ rate, is_inverse }];
+    const shown = is_inverse ? roundedDecimal(wholeUnits(steps)) : rate;
+    return { rate: shown, steps, ts: withOffset(ts_ms), source };
   }
   const to_base = legs.find(({ leg }) => leg === 'to_base');
   const from_base = legs.find(({ leg }) => leg === 'from_base');
   const older = legs[0];
   if (to_base === undefined || from_base === undefined || older === undefined) return undefined;
-  const [a, b] = [fractionOfLeg(to_base), fractionOfLeg(from_base)];
-  const cross = { numerator: a.numerator * b.numerator, denominator: a.denominator * b.denominator };
+  const steps = [to_base, from_base].map(({ rate, is_inverse }) => ({ rate, is_inverse }));
+  const cross = wholeUnits(steps);
   // Without a division the product is exact.
   const isProduct = !to_base.is_inverse && !from_base.is_inverse;
   return {
     rate: isProduct ? exactDecimal(cross) : roundedDecimal(cross),
+    steps,
     ts: withOffset(older.ts_ms),
     source: to_base.source === from_base.source ? to_base.source : `${to_base.source}+${from_base.source}`,
   };
@@ -90,7 +96,6 @@ function withOffset(ts_ms: number | bigint): string {
   return new Date(Number(ts_ms)).toISOString().replace('Z', '+00:00');
 }
 
-function fractionOfLeg({ rate, is_inverse }: RateLeg): Fraction {
-  const { numerator, denominator } = fractionOf(rate);
-  return is_inverse ? { numerator: denominator, denominator: numerator } : { numerator, denominator };
+function wholeUnits(steps: readonly RateStep[]): Fraction {
+  return factorOf({ steps, from_scale: 0, to_scale: 0 });
 }

@@ -71,15 +71,38 @@ export function needsRate({ amount, payout, currency }: Money, base_currency: st
 }
 
 function convert(amount: bigint, { rate, is_inverse, from_scale, to_scale }: Conversion): bigint {
-  const { numerator, denominator } = fractionOf(rate);
-  const [over, under] = is_inverse ? [denominator, numerator] : [numerator, denominator];
-  return divideHalfEven(amount * over * 10n ** BigInt(to_scale), under * 10n ** BigInt(from_scale));
+  const { numerator, denominator } = factorOf({ steps: [{ rate, is_inverse }], from_scale, to_scale });
+  return divideHalfEven(amount * numerator, denominator);
 }
 
 /** A positive number as `numerator ÷ denominator`. */
 export interface Fraction {
   numerator: bigint;
   denominator: bigint;
+}
+
+/** One step of a conversion: a published rate in whole units; `is_inverse`: divide by it. */
+export type RateStep = Pick<Rate, 'rate' | 'is_inverse'>;
+
+/**
+ * A conversion without rounding: by `steps`, one after the other, none for a currency to itself. The inverse of a rate
+ * has no decimal digits that are exact, so whatever calculates keeps the steps. Scales are decimal places.
+ */
+export interface ExactRate {
+  steps: readonly RateStep[];
+  from_scale: number;
+  to_scale: number;
+}
+
+/** How many smallest units of the one currency a smallest unit of the other is, exact. */
+export function factorOf({ steps, from_scale, to_scale }: ExactRate): Fraction {
+  const factor = { numerator: 10n ** BigInt(to_scale), denominator: 10n ** BigInt(from_scale) };
+  for (const { rate, is_inverse } of steps) {
+    const { numerator, denominator } = fractionOf(rate);
+    factor.numerator *= is_inverse ? denominator : numerator;
+    factor.denominator *= is_inverse ? numerator : denominator;
+  }
+  return factor;
 }
 
 /** Reads plain decimal digits, as Postgres writes a numeric. */

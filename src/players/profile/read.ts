@@ -1,6 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { selectPlayerIds, selectSurvivor } from './queries.ts';
 
@@ -16,6 +17,22 @@ export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise
   const [found] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectPlayerIds(tx, ref));
   if (found === undefined) throw playerNotFound(ref.player_id);
   return { player_id: found.player_id, event_player_ids: [found.player_id, ...found.former_ids] };
+}
+
+/**
+ * The filters of a list, `player_id` as that of the survivor where it names a merged player. An id that no player has
+ * stays as it is, and the list is empty.
+ */
+export async function withListedPlayer<T extends { player_id?: string | undefined }>(
+  postgres: Postgres,
+  { tenant_id, project_id }: ProjectRef,
+  filters: T,
+): Promise<T> {
+  const { player_id } = filters;
+  if (player_id === undefined) return filters;
+  const ref = { tenant_id, project_id, player_id };
+  const [found] = await postgres.readAsTenant(tenant_id, (tx) => selectSurvivor(tx, ref));
+  return found === undefined ? filters : { ...filters, player_id: found.player_id };
 }
 
 /**

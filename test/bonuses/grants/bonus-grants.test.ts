@@ -213,7 +213,7 @@ describe('the checks', () => {
       currency: 'USD',
       bonus_amount: 1_078,
       bonus_amount_base: 1_001,
-      fx: { rate: '1.0777', ts: expect.any(String) as string },
+      fx: { rate: 1.0777, ts: expect.any(String) as string },
     });
   });
 });
@@ -300,6 +300,13 @@ describe('a merge', () => {
       [ids[1], false, 'ann'],
       [ids[0], true, guest],
     ]);
+    const by_old_id = await fresh.client.api<{ id: string }[]>(
+      'GET',
+      `/v1/bonus-grants?player_id=${guest}&status=active`,
+    );
+    expect(by_old_id.data.map(({ id }) => id)).toEqual(data.map(({ id }) => id));
+    const unknown = await fresh.client.api('GET', `/v1/bonus-grants?player_id=${randomUUID()}`);
+    expect([unknown.status, unknown.data]).toEqual([200, []]);
     expect((await fresh.grant(once, guest)).code).toBe('BONUS_GRANT_LIMIT_REACHED');
     await fresh.budgets();
   });

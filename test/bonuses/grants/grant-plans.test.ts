@@ -9,7 +9,7 @@ import {
   selectLiveLanes,
 } from '../../../src/bonuses/reconcile/reconcile-queries.ts';
 import { selectTemplateCheck } from '../../../src/bonuses/reconcile/budget-queries.ts';
-import { selectBonuses } from '../../../src/engage/messaging/bonus-queries.ts';
+import { selectBonuses } from '../../../src/engage/templates/bonus-queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';

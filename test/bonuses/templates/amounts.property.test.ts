@@ -6,8 +6,8 @@ import {
   inCurrency,
   wageringRequired,
   type GrantAmounts,
-  type GrantRate,
 } from '../../../src/bonuses/templates/amounts.ts';
+import type { ExactRate } from '../../../src/ledger/money/conversion.ts';
 import type { BonusConfig } from '../../../src/bonuses/templates/config.ts';
 import { parseTerms, termsJson, type BonusTerms } from '../../../src/bonuses/templates/terms.ts';
 
@@ -46,21 +46,33 @@ function ratioOf(decimal: string): Ratio {
 const times = (amount: bigint, ...ratios: Ratio[]): Ratio =>
   ratios.reduce<Ratio>(([over, under], [a, b]) => [over * a, under * b], [amount, 1n]);
 const percentOf = (percent: number): Ratio => times(1n, ratioOf(percent.toFixed(2)), [1n, 100n]);
-const scaled = ({ rate, from_scale, to_scale }: GrantRate): Ratio =>
-  times(1n, ratioOf(rate), [10n ** BigInt(to_scale), 10n ** BigInt(from_scale)]);
+const inverted = ([over, under]: Ratio): Ratio => [under, over];
+const scaled = ({ steps, from_scale, to_scale }: ExactRate): Ratio =>
+  times(1n, ...steps.map(({ rate, is_inverse }) => (is_inverse ? inverted(ratioOf(rate)) : ratioOf(rate))), [
+    10n ** BigInt(to_scale),
+    10n ** BigInt(from_scale),
+  ]);
 const smaller = (a: bigint, b: bigint) => (a < b ? a : b);
 
 const amount = fc.bigInt({ min: 1n, max: 10n ** 28n - 1n });
 const money = fc.oneof(amount, fc.bigInt({ min: 1n, max: 100_000n }));
 const percent = (max: number) => fc.integer({ min: 1, max: max * 100 }).map((n) => n / 100);
 const scale = fc.integer({ min: 0, max: 18 });
-const rate: fc.Arbitrary<GrantRate> = fc.record({
+const step = fc.record({
   rate: fc
-    .tuple(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.integer({ min: 0, max: 30 }))
+    .tuple(
+      fc.oneof(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.bigInt({ min: 1n, max: 200n })),
+      fc.integer({ min: 0, max: 30 }),
+    )
     .map(([digits, places]) => {
       const text = String(digits).padStart(places + 1, '0');
       return places === 0 ? text : `${text.slice(0, -places)}.${text.slice(-places)}`;
     }),
+  is_inverse: fc.boolean(),
+});
+/** Of a pair, or across the base currency. */
+const rate: fc.Arbitrary<ExactRate> = fc.record({
+  steps: fc.array(step, { minLength: 1, maxLength: 2 }),
   from_scale: scale,
   to_scale: scale,
 });
@@ -119,7 +131,7 @@ const config: fc.Arbitrary<BonusConfig> = fc.oneof(
 );
 
 /** An amount of the terms in the grant's currency, by the oracle. */
-function converted(value: bigint, by: GrantRate | undefined): bigint {
+function converted(value: bigint, by: ExactRate | undefined): bigint {
   if (by === undefined || value === 0n) return value;
   const exact = largestUpTo(times(value, scaled(by)));
   return exact === 0n ? 1n : exact;
@@ -128,7 +140,7 @@ function converted(value: bigint, by: GrantRate | undefined): bigint {
 /** What the oracle gives; undefined: nothing. */
 function expected(
   terms: BonusTerms,
-  by: GrantRate | undefined,
+  by: ExactRate | undefined,
   deposit: bigint,
   loss: bigint,
 ): bigint | undefined {
@@ -336,7 +348,7 @@ describe('by example', () => {
       currency: 'EUR',
       eligible_games: ['book'],
     });
-    const yen = { rate: '20', from_scale: 2, to_scale: 0 };
+    const yen = { steps: [{ rate: '20', is_inverse: false }], from_scale: 2, to_scale: 0 };
     expect(granted(grantAmounts(spins, { currency: 'JPY', rate: yen })).bonus_amount).toBe(20n);
   });
 });

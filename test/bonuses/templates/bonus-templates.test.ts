@@ -116,6 +116,23 @@ describe('a bonus template', () => {
     };
     expect(await made({ ...WELCOME, ...fields })).toMatchObject(fields);
   });
+
+  it('takes an empty table of games for none', async () => {
+    const empty = { wagering_requirement_multiplier: 10, game_contribution: {} };
+    const one = await made({ ...WELCOME, ...empty });
+    expect(one['game_contribution']).toBeNull();
+    const path = `/${String(one['id'])}`;
+    const table = { slots: 100 };
+    for (const [written, shown, version] of [
+      [{}, null, 1],
+      [table, table, 2],
+      [{}, null, 3],
+      [null, null, 3],
+    ] as const) {
+      const { body } = await call('PATCH', path, { game_contribution: written });
+      expect(body.data).toMatchObject({ game_contribution: shown, version });
+    }
+  });
 });
 
 describe('what is refused', () => {
@@ -179,7 +196,6 @@ describe('what is refused', () => {
       ['game_contribution.poker'],
     ],
     ['a table above 100', { game_contribution: { slots: 101 } }, ['game_contribution.slots']],
-    ['an empty table', { game_contribution: {} }, ['game_contribution']],
     [
       'a table in which nothing counts',
       { game_contribution: { slots: 0 }, wagering_requirement_multiplier: 1 },

@@ -1,6 +1,6 @@
 import { withinTime } from '../../../platform/time-limit.ts';
 import type { Platform } from '../../../wiring/platform.ts';
-import { lossOf } from '../../../bonuses/grants/loss.ts';
+import { lossOf, settledLossOf } from '../../../bonuses/grants/loss.ts';
 import { resolvePlayers } from '../../../segments/dirty-player-queries.ts';
 import { matchPlayers } from '../../../segments/evaluation-queries.ts';
 import {
@@ -20,7 +20,9 @@ import { answerKey, type Answers } from './facts.ts';
 import type { Advanced } from './shapes.ts';
 import { conditionKey } from './turn.ts';
 
-export type QuestionDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
+/** With the event log, losses are asked about once ClickHouse has the bets that Postgres has. */
+export type QuestionDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'> &
+  Partial<Pick<Platform, 'eventLog'>>;
 
 /** The longest question to ClickHouse. */
 const QUESTION_MS = 5_000;
@@ -45,7 +47,8 @@ interface Asking extends Asked {
 /**
  * Answers the questions of runs of one project, outside of any transaction: each run is walked to its next rest, and
  * what it asks about on its way is asked for all runs at once, one question per distinct condition. Returns the answers
- * by `answerKey`. Rejects when a question fails or takes over five seconds.
+ * by `answerKey`. A run lacks an answer while ClickHouse does not have the bets of its player: it asks again. Rejects when
+ * a question fails or takes over five seconds.
  */
 export async function answerQuestions(
   deps: QuestionDeps,
@@ -76,8 +79,10 @@ export async function answerQuestions(
       const matching = await matchingRuns(deps, project, condition, runs, now_ms);
       for (const one of runs) one.answers.set(one.key, matching(one));
     }
-    await answerLosses(deps, project, losses);
-    open = [...losses.map(({ asker }) => asker), ...[...questions.values()].flatMap(({ runs }) => runs)];
+    open = [
+      ...(await answerLosses(deps, project, losses)),
+      ...[...questions.values()].flatMap(({ runs }) => runs),
+    ];
   }
   return new Map(asked.map(({ run, answers }) => [answerKey(run), answers]));
 }
@@ -92,11 +97,17 @@ interface LossQuestion<A> {
 /** Players whose losses are looked up at the same time. */
 const LOSSES_AT_ONCE = 8;
 
+/** Resolves with those that were answered. */
 async function answerLosses(
-  deps: QuestionDeps,
+  { eventLog, ...deps }: QuestionDeps,
   project: ProjectRef,
   asked: readonly LossQuestion<Asked>[],
-): Promise<void> {
+): Promise<Asked[]> {
+  const answered: Asked[] = [];
+  const ask = (question: { template_id: string; player_id: string }) =>
+    eventLog === undefined
+      ? lossOf(deps, project, question)
+      : settledLossOf({ ...deps, eventLog }, project, question);
   // Several runs of a player may ask the same.
   const by_question = new Map<string, LossQuestion<Asked>[]>();
   for (const one of asked) {
@@ -110,12 +121,17 @@ async function answerLosses(
       if (first === undefined) return;
       const { template_id } = first;
       const { player_id } = first.asker.run;
-      const loss = await withinTime(QUESTION_MS, lossOf(deps, project, { template_id, player_id }));
-      // None for a template that is no cashback any more.
-      for (const { asker, node_id } of group) asker.answers.set(node_id, loss.loss_base ?? 0n);
+      const loss = await withinTime(QUESTION_MS, ask({ template_id, player_id }));
+      if (loss === 'behind') return;
+      for (const { asker, node_id } of group) {
+        // None for a template that is no cashback any more.
+        asker.answers.set(node_id, loss.loss_base ?? 0n);
+        answered.push(asker);
+      }
     });
     await Promise.all(answering);
   }
+  return answered;
 }
 
 /** What a run asks: the condition of a branch, or what the player has lost, for a cashback. */

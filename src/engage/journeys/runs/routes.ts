@@ -5,7 +5,7 @@ import { readPage, TIME_AND_ID, type PageQuery } from '../../../http/keyset-page
 import { notFound, refOf } from '../../../http/record.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { TimePosition } from '../../../platform/postgres/keyset.ts';
-import { requirePlayer } from '../../../players/profile/read.ts';
+import { requirePlayer, withListedPlayer } from '../../../players/profile/read.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import { cancelRun, cancelRunsOf } from './cancel.ts';
 import { Definitions } from './definitions.ts';
@@ -147,10 +147,11 @@ async function listPage(
   { postgres }: Platform,
   caller: ProjectSession,
   id: string | undefined,
-  { cursor, limit, ...filters }: ListRunsQuery,
+  { cursor, limit, ...asked }: ListRunsQuery,
 ): Promise<string> {
   const ref = refOf(JOURNEY, caller, id);
   await requireReadable(postgres, ref);
+  const filters = await withListedPlayer(postgres, ref, asked);
   const filtered = { ...filters, journey_id: ref.journey_id };
   const { rows, next_cursor } = await readPage<ListedRun, TimePosition>(
     {

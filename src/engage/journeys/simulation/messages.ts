@@ -3,6 +3,7 @@ import type { Postgres } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { playerScope, type ScopePlayer } from '../../templates/player-scope.ts';
+import { scopeBonusFor } from '../../templates/preview.ts';
 import { selectTemplate } from '../../templates/queries.ts';
 import { moneyFor } from '../../templates/money-catalogue.ts';
 import { compileTemplate, isBlank, RenderFailed, renderMessage } from '../../templates/render.ts';
@@ -24,14 +25,15 @@ interface Deps {
 }
 
 /**
- * Renders the messages of a run as the messenger would. `read`: what templates read of its player. `note` gets the node of a message that would not go out, and
- * why. Rejects with TooBusy.
+ * Renders the messages of a run as the messenger would; a bonus is the one that its player has now. `read`: what templates
+ * read of its player, who is a sample or a real one. `note` gets the node of a message that would not go out, and why.
+ * Rejects with TooBusy.
  */
 export async function renderSends(
   { postgres, public_url }: Deps,
   project: ProjectRef,
   sends: readonly VirtualSend[],
-  read: ScopePlayer,
+  { read, is_sample }: { read: ScopePlayer; is_sample: boolean },
   note: (node_id: string, text: string) => void,
 ): Promise<Message[]> {
   const messages: Message[] = [];
@@ -49,11 +51,13 @@ export async function renderSends(
       continue;
     }
     const catalogue = await moneyFor(postgres, project.tenant_id, template);
+    const who = is_sample ? undefined : player.player_id;
+    const bonus = await scopeBonusFor(postgres, project, template, who);
     const rendered = await renderForRequest(project.tenant_id, () => {
       try {
         return renderMessage(
           compileTemplate(template),
-          playerScope(scopeOf(player, read), { context, unsubscribe_url }),
+          playerScope(scopeOf(player, read), { context, bonus, unsubscribe_url }),
           catalogue,
         );
       } catch (error) {

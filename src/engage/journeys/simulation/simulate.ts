@@ -82,7 +82,7 @@ export async function simulateJourney(
   const end = await runVirtually({ run, definition, player, start_ms, events, webhooks, move });
   const read =
     sample === undefined ? await findScopePlayer(deps.postgres, ref, player.player_id) : sampleScope(sample);
-  const messages = await renderSends(deps, ref, end.sends, read, note);
+  const messages = await renderSends(deps, ref, end.sends, { read, is_sample: sample !== undefined }, note);
   const steps = end.steps.map((step) => shown(step, start_ms, notes.of_nodes.get(step.node_id)));
   return { steps, messages, outcome: end.outcome, notes: notes.general };
 }
@@ -160,7 +160,7 @@ function mover(
 
 /** The answers for a real player: windows of time end at the virtual moment, and the data are those of now. */
 async function askAbout(
-  deps: SimulateDeps,
+  { postgres, clickhouse }: SimulateDeps,
   asker: Asker,
   now_ms: number,
   limit_ms: number,
@@ -169,7 +169,9 @@ async function askAbout(
     const message = `the questions of branches take over ${QUESTIONS_MS} ms at once, or ${ALL_QUESTIONS_MS} ms together: narrow their windows or events`;
     return new ApiError('SEGMENT_TOO_EXPENSIVE', message);
   };
-  const asking = answerQuestions({ ...deps, clock: { now_ms: () => now_ms } }, asker.run, [asker]);
+  const asking = answerQuestions({ postgres, clickhouse, clock: { now_ms: () => now_ms } }, asker.run, [
+    asker,
+  ]);
   const answers = await withinTime(Math.max(limit_ms, 0), asking, late);
   return answers.get(answerKey(asker.run)) ?? NO_ANSWERS;
 }

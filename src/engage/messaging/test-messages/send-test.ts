@@ -18,7 +18,7 @@ import type { Postgres, Tx } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { readTenantConfig } from '../../../tenants/config/read.ts';
 import type { ScopePlayer } from '../../templates/player-scope.ts';
-import { findScopePlayer, scopeOf } from '../../templates/preview.ts';
+import { findScopePlayer, scopeFor } from '../../templates/preview.ts';
 import { moneyFor } from '../../templates/money-catalogue.ts';
 import { bonusProductOf } from '../../templates/bonus-message.ts';
 import type { TemplateRef, TemplateRow } from '../../templates/queries.ts';
@@ -114,15 +114,16 @@ async function deliver(
   provider: ProviderRow,
   recipient: string,
 ): Promise<Made> {
-  const { logger, public_url } = deps;
+  const { logger } = deps;
   const { channel } = template;
   const verdict = await verdictOn(deps, ref, template, player, recipient);
   if (verdict !== null) return failed(verdict);
   const catalogue = await moneyFor(deps.postgres, ref.tenant_id, template);
+  const scope = await scopeFor(deps, ref, template, player);
   let rendered: Rendered;
   try {
     rendered = await renderForRequest(ref.tenant_id, () =>
-      renderMessage(compileTemplate(template), scopeOf(public_url, player), catalogue),
+      renderMessage(compileTemplate(template), scope, catalogue),
     );
   } catch (error) {
     if (!(error instanceof RenderFailed)) throw error;

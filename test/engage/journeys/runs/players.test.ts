@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../../../engines/service.ts';
 import { triggerFixture, type TriggerFixture } from '../../triggers/trigger-fixture.ts';
@@ -54,6 +55,13 @@ it('the runs of a merged player go on with the survivor; of twins the younger is
   expect(runs[1]?.history).toMatchObject([{ node_id: 'w', status: 'skipped', outcome: 'cancelled' }]);
   const { data } = await on.client.api<{ run_id: string }[]>('GET', `/v1/players/${gone}/journeys`);
   expect(data.map(({ run_id }) => run_id).sort()).toEqual([older, younger, moved, stays].sort());
+  const listed = await on.client.api<{ run_id: string }[]>(
+    'GET',
+    `/v1/journeys/${single}/runs?player_id=${gone}&status=running`,
+  );
+  expect(listed.data.map(({ run_id }) => run_id)).toEqual([older]);
+  const unknown = await on.client.api('GET', `/v1/journeys/${single}/runs?player_id=${randomUUID()}`);
+  expect([unknown.status, unknown.data]).toEqual([200, []]);
 });
 
 it('the runs of a deleted player are cancelled', async () => {

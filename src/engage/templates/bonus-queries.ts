@@ -1,9 +1,9 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { ScopeBonus } from '../templates/player-scope.ts';
+import type { ScopeBonus } from './player-scope.ts';
 
-/** A message whose template reads a bonus. */
+/** A message whose template reads a bonus; `send_id` is any key of it. */
 export interface BonusReader {
   send_id: string;
   player_id: string;

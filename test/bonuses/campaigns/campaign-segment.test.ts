@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { campaignsFixture, type CampaignsFixture } from './campaigns-fixture.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(async () => service?.close());
+
+const ruleOf = ({ status, error }: { status: number; error: unknown }) => {
+  const found = error as { code?: string; details?: { rule_id?: string } } | undefined;
+  return found === undefined ? status : `${status} ${found.code} ${found.details?.rule_id}`;
+};
+const MIXED = '422 LICENCE_RULE_VIOLATED ukgc_single_product';
+
+const bets = (event: string, rest: Body = {}): Body => ({
+  type: 'event',
+  event,
+  aggregate: 'count',
+  op: 'gte',
+  value: 1,
+  window: { last: { days: 30 } },
+  ...rest,
+});
+const SPORT = bets('sport_bet_placed');
+const CASINO = bets('bet_settled');
+const TRAIT = { type: 'trait', field: 'total_deposited', op: 'gt', value: 0 };
+
+async function segmentOf(on: CampaignsFixture, conditions: Body[], operator = 'AND'): Promise<string> {
+  const definition = { operator, conditions };
+  const body = { name: `segment ${Math.random()}`, definition, refresh_strategy: 'manual' };
+  const { data, status, error } = await on.client.api('POST', '/v1/segments', body);
+  expect(status, JSON.stringify(error)).toBe(201);
+  return String(data['id']);
+}
+
+describe('the product that members bet on, by the conditions of the segment', () => {
+  it('is judged when a campaign is written', async () => {
+    const on = await campaignsFixture(service);
+    const licence = { license_jurisdiction: 'ukgc' };
+    expect((await on.client.api('PATCH', '/v1/tenant/config', licence)).status).toBe(200);
+    const template_id = await on.template({ product: 'casino' });
+    const judged = async (conditions: Body[], rest: Body = {}, operator = 'AND') =>
+      ruleOf(
+        await on.create({ template_id, segment_id: await segmentOf(on, conditions, operator), ...rest }),
+      );
+    const nested = await segmentOf(on, [{ operator: 'OR', conditions: [TRAIT, SPORT] }]);
+    const inner = (op: string) => ({ type: 'segment', segment_id: nested, op });
+    const never = (rest: Body) => [TRAIT, bets('sport_bet_placed', rest)];
+    const steps = [{ event: 'login' }, { event: 'sport_bet_settled' }];
+    const cases: [string, string | number, Body[], Body?, string?][] = [
+      ['bets on sports', MIXED, [SPORT]],
+      ['said to be none', MIXED, [SPORT], { qualifying_product: null }],
+      ['the caller says otherwise', 201, [SPORT], { qualifying_product: 'casino' }],
+      ['bets on both', MIXED, [SPORT, CASINO]],
+      ['bets in the casino', 201, [CASINO]],
+      ['no bets', 201, [TRAIT]],
+      ['a sequence', MIXED, [{ type: 'sequence', steps }]],
+      [
+        'a time of the last bet',
+        MIXED,
+        never({ aggregate: 'last_seen', op: 'within_last', value: { days: 7 } }),
+      ],
+      ['count = 0', 201, never({ op: 'eq', value: 0 })],
+      ['fewer than three', 201, never({ op: 'lt', value: 3 })],
+      ['never', 201, never({ aggregate: 'last_seen', op: 'not_exists', value: undefined })],
+      ['not 0', MIXED, never({ op: 'neq', value: 0 })],
+      ['NOT a bet', 201, [{ operator: 'NOT', conditions: [SPORT] }, TRAIT]],
+      ['NOT none', MIXED, [{ operator: 'NOT', conditions: never({ op: 'eq', value: 0 }).slice(1) }]],
+      ['one of several', MIXED, [CASINO, SPORT], {}, 'OR'],
+      ['in another segment', MIXED, [inner('in')]],
+      ['not in another segment', 201, [inner('not_in'), TRAIT]],
+    ];
+    for (const [what, expected, conditions, rest, operator] of cases) {
+      expect(await judged(conditions, rest, operator), what).toBe(expected);
+    }
+  });
+
+  it('is judged when it is issued: the segment may have changed since', async () => {
+    const on = await campaignsFixture(service);
+    const template_id = await on.template({ product: 'casino' });
+    const segment_id = await segmentOf(on, [SPORT]);
+    const { data } = await on.create({ template_id, segment_id });
+    const licence = { license_jurisdiction: 'ukgc' };
+    expect((await on.client.api('PATCH', '/v1/tenant/config', licence)).status).toBe(200);
+    expect(ruleOf(await on.issue(data.id))).toBe(MIXED);
+    expect(ruleOf(await on.issue(data.id, {}, '?dry_run=true'))).toBe(MIXED);
+    const definition = { operator: 'AND', conditions: [CASINO] };
+    const patched = await on.client.api('PATCH', `/v1/segments/${segment_id}`, { definition });
+    expect(patched.status, JSON.stringify(patched.error)).toBe(200);
+    expect((await on.issue(data.id)).status).toBe(200);
+  });
+});
