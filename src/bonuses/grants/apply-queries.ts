@@ -21,6 +21,7 @@ export type GrantChange = Pick<
   | 'facts'
   | 'status_reason'
   | 'next_attempt_at'
+  | 'last_error'
   | 'activated_at'
   | 'expires_at'
   | 'completed_at'
@@ -30,6 +31,7 @@ export type GrantChange = Pick<
 
 /** Writes what an event has changed about a locked grant. */
 export async function updateGrant(tx: Tx, ref: GrantRef, change: GrantChange, now: Date): Promise<void> {
+  const last_error = change.last_error === null ? null : JSON.stringify(change.last_error);
   await tx`
     update bonus_grants g set
       status = ${change.status}, outcome = ${change.outcome}, needs_review = ${change.needs_review},
@@ -41,7 +43,7 @@ export async function updateGrant(tx: Tx, ref: GrantRef, change: GrantChange, no
       facts = ${JSON.stringify(change.facts)}::text::jsonb, status_reason = ${change.status_reason},
       next_attempt_at = ${change.next_attempt_at}, activated_at = ${change.activated_at},
       expires_at = ${change.expires_at}, completed_at = ${change.completed_at}, ended_at = ${change.ended_at},
-      seq = ${change.seq}, updated_at = ${now}
+      last_error = ${last_error}::text::jsonb, seq = ${change.seq}, updated_at = ${now}
     where ${isGrant(tx, ref)}`;
 }
 

@@ -10,6 +10,7 @@ import {
   termsOfGrant,
   type EventSource,
   type GrantRow,
+  type LastError,
 } from './grant-row.ts';
 import {
   isCounted,
@@ -78,6 +79,7 @@ export async function applyEvent(
     facts: factsJson(state.facts),
     status_reason: isLive(state.status) ? before.status_reason : (state.facts.reason ?? before.status_reason),
     next_attempt_at: nextAttemptAt(before, state.status, event, received_at),
+    last_error: revived ? null : ((applied ? refusalOf(report) : null) ?? before.last_error),
     ...(revived ? { slot: await nextSlot(tx, before), exclusion_group: null } : {}),
     seq: before.seq + 1,
   };
@@ -114,6 +116,13 @@ export async function applyEvent(
   );
   if (grant.campaign_id !== null) await settleInCampaign(tx, before, grant);
   return { applied, changed, new_status: state.status, grant: finished ?? grant };
+}
+
+/** Why the platform refuses a bonus, as it has said it; null for any other report. */
+function refusalOf({ event, data, received_at }: GrantReport): LastError | null {
+  const { code, message } = data as { code?: unknown; message?: unknown };
+  if (event.name !== 'bonus.rejected' || typeof code !== 'string' || typeof message !== 'string') return null;
+  return { code, message, at: received_at.toISOString() };
 }
 
 type Amounts = Pick<
