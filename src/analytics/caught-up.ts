@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { playerKey } from '../ingest/events/envelope.ts';
 import { behindEnds, noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
 import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -68,13 +67,12 @@ export async function waitUntilInClickHouse(
 
 /**
  * Resolves when ClickHouse has the events of a player that Postgres has: what a reader of the player has seen. It waits
- * for the partitions of these ids alone, so that nobody's import holds it up. Rejects with {@link NotCaughtUp} after
- * `wait_ms`.
+ * for the partitions of `keys` alone, the keys of the player's records, so that nobody's import holds it up. Rejects with
+ * {@link NotCaughtUp} after `wait_ms`.
  */
 export async function waitUntilPlayerInClickHouse(
   engines: Engines,
-  project_id: string,
-  player_ids: readonly string[],
+  keys: readonly string[],
   wait_ms: number,
 ): Promise<void> {
   const { eventLog, clock } = engines;
@@ -83,7 +81,7 @@ export async function waitUntilPlayerInClickHouse(
   const { next } = await readPositions(sql, OWNERS.fold);
   await ownerPasses(engines, OWNERS.fold, { ends: next, is_log_short: false }, 'emitted', patience);
   const mark = await noteEnds({ eventLog, sql }, OWNERS.sink);
-  const of_player = player_ids.map((id) => eventLog.partitionOf(playerKey(project_id, id), mark.ends.size));
+  const of_player = keys.map((key) => eventLog.partitionOf(key, mark.ends.size));
   const ends = new Map([...mark.ends].filter(([partition]) => of_player.includes(partition)));
   await ownerPasses(engines, OWNERS.sink, { ...mark, ends }, 'applied', patience);
 }

@@ -18,6 +18,7 @@ import {
   termsOfGrant,
   type EventSource,
   type GrantRow,
+  type LastError,
 } from './grant-row.ts';
 import {
   isCounted,
@@ -139,6 +140,7 @@ export function moveOf(before: GrantRow, report: GrantReport, finish?: Reported[
     facts: factsJson(state.facts),
     status_reason: isLive(status) ? before.status_reason : (state.facts.reason ?? before.status_reason),
     next_attempt_at: nextAttemptAt(before, status, event, received_at),
+    last_error: revived ? null : ((applied ? refusalOf(report) : null) ?? before.last_error),
     ...(revived ? { exclusion_group: null } : {}),
     seq: before.seq + 1,
   };
@@ -215,6 +217,13 @@ export async function writeMoves(tx: Tx, moves: readonly Move[]): Promise<Applie
     new_status,
     grant: changed.get(grant.grant_id)?.grant ?? grant,
   }));
+}
+
+/** Why the platform refuses a bonus, as it has said it; null for any other report. */
+function refusalOf({ event, data, received_at }: GrantReport): LastError | null {
+  const { code, message } = data as { code?: unknown; message?: unknown };
+  if (event.name !== 'bonus.rejected' || typeof code !== 'string' || typeof message !== 'string') return null;
+  return { code, message, at: received_at.toISOString() };
 }
 
 type Amounts = Pick<

@@ -105,7 +105,8 @@ function endOfUnsent(locked: GrantRow, now: Date, reason: string): Reported {
 function afterReport(grant: GrantRow, now: Date): CallChange {
   const settled = {
     ...grant,
-    last_error: null,
+    // Of a refused bonus it says why.
+    last_error: grant.status === 'failed' ? grant.last_error : null,
     may_be_sent: grant.outcome !== 'confirmed' && grant.may_be_sent,
   };
   if (!isLive(grant.status)) return { ...settled, next_attempt_at: null };

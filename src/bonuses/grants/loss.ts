@@ -1,5 +1,6 @@
 import { NotCaughtUp, waitUntilPlayerInClickHouse } from '../../analytics/caught-up.ts';
 import { ApiError } from '../../errors.ts';
+import { playerKey } from '../../ingest/events/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
@@ -42,9 +43,10 @@ export async function settledLossOf(
   question: LossQuestion,
 ): Promise<Loss | 'behind'> {
   try {
-    return await lossAfter(deps, project, question, (player_ids) =>
-      waitUntilPlayerInClickHouse(deps, project.project_id, player_ids, SINK_WAIT_MS),
-    );
+    return await lossAfter(deps, project, question, (player_ids) => {
+      const keys = player_ids.map((id) => playerKey(project.project_id, id));
+      return waitUntilPlayerInClickHouse(deps, keys, SINK_WAIT_MS);
+    });
   } catch (error) {
     if (error instanceof NotCaughtUp) return 'behind';
     throw error;

@@ -32,6 +32,12 @@ const eventData = z.object({
   message: z.string().max(2_000).optional(),
 });
 
+/** What `data` of an event must have. */
+const REQUIRED: Readonly<Partial<Record<GrantEventName, readonly (keyof z.infer<typeof eventData>)[]>>> = {
+  'bonus.wagered': ['total_wagered'],
+  'bonus.rejected': ['code', 'message'],
+};
+
 /** The body of a bonus event (spec part 4). */
 const bonusEvent = z.object({
   event: z
@@ -157,10 +163,11 @@ function reportOf(name: GrantEventName, event: BonusEvent, received_at: Date): G
     );
   }
   const { credited_at, expires_at, completed_at, total_wagered, reason, code, ...amounts } = parsed.data;
-  if (name === 'bonus.wagered' && total_wagered === undefined) {
-    throw validationError([{ path: 'data.total_wagered', message: 'is required' }]);
+  const missing = (REQUIRED[name] ?? []).filter((field) => parsed.data[field] === undefined);
+  if (missing.length > 0) {
+    throw validationError(missing.map((field) => ({ path: `data.${field}`, message: 'is required' })));
   }
-  const why = name === 'bonus.rejected' ? (code ?? reason) : reason;
+  const why = name === 'bonus.rejected' ? code : reason;
   const known = {
     ...amounts,
     total_wagered,

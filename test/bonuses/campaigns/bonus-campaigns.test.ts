@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import {
-  campaignsFixture,
-  consistent,
-  sumOf,
-  type CampaignsFixture,
-  type ShownCampaign,
-} from './campaigns-fixture.ts';
+import { campaignsFixture, consistent, sumOf, type ShownCampaign } from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -17,17 +11,6 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 const fresh = () => campaignsFixture(service);
-
-/** What POST /v1/internal/bonus-grant answers. */
-async function askInternally(on: CampaignsFixture, campaign_id: string, player_id: string | undefined) {
-  const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id, player_id }),
-  });
-  const body = (await response.json()) as { data?: Body; error?: { code: string } };
-  return { status: response.status, ...body };
-}
 
 describe('issuing a campaign', () => {
   it('grants to every member who passes the gate, and counts the others by code', async () => {
@@ -221,37 +204,6 @@ describe('issuing a campaign', () => {
   });
 });
 
-describe('a campaign whose segment was deleted', () => {
-  it('has no members, whether it is tried, issued or due', async () => {
-    const on = await fresh();
-    const { tenant_id, project_id } = on.tenant;
-    const [player_id = ''] = await on.client.players(1);
-    const segment_id = await on.client.segment([player_id]);
-    const body = { template_id: await on.template(), segment_id };
-    const schedule_at = new Date(Date.now() + 3_600_000).toISOString();
-    const { data: draft } = await on.create(body);
-    const { data: due } = await on.create({ ...body, schedule_at });
-    expect((await on.client.api('DELETE', `/v1/segments/${segment_id}`)).status).toBe(200);
-    // Rows of members stay for a while.
-    await on.sql`
-      insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
-      values (${tenant_id}, ${project_id}, ${segment_id}, ${player_id}, now()) on conflict do nothing`;
-    const tried = await on.issue(draft.id, {}, '?dry_run=true');
-    expect(tried).toMatchObject({
-      status: 200,
-      data: { members: 0, would_grant: 0, skips: {}, cost_base: 0 },
-    });
-    const none = { pending: 0, granted: 0, skipped: 0, failed: 0 };
-    expect(await on.issue(draft.id)).toMatchObject({ status: 200, data: { stats: none } });
-    await on.sql`update bonus_campaigns set schedule_at = now() - interval '1 second' where campaign_id = ${due.id}`;
-    for (const { id } of [draft, due])
-      expect((await on.reaches(id, ({ status }) => status === 'issued')).stats).toEqual(none);
-    // To write one, the segment must be there.
-    expect((await on.create(body)).code).toBe('VALIDATION_ERROR');
-    expect(await on.sql`select from bonus_grants where tenant_id = ${tenant_id}`).toEqual([]);
-  });
-});
-
 describe('a campaign that is being issued', () => {
   it('keeps its rate, is paused, goes on and is cancelled', async () => {
     const on = await fresh();
@@ -294,109 +246,6 @@ describe('a campaign that is being issued', () => {
     expect((await on.show(data.id)).stats).toEqual({ pending: 5, granted: 0, skipped: 0, failed: 0 });
     await on.config({ paused: false });
     expect((await on.reaches(data.id, ({ status }) => status === 'issued')).stats.granted).toBe(5);
-  });
-
-  it('decides about one member however often the worker asks', async () => {
-    const on = await fresh();
-    const players = await on.client.players(3);
-    const segment_id = await on.client.segment(players);
-    const template_id = await on.template();
-    const { data } = await on.create({ template_id, segment_id });
-    await on.issue(data.id);
-    const ask = (player_id: string | undefined, campaign_id = data.id) =>
-      askInternally(on, campaign_id, player_id);
-    const answers = await Promise.all(Array.from({ length: 6 }, () => ask(players[0])));
-    for (const { data: answer } of answers) expect(['pending', 'granted']).toContain(answer?.['outcome']);
-    await on.reaches(data.id, ({ status }) => status === 'issued');
-    const last = await ask(players[0]);
-    expect(last.data).toMatchObject({ outcome: 'granted', grant_id: expect.any(String) as string });
-    const [stranger, gone] = await on.client.players(2);
-    expect((await ask(stranger)).data).toEqual({
-      grant_id: null,
-      outcome: 'skipped',
-      code: 'NOT_IN_SEGMENT',
-    });
-    for (const deleted of [gone, players[0]])
-      expect((await on.client.api('DELETE', `/v1/players/${deleted}`)).status).toBe(200);
-    for (const none of [gone, randomUUID()])
-      expect(await ask(none)).toMatchObject({ status: 404, error: { code: 'PLAYER_NOT_FOUND' } });
-    // What became of a member stays to be read.
-    expect(await ask(players[0])).toEqual(last);
-    expect((await ask(players[0], randomUUID())).error?.code).toBe('BONUS_CAMPAIGN_NOT_FOUND');
-    await consistent(on, data.id);
-  });
-
-  it('grants to no member of a campaign that is not issued', async () => {
-    const on = await fresh();
-    const players = await on.client.players(1);
-    const body = { template_id: await on.template(), segment_id: await on.client.segment(players) };
-    const { data: draft } = await on.create(body);
-    const schedule_at = new Date(Date.now() + 3_600_000).toISOString();
-    const { data: scheduled } = await on.create({ ...body, schedule_at });
-    for (const { id, status } of [draft, scheduled]) {
-      const { error } = await askInternally(on, id, players[0]);
-      expect([id, error]).toMatchObject([id, { code: 'BONUS_CAMPAIGN_INVALID_STATUS' }]);
-      expect((await on.show(id)).status).toBe(status);
-    }
-    const { status, error } = await askInternally(on, draft.id, randomUUID());
-    expect([status, error?.code]).toEqual([409, 'BONUS_CAMPAIGN_INVALID_STATUS']);
-  });
-
-  it('takes the id of a merged player for that of the survivor', async () => {
-    const on = await fresh();
-    const identify = async (body: object) => {
-      const headers = { authorization: `Bearer ${on.tenant.api_key}`, 'content-type': 'application/json' };
-      const url = `${service.base_url}/v1/players/identify`;
-      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-      const { data } = (await answer.json()) as { data: { player_id: string } };
-      return data.player_id;
-    };
-    const guest = await identify({ anonymous_id: 'device' });
-    const known = await identify({ external_id: 'ann' });
-    await on.config({ paused: true });
-    const segment_id = await on.client.segment([guest]);
-    const { data } = await on.create({ template_id: await on.template(), segment_id });
-    expect((await on.issue(data.id)).data.stats.pending).toBe(1);
-    expect(await identify({ anonymous_id: 'device', external_id: 'ann' })).toBe(known);
-    await on.config({ paused: false });
-    const asked = await askInternally(on, data.id, guest);
-    expect(['pending', 'granted']).toContain(asked.data?.['outcome']);
-    await on.reaches(data.id, ({ status }) => status === 'issued');
-    const [last, same] = [await askInternally(on, data.id, guest), await askInternally(on, data.id, known)];
-    expect(last.data).toMatchObject({ outcome: 'granted', grant_id: expect.any(String) as string });
-    expect(last).toEqual(same);
-    await consistent(on, data.id);
-  });
-
-  it('answers the worker with declared errors only', async () => {
-    const on = await fresh();
-    const openapi = (await (await fetch(`${service.base_url}/openapi.json`)).json()) as {
-      paths: Record<string, { post: { responses: Record<string, { description: string }> } }>;
-    };
-    const { responses } = openapi.paths['/v1/internal/bonus-grant']?.post ?? { responses: {} };
-    const players = await on.client.players(1);
-    const segment_id = await on.client.segment(players);
-    const template_id = await on.template();
-    await on.config({ paused: true });
-    const { data } = await on.create({ template_id, segment_id });
-    await on.issue(data.id);
-    const undeclared = [
-      await askInternally(on, (await on.create({ template_id, segment_id })).data.id, players[0]),
-      await askInternally(on, data.id, randomUUID()),
-    ].filter(({ status, error }) => !responses[status]?.description.includes(error?.code ?? ''));
-    expect(undeclared).toEqual([]);
-    const breaks = {
-      BONUS_TEMPLATE_NOT_ACTIVE: on.sql`update bonus_templates set status = 'paused' where template_id = ${template_id}`,
-      BONUS_CONFIG_INVALID: on.sql`
-        update bonus_templates set status = 'active', config = '{}' where template_id = ${template_id}`,
-      BONUS_TEMPLATE_NOT_FOUND: on.sql`update bonus_templates set deleted_at = now() where template_id = ${template_id}`,
-    };
-    for (const [code, change] of Object.entries(breaks)) {
-      await change;
-      const { status, error } = await askInternally(on, data.id, players[0]);
-      expect([code, error?.code]).toEqual([code, code]);
-      expect(responses[status]?.description).toContain(code);
-    }
   });
 
   it('counts what a platform refuses as failed, and frees its budget', async () => {

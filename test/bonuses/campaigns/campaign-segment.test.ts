@@ -93,3 +93,34 @@ describe('the product that members bet on, by the conditions of the segment', ()
     expect((await on.issue(data.id)).status).toBe(200);
   });
 });
+
+describe('a campaign whose segment was deleted', () => {
+  it('has no members, whether it is tried, issued or due', async () => {
+    const on = await campaignsFixture(service);
+    const { tenant_id, project_id } = on.tenant;
+    const [player_id = ''] = await on.client.players(1);
+    const segment_id = await on.client.segment([player_id]);
+    const body = { template_id: await on.template(), segment_id };
+    const schedule_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { data: draft } = await on.create(body);
+    const { data: due } = await on.create({ ...body, schedule_at });
+    expect((await on.client.api('DELETE', `/v1/segments/${segment_id}`)).status).toBe(200);
+    // Rows of members stay for a while.
+    await on.sql`
+      insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+      values (${tenant_id}, ${project_id}, ${segment_id}, ${player_id}, now()) on conflict do nothing`;
+    const tried = await on.issue(draft.id, {}, '?dry_run=true');
+    expect(tried).toMatchObject({
+      status: 200,
+      data: { members: 0, would_grant: 0, skips: {}, cost_base: 0 },
+    });
+    const none = { pending: 0, granted: 0, skipped: 0, failed: 0 };
+    expect(await on.issue(draft.id)).toMatchObject({ status: 200, data: { stats: none } });
+    await on.sql`update bonus_campaigns set schedule_at = now() - interval '1 second' where campaign_id = ${due.id}`;
+    for (const { id } of [draft, due])
+      expect((await on.reaches(id, ({ status }) => status === 'issued')).stats).toEqual(none);
+    // To write one, the segment must be there.
+    expect((await on.create(body)).code).toBe('VALIDATION_ERROR');
+    expect(await on.sql`select from bonus_grants where tenant_id = ${tenant_id}`).toEqual([]);
+  });
+});

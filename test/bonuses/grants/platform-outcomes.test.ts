@@ -62,6 +62,7 @@ describe('an answer to a grant', () => {
       status: 'failed',
       outcome: 'rejected',
       status_reason: 'ACCOUNT_CLOSED',
+      last_error: { code: 'ACCOUNT_CLOSED', message: 'closed' },
       next_attempt_at: null,
     });
     await casino.fake.control({ answer: null });
