@@ -66,7 +66,7 @@ export async function startBonusSender(
     async close() {
       await bets.close();
       await Promise.all(loops.map((loop) => loop.close()));
-      await Promise.all([sender.close(), campaigns.close()]);
+      await Promise.all([sender.close(), campaigns.close(), release.close()]);
     },
   };
 }

@@ -56,10 +56,10 @@ export async function releaseMembers(
   };
   const present: (ReservedMember & { player: GrantPlayer })[] = [];
   for (const member of found) {
-    const { player, is_known, is_merged } = member;
+    const { player, is_merged } = member;
     if (player !== null) present.push({ ...member, player });
     // The survivor has a row of its own.
-    else if (!is_known) skip(member, is_merged ? 'ALREADY_GRANTED' : 'CANCELLED');
+    else skip(member, is_merged ? 'ALREADY_GRANTED' : 'CANCELLED');
   }
   const promised = await readPromised(tx, campaign, { config, now }, present);
   const known = await readKnown(tx, campaign, present, promised);

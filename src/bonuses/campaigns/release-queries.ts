@@ -31,40 +31,49 @@ export async function selectReleasing(sql: Tx, after: string, limit: number): Pr
     order by c.campaign_id limit ${limit}`;
 }
 
+/** Released grants of a campaign that wait for a call. */
+export interface Waiting {
+  waiting: number;
+  /** Those who wait only for the sender, and for no time. */
+  due: number;
+}
+
 /** How many grants of the campaign were released and wait for a call: at most `most` are counted. */
 export async function countWaiting(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  most: number,
-): Promise<number> {
-  const [row] = await sql<{ waiting: number }[]>`
-    select count(*)::integer as waiting from (
-      select from bonus_grants g
+  { most, now }: { most: number; now: Date },
+): Promise<Waiting> {
+  const [row] = await sql<Waiting[]>`
+    select count(*)::integer as waiting, (count(*) filter (where next_attempt_at <= ${now}))::integer as due from (
+      select g.next_attempt_at from bonus_grants g
       where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
         and g.status = 'pending' and g.outcome = 'unsent'
       limit ${most}) w`;
-  return row?.waiting ?? 0;
+  return row ?? { waiting: 0, due: 0 };
 }
+
+/** How many members are tried beyond those who are wanted, because players of some are held. */
+const SPARE = 64;
 
 /** A reserved member whose row is locked. */
 export interface ReservedMember {
   member_id: string;
   terms_id: string;
   cost_base: bigint;
-  /** Null: no such player, or one that another transaction holds. */
+  /** Null: it was merged into another, or removed. */
   player: GrantPlayer | null;
-  /** The player exists; false: it was merged into another, or removed. */
-  is_known: boolean;
   is_merged: boolean;
 }
 
 type FoundMember = Omit<ReservedMember, 'player'> &
-  Omit<GrantPlayer, 'player_id'> & { player_id: string | null; is_mine: boolean | null };
+  Omit<GrantPlayer, 'player_id'> & { player_id: string | null };
 
 /**
  * Up to `limit` reserved members in the order of their ids, or `only` this one, with their players: the rows of both, and
- * the grants to them (as `lockGrantsOf`), are locked until the transaction ends. Nobody is waited for: rows that another
- * transaction holds are left out, and so are players. Count grants in a statement after it.
+ * the grants to them (as by `lockGrantPlayers`), are locked until the transaction ends. Nobody is waited for: members whose
+ * row or player another transaction holds are left out, and those behind them take their turn. Count grants in a
+ * statement after it.
  */
 export async function lockReserved(
   tx: Tx,
@@ -76,28 +85,31 @@ export async function lockReserved(
       select r.player_id, r.terms_id, r.cost_base from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
-      order by r.player_id limit ${limit}
-      for no key update skip locked)
-    select c.player_id as member_id, c.terms_id, c.cost_base, p.*,
-      case when p.player_id is not null then
-        pg_try_advisory_xact_lock(hashtextextended('bonus grants ' || ${project_id}::text || ' ' || c.player_id, 0))
-        end as is_mine,
-      exists (select from players k where k.player_id = c.player_id and k.tenant_id = ${tenant_id}
-        and k.project_id = ${project_id} offset 0) as is_known,
-      exists (select from player_merges m where m.player_id = c.player_id and m.tenant_id = ${tenant_id}
-        and m.project_id = ${project_id} offset 0) as is_merged
-    from chosen c
-    left join lateral (
-      select ${grantPlayerColumns(tx)} from players p
-      where p.player_id = c.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
-      offset 0 for no key update of p skip locked) p on true`;
-  return found.map(({ member_id, terms_id, cost_base, is_known, is_merged, is_mine, player_id, ...of }) => ({
+      order by r.player_id limit ${limit + SPARE}
+      for no key update skip locked),
+    -- One by one, in their order, and no further than they are wanted.
+    tried as (
+      select c.player_id as member_id, c.terms_id, c.cost_base, p.*,
+        case when p.player_id is not null
+          then pg_try_advisory_xact_lock(hashtextextended('bonus grants ' || ${project_id}::text || ' ' || c.player_id, 0))
+          else not exists (select from players k where k.player_id = c.player_id and k.tenant_id = ${tenant_id}
+            and k.project_id = ${project_id} offset 0)
+          end as is_free,
+        exists (select from player_merges m where m.player_id = c.player_id and m.tenant_id = ${tenant_id}
+          and m.project_id = ${project_id} offset 0) as is_merged
+      from chosen c
+      left join lateral (
+        select ${grantPlayerColumns(tx)} from players p
+        where p.player_id = c.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
+        offset 0 for no key update of p skip locked) p on true
+      offset 0)
+    select * from tried where is_free limit ${limit}`;
+  return found.map(({ member_id, terms_id, cost_base, is_merged, player_id, ...of }) => ({
     member_id,
     terms_id,
     cost_base,
-    is_known,
     is_merged,
-    player: player_id !== null && is_mine === true ? { player_id, ...of } : null,
+    player: player_id === null ? null : { player_id, ...of },
   }));
 }
 
@@ -120,8 +132,7 @@ export interface ReleasedGrant {
 
 /**
  * Adds grants of one campaign with their first events. They differ only in player, place and amounts: all else is sent
- * and read once. Rejects with a unique violation when a place or the
- * exclusion group is taken.
+ * and read once. Rejects with a unique violation when a place or the exclusion group is taken.
  */
 export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[]): Promise<void> {
   const [first] = released;

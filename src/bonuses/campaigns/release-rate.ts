@@ -8,7 +8,7 @@ export interface ReleaseState {
   released_to_ms: number;
   /** So many at most. */
   room: number;
-  /** Released ones that wait for their first call. */
+  /** Released ones that are due, and not called. */
   waiting: number;
 }
 
@@ -37,4 +37,9 @@ export function nextShare(
   const each_ms = 1_000 / rate_per_second;
   const used_to_ms = Math.max(released_to_ms, now_ms - Math.max(BURST_MS, each_ms)) + each_ms;
   return { due_ms: Math.max(now_ms, used_to_ms), used_to_ms };
+}
+
+/** Up to when a rate is used once grants that used it are taken back before they were sent. */
+export function withoutShares(rate_per_second: number | null, released_to_ms: number, taken: number): number {
+  return rate_per_second === null ? released_to_ms : released_to_ms - (taken * 1_000) / rate_per_second;
 }

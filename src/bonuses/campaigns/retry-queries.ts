@@ -40,15 +40,14 @@ export async function retryRows(
 ): Promise<{ rows: number; last: string | null }> {
   const [found] = await tx<{ rows: number; last: string | null }[]>`
     with chosen as materialized (
-      select r.player_id from bonus_campaign_rows r
+      select r.player_id, r.ctid from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'skipped' and r.code = 'BUDGET' and r.player_id > ${after}
-      order by r.player_id limit ${limit}),
+      order by r.player_id limit ${limit} for no key update),
     changed as (
       update bonus_campaign_rows r set status = 'pending', code = null
       from chosen
-      where r.player_id = chosen.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
-        and r.project_id = ${project_id} and r.status = 'skipped')
+      where r.ctid = chosen.ctid and r.status = 'skipped')
     select count(*)::integer as rows, (select player_id from chosen order by player_id desc limit 1) as last
     from chosen`;
   return found ?? { rows: 0, last: null };

@@ -217,13 +217,13 @@ export async function skipPending(
 ): Promise<number> {
   const rows = await tx`
     with chosen as materialized (
-      select r.player_id from bonus_campaign_rows r
+      select r.ctid from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'pending' limit ${limit} for no key update skip locked)
     update bonus_campaign_rows r set status = 'skipped', code = 'CANCELLED'
     from chosen
-    where r.player_id = chosen.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
-      and r.project_id = ${project_id} and r.status = 'pending'
+    -- By where they are: joined by id, Postgres might read all pending members for each of them.
+    where r.ctid = chosen.ctid and r.status = 'pending'
     returning 1`;
   return rows.length;
 }
@@ -276,8 +276,10 @@ export async function takeBackUnsent(
     taken as (
       update bonus_campaign_rows r set status = 'reserved', grant_id = null
       from free
-      where r.grant_id = free.grant_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
-        and r.status = 'sent'
+      cross join lateral (
+        select o.ctid from bonus_campaign_rows o
+        where o.grant_id = free.grant_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} offset 0) found
+      where r.ctid = found.ctid and r.status = 'sent'
       returning free.grant_id),
     no_events as (
       delete from bonus_grant_events e using taken
@@ -300,15 +302,14 @@ export async function endReserved(
 ): Promise<{ members: number; cost_base: bigint }> {
   const [row] = await tx<{ members: number; cost: string }[]>`
     with chosen as materialized (
-      select r.player_id, r.cost_base from bonus_campaign_rows r
+      select r.ctid, r.cost_base from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' limit ${limit} for no key update skip locked),
     ended as (
       update bonus_campaign_rows r set
         status = 'skipped', code = 'CANCELLED', cost_base = 0, is_open = false, terms_id = null
       from chosen
-      where r.player_id = chosen.player_id and r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id}
-        and r.project_id = ${project_id} and r.status = 'reserved'
+      where r.ctid = chosen.ctid and r.status = 'reserved'
       returning chosen.cost_base)
     select count(*)::integer as members, coalesce(sum(cost_base), 0)::text as cost from ended`;
   return { members: row?.members ?? 0, cost_base: BigInt(row?.cost ?? 0) };

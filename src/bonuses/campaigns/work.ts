@@ -10,6 +10,8 @@ import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
 import { deleteFrozenTerms } from './frozen-terms-queries.ts';
 import { FILL_BATCH } from './issue.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
+import { noteReleased, selectReleasedTo } from './release-queries.ts';
+import { withoutShares } from './release-rate.ts';
 import { addUsed } from './reserve-queries.ts';
 import { retryShort } from './retry-short.ts';
 import {
@@ -176,10 +178,14 @@ export class CampaignWork {
 
   /** Takes back from the sender what it could not send: its members are reserved again. */
   #takeBack(campaign: BonusCampaignRow): Promise<boolean> {
-    return this.#held(
-      campaign,
-      async (tx, locked) => (await takeBackUnsent(tx, locked, TAKE_BACK_BATCH)) > 0,
-    );
+    return this.#held(campaign, async (tx, locked) => {
+      const taken = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
+      if (taken === 0) return false;
+      const released_to = await selectReleasedTo(tx, locked);
+      const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), taken);
+      await noteReleased(tx, locked, new Date(Math.ceil(used_to_ms)));
+      return true;
+    });
   }
 
   /** Ends what of a cancelled campaign was not sent, whether it was given to the sender or not. */

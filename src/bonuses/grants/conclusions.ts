@@ -3,7 +3,7 @@ import type { AnswerKey } from '../../http/endpoint.ts';
 import { storeAnswers } from '../../http/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { limitLot, Lots, type LotOutcome } from '../../platform/lots.ts';
+import { limitLot, LOT_LIMITS, Lots, type LotLimits, type LotOutcome } from '../../platform/lots.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -30,6 +30,12 @@ export interface ConcludedRequest extends Concluded {
 /** The answer to the caller: a response body or an error. */
 export type AnswerTo = (row: GrantRow, conclusion: Conclusion) => string | ApiError;
 
+/** What a platform has done is never turned away: no more wait than calls were under way. */
+const LIMITS: LotLimits = {
+  ...LOT_LIMITS,
+  waiting: { max_waiting: Infinity, max_waiting_of_group: Infinity, max_wait_ms: Infinity },
+};
+
 /**
  * Commits what calls have led to, with the answers to their callers under their keys: those of one project that end
  * together share a transaction ({@link Lots}). A grant that another transaction holds goes alone.
@@ -42,20 +48,23 @@ export class Conclusions {
   constructor(deps: ConclusionDeps, answerTo: AnswerTo) {
     this.#deps = deps;
     this.#answerTo = answerTo;
-    this.#lots = new Lots({
-      kindOf: ({ claimed }) => `${claimed.tenant_id} ${claimed.project_id}`,
-      groupOf: ({ claimed }) => claimed.tenant_id,
-      namesOf: ({ claimed }) => [claimed.grant_id],
-      together: (lot) => this.#together(lot),
-      apart: {
-        alone: (one) => this.#alone(one),
-        isFinal: isDoubtful,
-        onFailure: (err) => {
-          deps.metrics.bonusLotsUndone.inc({ work: 'grant_conclusions' });
-          deps.logger.debug({ err }, 'a lot of calls for bonuses is concluded one by one');
+    this.#lots = new Lots(
+      {
+        kindOf: ({ claimed }) => `${claimed.tenant_id} ${claimed.project_id}`,
+        groupOf: ({ claimed }) => claimed.tenant_id,
+        namesOf: ({ claimed }) => [claimed.grant_id],
+        together: (lot) => this.#together(lot),
+        apart: {
+          alone: (one) => this.#alone(one),
+          isFinal: isDoubtful,
+          onFailure: (err) => {
+            deps.metrics.bonusLotsUndone.inc({ work: 'grant_conclusions' });
+            deps.logger.debug({ err }, 'a lot of calls for bonuses is concluded one by one');
+          },
         },
       },
-    });
+      LIMITS,
+    );
   }
 
   /** Resolves with the committed answer. */

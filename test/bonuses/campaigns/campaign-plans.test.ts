@@ -121,7 +121,7 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   const works: ((tx: Tx) => Promise<unknown>)[] = [
     async (tx) => expect(await selectOpenCampaigns(tx, NIL_ID, 10)).toMatchObject([{ has_work: true }]),
     async (tx) => expect(await selectReleasing(tx, NIL_ID, 10)).toHaveLength(1),
-    async (tx) => expect(await countWaiting(tx, ref, 512)).toBe(10),
+    async (tx) => expect(await countWaiting(tx, ref, { most: 512, now })).toEqual({ waiting: 10, due: 0 }),
     async (tx) => expect(await lockReserved(tx, ref, { limit: 5 })).toHaveLength(5),
     async (tx) => expect(await lockReserved(tx, ref, { limit: 1, only: newcomer.player_id })).toEqual([]),
     async (tx) => expect(await selectFrozenTerms(tx, ref, [terms_id])).toHaveLength(1),
@@ -194,6 +194,29 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   ];
   for (const work of works) expect(await heavy(work)).toEqual([]);
 });
+
+it.each(['not known to the planner', 'known'])(
+  'ends of a campaign whose members are %s read few of many',
+  async (when) => {
+    const { tenant_id, project_id, platform } = explained.service;
+    const ended_id = randomUUID();
+    const ref = { tenant_id, project_id, campaign_id: ended_id };
+    await platform.postgres.service`
+    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, code, terms_id, cost_base,
+      is_open)
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${ended_id}::uuid, gen_random_uuid(), s.status,
+      case s.status when 'skipped' then 'BUDGET' end, case s.status when 'reserved' then ${terms_id}::uuid end,
+      case s.status when 'reserved' then 1 else 0 end, s.status = 'reserved'
+    from generate_series(1, 20000), unnest(array['reserved', 'pending', 'skipped']) as s (status)`;
+    if (when === 'known') await explained.analyze();
+    const works: ((tx: Tx) => Promise<unknown>)[] = [
+      async (tx) => expect(await endReserved(tx, ref, 20)).toEqual({ members: 20, cost_base: 20n }),
+      async (tx) => expect(await skipPending(tx, ref, 20)).toBe(20),
+      async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),
+    ];
+    for (const work of works) expect(await heavy(work)).toEqual([]);
+  },
+);
 
 // Last, because it leaves rows of many pending members behind.
 it('writing what was decided reads few of many pending members', async () => {

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(async () => service?.close());
+
+const fresh = () => campaignsFixture(service);
+
+async function countOf(on: CampaignsFixture, campaign_id: string, status: string): Promise<number> {
+  const rows = await on.sql`
+    select from bonus_campaign_rows where campaign_id = ${campaign_id} and status = ${status}`;
+  return rows.length;
+}
+
+/** A campaign of which all of these players are reserved, and none released: its tenant has paused its bonuses. */
+async function reserved(on: CampaignsFixture, players: readonly string[], rest: Body) {
+  const segment_id = await on.client.segment([...players]);
+  const { data } = await on.create({ segment_id, ...rest });
+  await on.sql`
+    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await on.issue(data.id);
+  await on.sql`
+    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await eventually('all are reserved', async () =>
+    (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
+  );
+  return data.id;
+}
+
+const release = (on: CampaignsFixture, campaign_id: string) =>
+  on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
+
+describe('the release of a campaign', () => {
+  it('that waits for the budget of its template stops no other', async () => {
+    const [slow, other] = [await fresh(), await fresh()];
+    const template_id = await slow.template({ max_grants_per_player: 1 });
+    const [taken = '', ...players] = await slow.client.players(3);
+    const slow_id = await reserved(slow, [taken, ...players], { template_id, rate_per_second: 100 });
+    // Whoever has it already gives back what was held.
+    expect((await slow.grant(template_id, taken)).status).toBe(201);
+    const others = await other.client.players(40);
+    const other_id = await reserved(other, others, {
+      template_id: await other.template(),
+      rate_per_second: 40,
+    });
+    await slow.sql.begin(async (tx) => {
+      await tx`select from bonus_budgets where template_id = ${template_id} for update`;
+      await Promise.all([release(slow, slow_id), release(other, other_id)]);
+      await other.reaches(other_id, ({ status }) => status === 'issued');
+      expect(await countOf(slow, slow_id, 'reserved')).toBe(3);
+    });
+    const done = await slow.reaches(slow_id, ({ status }) => status === 'issued');
+    expect(done.stats).toMatchObject({ granted: 2, skipped: 1 });
+    await consistent(slow, slow_id);
+    await consistent(other, other_id);
+  });
+
+  it('goes on behind a member whose player is held', async () => {
+    const on = await fresh();
+    const players = (await on.client.players(4)).sort();
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 4 });
+    const [first = ''] = players;
+    await on.sql.begin(async (tx) => {
+      await tx`select from players where player_id = ${first} for update`;
+      await release(on, id);
+      await eventually('all others are released', async () =>
+        (await countOf(on, id, 'reserved')) === 1 ? true : undefined,
+      );
+    });
+    expect((await on.reaches(id, ({ status }) => status === 'issued')).stats.granted).toBe(4);
+    await consistent(on, id);
+  });
+
+  it('does not wait for a grant that its platform takes later', async () => {
+    const on = await fresh();
+    const adapter = await on.adapter();
+    const later = { status: 429, body: '', headers: { 'retry-after': '3600' } };
+    await adapter.fake.control({ answer: later });
+    const players = await on.client.players(5);
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 4 });
+    await release(on, id);
+    await eventually('one is refused for now', async () => {
+      const [row] = await on.sql`
+        select from bonus_grants
+        where campaign_id = ${id} and calls > 0 and next_attempt_at > now() + interval '10 minutes'`;
+      return row;
+    });
+    await adapter.fake.control({ answer: null });
+    await on.reaches(id, ({ stats }) => stats.granted === 4);
+    await adapter.close();
+  });
+});
+
+it('grants that are taken back before they were sent give their shares of the rate back', async () => {
+  const on = await fresh();
+  const players = await on.client.players(30);
+  const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 1 });
+  await release(on, id);
+  for (const player_id of players.slice(0, 20)) {
+    const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
+      method: 'POST',
+      headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+      body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id: id, player_id }),
+    });
+    expect(response.status).toBe(200);
+  }
+  await on.patch(id, { status: 'paused' });
+  await eventually('what was not sent is taken back', async () => {
+    const unsent = await on.sql`
+      select from bonus_grants where campaign_id = ${id} and status = 'pending' and outcome = 'unsent'`;
+    return unsent.length === 0 ? true : undefined;
+  });
+  const [budget] = await on.sql<{ ahead_ms: number }[]>`
+    select (extract(epoch from released_to - now()) * 1000)::float8 as ahead_ms
+    from bonus_campaign_budgets where campaign_id = ${id}`;
+  expect(budget?.ahead_ms).toBeLessThan(2_000);
+  await consistent(on, id);
+});
