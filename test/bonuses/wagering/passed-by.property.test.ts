@@ -267,7 +267,7 @@ it(
         const { shown, owes, passed: by } = await live(all);
         passed += by;
         expect(new Map(shown.map(({ grant_id, sum }) => [grant_id, sum]))).toEqual(
-          new Map([...owes].sort().map(([grant_id, { sum }]) => [grant_id, String(sum)])),
+          new Map([...owes].map(([grant_id, { sum }]) => [grant_id, String(sum)])),
         );
       }),
       { numRuns: RUNS, examples: EXAMPLES.map((one) => [one]) },
