@@ -197,6 +197,8 @@ const LIVE = new Set(['pending', 'active']);
 
 class Platform {
   readonly #bonuses = new Map<string, FakeBonus>();
+  /** The same by `platform_bonus_id`. */
+  readonly #by_id = new Map<string, FakeBonus>();
   readonly #calls: FakeCall[] = [];
   readonly #webhooks: Ledger['webhooks'] = [];
   /** Held back, to be sent after the next one. */
@@ -299,10 +301,7 @@ class Platform {
       return { status: 200, body: JSON.stringify({ provider_ref: 'kyc-1' }) };
     const by_grant = /^\/v1\/bonuses\/by-grant\/([^/]+)$/.exec(path)?.[1];
     const by_id = /^\/v1\/bonuses\/([^/]+)$/.exec(path)?.[1];
-    const bonus =
-      by_grant === undefined
-        ? [...this.#bonuses.values()].find((one) => one.platform_bonus_id === by_id)
-        : this.#bonuses.get(by_grant);
+    const bonus = by_grant === undefined ? this.#by_id.get(by_id ?? '') : this.#bonuses.get(by_grant);
     if (method !== 'GET' || bonus === undefined || this.#random.chance(this.#faults.lie))
       return error(404, 'NOT_FOUND', 'there is no such bonus');
     const { grant_id, platform_bonus_id, status, updated_at, total_wagered, amount } = bonus;
@@ -327,6 +326,7 @@ class Platform {
       updated_at: this.#now(),
     };
     this.#bonuses.set(grant_id, bonus);
+    this.#by_id.set(bonus.platform_bonus_id, bonus);
     if (this.#random.chance(this.#faults.early)) await this.#send(grant_id, 'bonus.credited', {});
     const status = bonus.status === 'pending' ? 'pending' : 'credited';
     return { status: 201, body: JSON.stringify({ platform_bonus_id: bonus.platform_bonus_id, status }) };

@@ -10,6 +10,7 @@ import {
   type LogBatch,
 } from '../../src/platform/event-log/port.ts';
 import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
+import { neededKeysCases } from './needed-keys.contract.ts';
 import { ownPositionsCases } from './own-positions.contract.ts';
 import { savedRecordsCases } from './saved-records.contract.ts';
 import { until } from '../engines/until.ts';
@@ -75,6 +76,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
     // The first cases, so that they read from a broker that has just started, as after a restore.
     savedRecordsCases(() => log);
     ownPositionsCases(() => log);
+    neededKeysCases(() => log);
 
     describe('order and delivery', () => {
       test('records of one key keep their order under concurrent appends', async () => {

@@ -148,7 +148,9 @@ describe('when an engine is down', () => {
     const { postgres, clickhouse } = fixture.platform;
     const player = await identify('{"external_id":"lost"}');
     const path = `/v1/players/${String(player.body.data['player_id'])}`;
-    expect((await fixture.call('/readyz')).status).toBe(200);
+    await eventually('it is ready', async () =>
+      (await fixture.call('/readyz')).status === 200 ? true : undefined,
+    );
     const realQuery = clickhouse.query.bind(clickhouse);
     const realPing = clickhouse.ping.bind(clickhouse);
     const gone = () => Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));

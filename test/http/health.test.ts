@@ -33,6 +33,13 @@ afterAll(async () => {
 
 const get = (path: string) => fetch(service.ops_url + path);
 
+/** The answer of a ready process. One engine that takes longer than 3 s, on a busy machine, makes an answer 503. */
+const becomesReady = () =>
+  eventually('it is ready', async () => {
+    const answer = await get('/readyz');
+    return answer.ok ? answer : undefined;
+  });
+
 async function metric(name: string, group: string): Promise<number[]> {
   const lines = (await (await get('/metrics')).text()).split('\n');
   const found = lines.filter((line) => line.startsWith(`${name}{`) && line.includes(`group="${group}"`));
@@ -43,8 +50,7 @@ it('a process without the API host serves health, readiness and metrics on its p
   expect([service.base_url, service.ingest_url]).toEqual([undefined, undefined]);
   const health = await get('/healthz');
   expect([health.status, await health.json()]).toEqual([200, { data: { status: 'ok' } }]);
-  const ready = await get('/readyz');
-  expect(ready.status).toBe(200);
+  const ready = await becomesReady();
   expect(await ready.json()).toEqual({ data: { postgres: 'ok', clickhouse: 'ok', event_log: 'ok' } });
   const metrics = await get('/metrics');
   expect(metrics.headers.get('content-type')).toContain('text/plain');
@@ -67,29 +73,35 @@ it('is not ready while an engine is down', async () => {
   const ping = eventLog.ping.bind(eventLog);
   eventLog.ping = () => Promise.reject(new Error('away'));
   // An answer may be a second old.
-  const ready = await eventually('it notices', async () => {
+  const ready = await eventually('it notices, and Postgres answers', async () => {
     const answer = await get('/readyz');
-    return answer.status === 503 ? answer : undefined;
+    const { error } = (await answer.json()) as { error?: { details: Record<string, string> } };
+    return error?.details['postgres'] === 'ok' ? { answer, error } : undefined;
   });
   eventLog.ping = ping;
-  expect(Number(ready.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-  expect(await ready.json()).toMatchObject({ error: { details: { postgres: 'ok', event_log: 'failed' } } });
-  await eventually('it is ready again', async () => ((await get('/readyz')).ok ? true : undefined));
+  expect(ready.answer.status).toBe(503);
+  expect(Number(ready.answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(ready.error.details).toMatchObject({ event_log: 'failed' });
+  await becomesReady();
 });
 
 it('asks the engines once for all who probe at the same time or within a second', async () => {
   const { eventLog } = platform;
-  let pings = 0;
-  const counting = { ping: async () => void pings++ };
-  const readiness = new Readiness(
-    { ...platform, eventLog: Object.assign(Object.create(eventLog), counting) as typeof eventLog },
-    new Set(['intake']),
-  );
-  readiness.started();
-  const app = buildHealthApp(platform, readiness);
-  const first = await Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')));
-  expect(first.map(({ statusCode }) => statusCode)).toEqual(first.map(() => 200));
-  expect((await app.inject('/readyz')).statusCode).toBe(200);
+  const pings = await eventually('the last of them came within a second', async () => {
+    let asked = 0;
+    const counting = { ping: async () => void asked++ };
+    const readiness = new Readiness(
+      { ...platform, eventLog: Object.assign(Object.create(eventLog), counting) as typeof eventLog },
+      new Set(['intake']),
+    );
+    readiness.started();
+    const app = buildHealthApp(platform, readiness);
+    const started_ms = performance.now();
+    const first = await Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')));
+    expect(first.map(({ statusCode }) => statusCode)).toEqual(first.map(() => 200));
+    expect((await app.inject('/readyz')).statusCode).toBe(200);
+    return performance.now() - started_ms < 1_000 ? asked : undefined;
+  });
   expect(pings).toBe(1);
 });
 
@@ -116,7 +128,10 @@ it.each<[Role, string[]]>([
     new Set([role]),
   );
   readiness.started();
-  expect(await readiness.check()).toEqual(Object.fromEntries(needed.map((name) => [name, 'ok'])));
+  const answers = await eventually('the engines answer in time', () =>
+    readiness.check().catch(() => undefined),
+  );
+  expect(answers).toEqual(Object.fromEntries(needed.map((name) => [name, 'ok'])));
 });
 
 /** A record of the log whose event was accepted this long ago. */

@@ -7,6 +7,7 @@ import { registerEndpoints, type Guards } from '../../src/http/register.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { deletePlayer } from '../../src/players/profile/change.ts';
 import { changedFields } from '../../src/tenants/audit/changed-fields.ts';
+import { statementWaits } from '../engines/lock-wait.ts';
 import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
@@ -33,6 +34,37 @@ test('of the custom attributes of a player only the changed one is kept', async 
   expect(body.data[0]?.['before']).toEqual({ 'custom_attributes.vip': true, updated_at });
   expect(body.data[0]?.['after']).toEqual({ 'custom_attributes.vip': false, updated_at });
 });
+
+test.each([
+  ['PATCH', { phone: '+15550002' }, { phone: null }, { phone: '+15550002' }],
+  [
+    'DELETE',
+    undefined,
+    { status: 'active', deleted_at: null },
+    { status: 'deleted', deleted_at: expect.any(String) as string },
+  ],
+])(
+  '%s of a player that waited for another change is recorded as a change of what that left',
+  async (method, body, before, after) => {
+    const { service } = fixture.platform.postgres;
+    const tenant = await fixture.makeTenant();
+    const id = await newPlayer(tenant);
+    await service`update players set email = 'first@example.com' where player_id = ${id}`;
+    const { answer } = await service.begin(async (tx) => {
+      await tx`update players set email = 'second@example.com' where player_id = ${id}`;
+      const sent = fixture.as(tenant.session, `/v1/players/${id}`, { method, ...(body && { body }) });
+      await statementWaits(service, tx);
+      // In an object, because a promise that is returned is waited for.
+      return { answer: sent };
+    });
+    expect((await answer).status).toBe(200);
+    const [row] = await service<{ before: object; after: object }[]>`
+    select before, after from audit_log where resource_id = ${id} order by occurred_at desc limit 1`;
+    const updated_at = expect.any(String) as string;
+    // The log has the fields that differ, and what the other transaction changed is none of them.
+    expect(row).toEqual({ before: { ...before, updated_at }, after: { ...after, updated_at } });
+  },
+);
 
 test('what events change while a session deletes a player is not recorded as done by the session', async () => {
   const { postgres, clock } = fixture.platform;

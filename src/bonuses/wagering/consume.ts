@@ -1,6 +1,7 @@
 import type { ConsumeOptions, LogBatch, LogConsumer } from '../../platform/event-log/port.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { bettorKeys } from './bettors.ts';
 import { countBatch, type CountDeps } from './from-log.ts';
 import { savePosition, selectPositions } from './position-queries.ts';
 
@@ -14,7 +15,7 @@ const LOG_ID_MS = 60_000;
 type ConsumeDeps = CountDeps & Pick<Platform, 'eventLog'>;
 
 /**
- * Counts the bets of `player-events`. How far it came is stored in Postgres beside what was counted: after Postgres was
+ * Counts the bets of `player-events`; while few players have bonuses, only their records are read. How far it came is stored in Postgres beside what was counted: after Postgres was
  * restored from a backup, the records that were counted since are counted again, though the log takes them for handled.
  */
 export async function consumeBets(deps: ConsumeDeps): Promise<LogConsumer> {
@@ -39,8 +40,10 @@ export function betsConsumer(deps: ConsumeDeps): ConsumeOptions {
     group: GROUPS.wagering,
     max_records: MAX_RECORDS,
     linger_ms: 0,
+    keys: bettorKeys(deps),
     async handle(batch) {
-      await countBatch(deps, batch);
+      const { keys, records } = batch;
+      await countBatch(deps, keys === undefined ? records : records.filter(({ key }) => keys.has(key)));
       await save(batch);
     },
     async startsAt(committed) {

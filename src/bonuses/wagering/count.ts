@@ -94,6 +94,8 @@ export async function countBets(
     const old = work.stored.get(nameOf(bet));
     if (old !== undefined && !isNews(bet, old)) {
       result.duplicates++;
+      // It may have been recorded while the grant that takes it was being stored, and is looked up for that grant now.
+      changes.push({ ...asStored(old, by_player), is_repeated: true });
       continue;
     }
     const player_id =
@@ -102,7 +104,8 @@ export async function countBets(
     changes.push({ old, bet: { ...bet, player_id, game_category } });
   }
   const { applied, breaches, met } = await writeChanges(tx, project, work.grants, changes, now);
-  return { ...result, applied, ignored: result.ignored + changes.length - applied, breaches, met };
+  const news = changes.filter(({ is_repeated }) => is_repeated !== true).length;
+  return { ...result, applied, ignored: result.ignored + news - applied, breaches, met };
 }
 
 /** Counts bets that are stored again, because grants of their players have changed. */
@@ -120,7 +123,7 @@ export async function recountBets(
   const changes = before.flatMap((bet): Change[] => {
     const old = work.stored.get(nameOf(bet));
     if (old === undefined) return [];
-    return [{ old, bet: { ...old, player_id: survivorOf(by_player, old.player_id) ?? old.player_id } }];
+    return [asStored(old, by_player)];
   });
   await writeChanges(tx, project, work.grants, changes, now);
 }
@@ -128,6 +131,13 @@ export async function recountBets(
 interface Change {
   old: StoredBet | undefined;
   bet: BetReport;
+  /** The report says nothing new; only another grant may take the bet by now. */
+  is_repeated?: boolean;
+}
+
+/** A bet that is decided again as it is stored. */
+function asStored(old: StoredBet, by_player: ReadonlyMap<string, readonly CandidateGrant[]>): Change {
+  return { old, bet: { ...old, player_id: survivorOf(by_player, old.player_id) ?? old.player_id } };
 }
 
 interface Work {
@@ -213,7 +223,8 @@ async function writeChanges(
   const changed = sums.changed();
   await addToGrants(tx, project, changed, now);
   const met = await noteMet(tx, project, grants, changed, now);
-  return { applied: decisions.length, breaches: sums.new_breaches, met };
+  const applied = decisions.filter(({ is_repeated }) => is_repeated !== true).length;
+  return { applied, breaches: sums.new_breaches, met };
 }
 
 /** What bets add to grants, by grant. */

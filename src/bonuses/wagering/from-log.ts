@@ -3,7 +3,7 @@ import { groupByEvent, headOf, type PlayerEvent } from '../../ingest/events/enve
 import { betKey, referenceKey } from '../../ledger/fold/fold-event.ts';
 import { readBetRevisions, readLedger } from '../../ledger/fold/read-queries.ts';
 import { betKindOf, type BetKind } from '../../ledger/money/ledger.ts';
-import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
+import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -28,12 +28,12 @@ export interface NamedBet extends BetName {
 export type CountDeps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
 
 /**
- * Counts the bets of a batch of `player-events`. What a bet is comes from the ledger, which has every event before it is
+ * Counts the bets of records of `player-events`. What a bet is comes from the ledger, which has every event before it is
  * on this topic; the events only say which bets have changed, and their category. Handling a batch again changes nothing.
  * Without grants in the projects of the batch it costs one query. Bets that cannot be counted are left out, and the error
  * of one project, with which it rejects, comes after the others were counted.
  */
-export async function countBatch(deps: CountDeps, { records }: Pick<LogBatch, 'records'>): Promise<void> {
+export async function countBatch(deps: CountDeps, records: readonly LogRecord[]): Promise<void> {
   const { service } = deps.postgres;
   const errors: unknown[] = [];
   for (const { project, events } of await betsOf(service, records)) {

@@ -89,13 +89,17 @@ export class KafkaFeed {
     while (!this.#stop.signal.aborted) {
       await this.#waitForRecords();
       if (this.#stop.signal.aborted) return;
-      const batch: LogBatch = { topic: consumer.topic, partition, from: this.#next, records: this.#take() };
-      const last = batch.records.at(-1);
+      const from = this.#next;
+      const taken = this.#take();
+      const last = taken.at(-1);
       if (last === undefined) continue;
-      this.#next = last.offset + 1n;
-      const handled = await this.#insist('batch failed; retrying', () => consumer.handle(batch));
+      const next = BigInt(last.offset) + 1n;
+      this.#next = next;
+      const handled = await this.#insist('batch failed; retrying', async () =>
+        consumer.handle({ topic: consumer.topic, partition, from, ...(await recordsFor(consumer, taken)) }),
+      );
       if (!handled) return;
-      await this.#insist('position not committed; retrying', () => this.#options.commit(last.offset + 1n));
+      await this.#insist('position not committed; retrying', () => this.#options.commit(next));
     }
   }
 
@@ -143,18 +147,29 @@ export class KafkaFeed {
     });
   }
 
-  #take(): LogRecord[] {
+  #take(): KafkaMessage[] {
     const { max_records } = this.#options.consumer;
     this.#taken_ms = performance.now();
     const sizes = this.#buffer.slice(0, max_records).map(messageBytes);
     const taken = this.#buffer.splice(0, countWithin(sizes, MAX_BATCH_BYTES));
-    const records = taken.map((message) => {
-      this.#buffer_bytes -= messageBytes(message);
-      return toRecord(message);
-    });
+    for (const message of taken) this.#buffer_bytes -= messageBytes(message);
     if (!this.#isFull()) this.#setPaused(false);
-    return records;
+    return taken;
   }
+}
+
+/** The records of the keys that the consumer needs, with the first and the last one: others are not decoded. */
+async function recordsFor(
+  consumer: ConsumeOptions,
+  messages: readonly KafkaMessage[],
+): Promise<Pick<LogBatch, 'records' | 'keys'>> {
+  const keys = await consumer.keys?.(messages.length);
+  const isEdge = (i: number) => i === 0 || i === messages.length - 1;
+  const needed =
+    keys === undefined
+      ? messages
+      : messages.filter(({ key }, i) => isEdge(i) || keys.has(key?.toString('utf8') ?? ''));
+  return { records: needed.map(toRecord), keys };
 }
 
 /** The bytes of a message that count for the limits of the log. */

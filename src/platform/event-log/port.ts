@@ -27,6 +27,8 @@ export interface LogBatch {
   /** Where the batch begins: no record lies between this offset and the first one. */
   from: bigint;
   records: LogRecord[];
+  /** What {@link ConsumeOptions.keys} gave for this batch; absent: it has every record. */
+  keys?: ReadonlySet<string> | undefined;
 }
 
 /** How a consumer reads a topic. */
@@ -45,6 +47,13 @@ export interface ConsumeOptions {
    * When it rejects with {@link PositionMoved}, the partition starts over at the position that `startsAt` gives.
    */
   handle(batch: LogBatch): Promise<void>;
+  /**
+   * The keys whose records the consumer needs, or undefined when it needs all. It is asked for each batch, after all
+   * records of the batch were appended; `waiting` is how many records the batch has. Those of other keys are left out,
+   * except for the first and the last one, which show how old the batch is and where it ends. When it rejects, it is asked
+   * again after a pause.
+   */
+  keys?(waiting: number): Promise<ReadonlySet<string> | undefined>;
   /**
    * For a consumer that keeps its positions itself: returns where partitions start, given what the group has committed
    * for them. Called whenever partitions are assigned, and again when it rejects; meanwhile nothing is delivered. The

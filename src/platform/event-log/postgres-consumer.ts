@@ -3,8 +3,8 @@ import type { Db } from '../postgres/port.ts';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { PartitionAppender } from './postgres-appender.ts';
-import { commitOffset, committedOffset, readRecords } from './postgres-queries.ts';
-import type { ConsumeOptions, LogBatch } from './port.ts';
+import { commitOffset, committedOffset, readRecords, readRecordsOf } from './postgres-queries.ts';
+import type { ConsumeOptions, LogBatch, LogRecord } from './port.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
@@ -125,11 +125,11 @@ async function consumePartition(
       if (stop.aborted) return;
       const { end } = appender;
       read_ms = performance.now();
-      const records = await readRecords(sql, topic_id, partition, next, end, consumer.max_records);
+      const { records, keys } = await readBatch(options, partition, next, end);
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
       if (last === undefined) continue;
-      const batch: LogBatch = { topic: consumer.topic, partition, from: next, records };
+      const batch: LogBatch = { topic: consumer.topic, partition, from: next, records, keys };
       await consumer.handle(batch);
       next = last.offset + 1n;
       await commitOffset(sql, consumer.group, topic_id, partition, next);
@@ -141,6 +141,24 @@ async function consumePartition(
       pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
     }
   }
+}
+
+/** The next records of `[from, end)`, all of which are on the log: those of the keys that the consumer needs. */
+async function readBatch(
+  { sql, topic_id, consumer }: MemberOptions,
+  partition: number,
+  from: bigint,
+  end: bigint,
+): Promise<{ records: LogRecord[]; keys?: ReadonlySet<string> | undefined }> {
+  const full = from + BigInt(consumer.max_records);
+  const to = end < full ? end : full;
+  const keys = await consumer.keys?.(Number(to - from));
+  if (keys !== undefined) {
+    const records = await readRecordsOf(sql, topic_id, partition, from, to, keys);
+    // None where offsets are missing: the next record is further on.
+    if (records.length > 0) return { records, keys };
+  }
+  return { records: await readRecords(sql, topic_id, partition, from, end, consumer.max_records) };
 }
 
 /** Where the partition starts; what the group has committed is made equal to it. */

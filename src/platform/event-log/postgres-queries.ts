@@ -118,6 +118,36 @@ export async function readRecords(
   return records;
 }
 
+/**
+ * The records of these keys in `[from, to)`, with those at `from` and at `to - 1` whatever their keys, in order, and at most
+ * {@link MAX_BATCH_BYTES}. Values of other keys are not read.
+ */
+export async function readRecordsOf(
+  sql: Tx,
+  topic_id: number,
+  partition: number,
+  from: bigint,
+  to: bigint,
+  keys: ReadonlySet<string>,
+): Promise<LogRecord[]> {
+  // Not a join and not `any`: this is a look-up in a hash table for each record.
+  const rows = await sql`
+    select log_offset, key, value from (
+      select log_offset, key, value,
+        sum(octet_length(key) + octet_length(value)) over (order by log_offset rows unbounded preceding) as bytes
+      from event_log.records
+      where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${from} and log_offset < ${to}
+        and (log_offset = ${from} or log_offset = ${to - 1n}
+          or (key in (select unnest(${textArray([...keys])}::text::text[]))) is true)
+      order by log_offset) page
+    where bytes <= ${MAX_BATCH_BYTES}`.values();
+  return (rows as unknown as [bigint, string, string][]).map(([offset, key, value]) => ({
+    offset,
+    key,
+    value,
+  }));
+}
+
 /** The next offset a group reads; 0 for a new group. */
 export async function committedOffset(
   sql: Tx,

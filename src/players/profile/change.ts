@@ -36,16 +36,15 @@ export async function changePlayer(
 ): Promise<PlayerRow> {
   const patch = { columns, ...splitAttributes(custom_attributes) };
   const change = async (tx: Tx, one: PlayerRef) => {
-    const [locked, [before], , [player]] = await Promise.all([
-      lockPlayer(tx, one),
-      // `execute` sends the query at once, before the patch.
-      selectPlayer(tx, one).execute(),
+    const [locked, before] = await lockAndRead(tx, one);
+    // A bare query is sent after those of the functions before it.
+    const [, [player]] = await Promise.all([
       applyPatch(tx, one, patch, clock.now_ms()),
       selectPlayer(tx, one),
     ]);
     if (player === undefined || locked === undefined) return undefined;
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
-    await auditPlayer(audit, tx, one, before ?? null, player);
+    await auditPlayer(audit, tx, one, before, player);
     return player;
   };
   return withSurvivor(postgres, ref, (one) =>
@@ -62,21 +61,30 @@ export async function deletePlayer(
   return withSurvivor(postgres, ref, async (one) => {
     return retryConflicts(() =>
       postgres.asTenant(one.tenant_id, async (tx) => {
+        const [, before] = await lockAndRead(tx, one);
         // Sent together, run in this order.
-        const [, [before], , [player]] = await Promise.all([
-          lockPlayer(tx, one),
-          selectPlayer(tx, one).execute(),
+        const [, [player]] = await Promise.all([
           Promise.all([
             softDeletePlayer(tx, one, now),
             ...dependents.map((dependent) => dependent.onDelete?.(tx, one, now)),
           ]),
           selectPlayer(tx, one),
         ]);
-        if (player !== undefined) await auditPlayer(audit, tx, one, before ?? null, player);
+        if (player !== undefined) await auditPlayer(audit, tx, one, before, player);
         return player;
       }),
     );
   });
+}
+
+/** Locks a player and then reads it, so that the audit log has what was there before the change and after every other. */
+async function lockAndRead(
+  tx: Tx,
+  ref: PlayerRef,
+): Promise<[locked: Awaited<ReturnType<typeof lockPlayer>>, before: PlayerRow | null]> {
+  // Sent together. The bare query is sent last; with `execute` it would be sent before the lock.
+  const [locked, [before]] = await Promise.all([lockPlayer(tx, ref), selectPlayer(tx, ref)]);
+  return [locked, before ?? null];
 }
 
 const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>({ id: 'player_id' }, playerAuditOf);

@@ -112,6 +112,27 @@ describe('reports', () => {
   });
 });
 
+describe('a bet that is recorded while its grant is being stored', () => {
+  it('goes to that grant when it is looked up, though nothing about it is new', async () => {
+    const { player_id } = await insertGrant(on, { activated_at: null });
+    const bet = betOf(player_id);
+    const grant_id = await on.sql.begin(async (tx) => {
+      await countBets(tx, on.project, [bet], at(10));
+      // The bet is not committed, and the transaction does not know of this grant.
+      const second = await insertGrant(on, { player_id, slot: 2 });
+      await recounter().turn();
+      return second.grant_id;
+    });
+    expect(await shown(on, grant_id)).toMatchObject({ sum: '0' });
+    expect(await selectDue(on.sql, NIL, 10)).toEqual([]);
+    const nothing_new = { applied: 0, duplicates: 1, ignored: 0 };
+    expect(await count(bet)).toMatchObject(nothing_new);
+    expect(await shown(on, grant_id)).toMatchObject({ sum: '10000' });
+    expect(await count(bet)).toMatchObject(nothing_new);
+    expect(await shown(on, grant_id)).toMatchObject({ sum: '10000' });
+  });
+});
+
 describe('completion by the service', () => {
   it('needs no new bet once the requirement is known; a platform completes its own', async () => {
     const free = { wagering_required: 0, adapter_slug: 'sandbox', player_id: randomUUID() };

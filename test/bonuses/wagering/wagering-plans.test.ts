@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { selectBettorKeys } from '../../../src/bonuses/wagering/bettor-queries.ts';
 import {
   closeGrants,
   markRemoved,
@@ -103,6 +104,7 @@ it.each(['without statistics', 'with statistics'])('%s statements read few of ma
   const works: ((tx: Tx) => Promise<unknown>)[] = [
     (tx) => selectProjectsWithGrants(tx, [project]),
     (tx) => selectCandidates(tx, project, players),
+    (tx) => selectBettorKeys(tx, 20),
     (tx) =>
       lockGrants(
         tx,
