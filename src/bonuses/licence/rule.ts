@@ -112,7 +112,8 @@ export type LicenceRule = {
 /** What a tenant's `config.license_rules` says of one rule. */
 export interface RuleOverride {
   severity?: 'enforce' | 'warn' | undefined;
-  reason: string;
+  /** Why; there is one where the rule is looser than its law. */
+  reason?: string | undefined;
   /** Replace those of the rule's params that are numbers. */
   params?: Readonly<Record<string, number | undefined>> | undefined;
 }
