@@ -31,7 +31,7 @@ create table kyc_decisions (
   kind text not null check (kind in
     ('submitted', 'approved', 'level_upgraded', 'lapsed', 'expired', 'rejected', 'revoked')),
   source text not null check (source in ('api', 'webhook', 'event', 'clock')),
-  -- The time by which decisions are ordered, never after received_at.
+  -- The time by which decisions are ordered, at most 300 s after received_at.
   occurred_at timestamptz not null,
   received_at timestamptz not null,
   level integer,

@@ -69,7 +69,7 @@ const auditAdapter = auditOf(
 export async function createAdapter(
   { audit, ...deps }: ChangeDeps & Auditing,
   project: ProjectRef,
-  { auth, base_url = null, ...body }: CreateAdapterBody,
+  { auth, base_url = null, capabilities, ...body }: CreateAdapterBody,
 ): Promise<WithSecret> {
   const { postgres, clock, credentials_keys } = deps;
   await requireUsableUrl(deps, body.kind, base_url);
@@ -80,6 +80,7 @@ export async function createAdapter(
     ...ref,
     ...body,
     base_url,
+    capabilities: { ...capabilities, kyc: capabilities.kyc ?? body.kind === 'http' },
     ...authOf(credentials_keys, ref, auth),
     created_at: now,
     updated_at: now,

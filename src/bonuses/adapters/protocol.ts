@@ -127,7 +127,7 @@ export const capabilities = z.strictObject({
   grant: z.boolean().default(true),
   cancel: z.boolean().default(true),
   status: z.boolean().default(true),
-  kyc: z.boolean().default(false),
+  kyc: z.boolean(),
   completion: z
     .enum(['platform', 'service'])
     .default('platform')

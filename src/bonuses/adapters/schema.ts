@@ -40,7 +40,9 @@ export const createAdapterBody = z.strictObject({
   timeout_ms: limits.timeout_ms.default(5_000),
   max_rps: limits.max_rps.default(50),
   max_in_flight: limits.max_in_flight.default(16),
-  capabilities: capabilities.prefault({}),
+  capabilities: capabilities
+    .extend({ kyc: capabilities.shape.kyc.optional().describe('Default: true for http, false for sandbox') })
+    .prefault({}),
   is_active: z.boolean().default(true),
 });
 export type CreateAdapterBody = z.infer<typeof createAdapterBody>;
@@ -59,7 +61,7 @@ export const patchAdapterBody = z.strictObject({
       grant: flags.grant.unwrap().optional(),
       cancel: flags.cancel.unwrap().optional(),
       status: flags.status.unwrap().optional(),
-      kyc: flags.kyc.unwrap().optional(),
+      kyc: flags.kyc.optional(),
       completion: completion.unwrap().optional(),
     })
     .optional(),

@@ -1,4 +1,10 @@
-import type { Jurisdiction, LicenceRule, RuleKind, RuleOverride } from './rule.ts';
+import {
+  RULE_SEVERITIES,
+  type Jurisdiction,
+  type LicenceRule,
+  type RuleKind,
+  type RuleOverride,
+} from './rule.ts';
 import { LICENCE_RULES } from './rules.ts';
 
 /** Which way a number of a rule's params may be moved by a tenant: towards what allows less. */
@@ -44,6 +50,28 @@ function overridden(rule: LicenceRule, override: RuleOverride | undefined): Lice
   const { severity = rule.severity, params = {} } = override;
   const given = Object.entries(params).filter(([, value]) => value !== undefined);
   return { ...rule, severity, params: { ...rule.params, ...Object.fromEntries(given) } } as LicenceRule;
+}
+
+/**
+ * The rules that allow more under `after` than under `before`, both by id of the rule: they refuse less, or a number moved
+ * the way that a tenant may not move it by itself.
+ */
+export function loosened(
+  before: Readonly<Record<string, RuleOverride | undefined>>,
+  after: Readonly<Record<string, RuleOverride | undefined>>,
+): string[] {
+  return LICENCE_RULES.filter((rule) =>
+    allowsMore(overridden(rule, after[rule.id]), overridden(rule, before[rule.id])),
+  ).map(({ id }) => id);
+}
+
+function allowsMore(a: LicenceRule, b: LicenceRule): boolean {
+  if (RULE_SEVERITIES.indexOf(a.severity) > RULE_SEVERITIES.indexOf(b.severity)) return true;
+  const before = new Map(tightenable(b).map(({ name, value }) => [name, value]));
+  return tightenable(a).some(({ name, direction, value }) => {
+    const old = before.get(name) ?? value;
+    return direction === 'lower' ? value > old : value < old;
+  });
 }
 
 /** The currencies in which the rules have amounts: in these the value of a bonus has to be known. */

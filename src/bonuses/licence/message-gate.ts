@@ -39,13 +39,14 @@ export function messageRulesOf(rules: readonly LicenceRule[], channel: ConsentCh
   for (const rule of rules) {
     if (rule.severity === 'info' || !rule.applies_to.includes('message')) continue;
     const is_required = rule.severity === 'enforce' && rule.jurisdiction !== 'all';
-    if (rule.kind === 'no_bonus_when' && rule.params.risk !== undefined) {
+    const is_about_players = rule.kind === 'no_bonus_when' || rule.kind === 'no_new_bonus_when';
+    if (is_about_players && rule.params.risk !== undefined) {
       risks.push({ levels: rule.params.risk, is_required });
     }
-    if (rule.kind !== 'consent' || !rule.params.channels.includes(channel)) continue;
-    const { products } = rule.params;
-    if (products.length === 0) consents.push({ of: RULE_PRODUCTS, product: null, is_required });
-    for (const product of products) {
+    if (rule.kind !== 'consent' || !rule.params.per_channel.includes(channel)) continue;
+    const { per_product } = rule.params;
+    if (per_product.length === 0) consents.push({ of: RULE_PRODUCTS, product: null, is_required });
+    for (const product of per_product) {
       const of = RULE_PRODUCTS.filter((one) => one === product || one === 'any');
       consents.push({ of, product, is_required });
     }

@@ -13,6 +13,7 @@ export function playerFault(
 ): Fault {
   switch (rule.kind) {
     case 'no_bonus_when':
+    case 'no_new_bonus_when':
       return momentFault(rule.params, player, now);
     case 'min_age':
       return ageFault(rule.params, player, now);
@@ -34,7 +35,7 @@ export function playerFault(
     case 'single_product':
     case 'contribution_all_100':
     case 'no_wagering_on_winnings':
-    case 'deposit_equals_bonus':
+    case 'deposit_equals_bonus_100pct':
     case 'min_days_to_fulfil':
     case 'same_terms':
     case 'no_loss_based':
@@ -95,12 +96,12 @@ function dateOf(text: string): string | undefined {
 }
 
 function consentFault(
-  { channels, products }: RuleParams['consent'],
+  { per_product, per_channel }: RuleParams['consent'],
   { channel, product, player }: MessageFacts,
 ): Fault {
-  if (!channels.includes(channel)) return undefined;
-  const asked = product === 'any' ? products : products.filter((one) => one === product);
-  const keys = products.length === 0 ? [channel] : asked.map((one) => `${channel}.${one}`);
+  if (!per_channel.includes(channel)) return undefined;
+  const asked = product === 'any' ? per_product : per_product.filter((one) => one === product);
+  const keys = per_product.length === 0 ? [channel] : asked.map((one) => `${channel}.${one}`);
   const refused = keys.find((key) => player.consent[key] === false);
   if (refused !== undefined) return `consent.${refused} is false`;
   const missing = keys.find((key) => player.consent[key] === undefined);

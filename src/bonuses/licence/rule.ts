@@ -43,8 +43,8 @@ export interface RuleParams {
   contribution_all_100: NoParams;
   /** Winnings need not be wagered. */
   no_wagering_on_winnings: NoParams;
-  /** A bonus on a deposit is so many percent of it. */
-  deposit_equals_bonus: { percent: number };
+  /** A bonus on a deposit is as much as the deposit. */
+  deposit_equals_bonus_100pct: NoParams;
   min_days_to_fulfil: { days: number };
   /** No amount is changed for a single player. */
   same_terms: NoParams;
@@ -64,8 +64,10 @@ export interface RuleParams {
     /** A deposit limit was raised in the last so many days. */
     limit_raised_days?: number;
   };
+  /** The same of players at risk: bonuses that they have already go on. */
+  no_new_bonus_when: { risk: readonly Exclude<RiskLevel, 'none'>[] };
   /** The player opted in, on each of these channels, and for each product where products are named. */
-  consent: { channels: readonly ConsentChannel[]; products: readonly string[] };
+  consent: { per_product: readonly string[]; per_channel: readonly ConsentChannel[] };
   no_public_advertising: NoParams;
   /** What has to be on record before a player gets a host of his own. */
   vip_checks: { checks: readonly VipCheck[] };
@@ -112,7 +114,8 @@ export type LicenceRule = {
 /** What a tenant's `config.license_rules` says of one rule. */
 export interface RuleOverride {
   severity?: 'enforce' | 'warn' | undefined;
-  reason: string;
+  /** Why; there is one where the rule is looser than its law. */
+  reason?: string | undefined;
   /** Replace those of the rule's params that are numbers. */
   params?: Readonly<Record<string, number | undefined>> | undefined;
 }

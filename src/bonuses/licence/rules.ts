@@ -63,7 +63,7 @@ const UKGC: readonly LicenceRule[] = [
   }),
   rule('ukgc', 'marketing_consent', {
     kind: 'consent',
-    params: { channels: ['email', 'sms', 'phone'], products: ['betting', 'casino', 'bingo'] },
+    params: { per_product: ['betting', 'casino', 'bingo'], per_channel: ['email', 'sms', 'phone'] },
     at: ['message'],
     summary: 'Players opt in to direct marketing for each product and channel; push and post are outside it',
     from: '2025-05-01',
@@ -72,7 +72,7 @@ const UKGC: readonly LicenceRule[] = [
     evidence: 'secondary',
   }),
   rule('ukgc', 'at_risk', {
-    kind: 'no_bonus_when',
+    kind: 'no_new_bonus_when',
     params: { risk: ['strong'] },
     at: ['grant', 'message'],
     summary: 'No marketing and no new bonus where there are strong indicators of harm',
@@ -129,8 +129,8 @@ const DENMARK: readonly LicenceRule[] = [
     url: SPILLEMYNDIGHEDEN,
   }),
   rule('denmark', 'deposit_equals_bonus', {
-    kind: 'deposit_equals_bonus',
-    params: { percent: 100 },
+    kind: 'deposit_equals_bonus_100pct',
+    params: NONE,
     at: ['template', 'grant'],
     summary: 'A bonus on a deposit is 100 % of it',
     source: 'Spillemyndigheden on bonuses',
@@ -267,7 +267,7 @@ const ONTARIO: readonly LicenceRule[] = [
   rule('ontario', 'marketing_consent', {
     ...AGCO,
     kind: 'consent',
-    params: { channels: ['email', 'sms', 'phone', 'push'], products: [] },
+    params: { per_product: [], per_channel: ['email', 'sms', 'phone', 'push'] },
     at: ['message'],
     summary: 'Direct messages on bonuses go only to players who consented on the gaming site',
     from: '2022-04-04',

@@ -23,8 +23,8 @@ export function termsFault(rule: LicenceRule, known: Known): Fault {
       return terms.wagering.basis === 'winnings' && terms.wagering.multiplier_hundredths > 0
         ? 'wagering_basis is winnings'
         : undefined;
-    case 'deposit_equals_bonus':
-      return terms.match_percent !== null && terms.match_percent !== rule.params.percent
+    case 'deposit_equals_bonus_100pct':
+      return terms.match_percent !== null && terms.match_percent !== 100
         ? `match_percent is ${terms.match_percent}`
         : undefined;
     case 'min_days_to_fulfil': {
@@ -40,6 +40,7 @@ export function termsFault(rule: LicenceRule, known: Known): Fault {
     case 'no_public_advertising':
       return known.advertising === 'public' ? 'the campaign is public' : undefined;
     case 'no_bonus_when':
+    case 'no_new_bonus_when':
     case 'min_age':
     case 'min_account_age_days':
     case 'verified':

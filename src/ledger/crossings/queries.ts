@@ -32,7 +32,7 @@ export async function readThresholds(
   return found;
 }
 
-/** Queues players, in the transaction that changed their totals; it is empty for most batches, and costs nothing then. */
+/** Queues players whose totals newly fit a tier, in the transaction that changed their totals; it is empty for most batches, and costs nothing then. */
 export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Promise<void> {
   if (requests.length === 0) return;
   await Promise.all([
@@ -43,4 +43,22 @@ export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Pr
         ${plainArray(requests.map((r) => r.player_id))}::text::uuid[])`,
     tx`select pg_notify(${TIER_REQUESTS_CHANNEL}, '')`,
   ]);
+}
+
+/**
+ * Has the next daily sweep compute the tiers of these players, in the transaction that changed them: players who fit a
+ * tier, but not because their totals crossed what it requires.
+ */
+export async function leaveToSweep(tx: Tx, players: readonly TierRequest[], now: Date): Promise<void> {
+  if (players.length === 0) return;
+  const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  await tx`
+    insert into tier_deadlines as d (tenant_id, project_id, player_id, due_at)
+    select g.tenant_id, g.project_id, g.player_id, ${now}
+    from unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
+      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
+      ${plainArray(sorted.map((r) => r.player_id))}::text::uuid[]
+    ) with ordinality as g (tenant_id, project_id, player_id, n)
+    order by g.n
+    on conflict (player_id, tenant_id, project_id) do update set due_at = least(d.due_at, excluded.due_at)`;
 }

@@ -24,14 +24,16 @@ export function fits(totals: LifetimeTotals, threshold: Threshold): boolean {
   );
 }
 
+/** The totals of a player before the first event. */
+export const NO_TOTALS: LifetimeTotals = { total_deposited: 0n, total_wagered: 0n };
+
 /**
- * Whether a player whose totals changed from `before` to `after` fits a tier that he did not fit before; `before` is
- * undefined for a new player. Totals that fall change no tier (`bonuses.md` 7).
+ * Whether a player whose totals changed from `before` to `after` fits a tier that he did not fit before. Totals that fall change no tier (`bonuses.md` 7).
  */
 export function crossed(
   { thresholds }: TenantThresholds,
-  before: LifetimeTotals | undefined,
+  before: LifetimeTotals,
   after: LifetimeTotals,
 ): boolean {
-  return thresholds.some((one) => fits(after, one) && (before === undefined || !fits(before, one)));
+  return thresholds.some((one) => fits(after, one) && !fits(before, one));
 }

@@ -106,7 +106,7 @@ class Decider {
     if (claim !== undefined && row !== undefined) this.#book(claim, row);
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(event, player_id);
-    this.#kyc.take(event, player_id, seenAt(event));
+    this.#kyc.take(event, player_id);
     this.#emitted.push(toPlayerEvent(event, player_id, row));
   }
 

@@ -1,7 +1,7 @@
 import { v5 as uuidv5 } from 'uuid';
 import { MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime } from '../../ingest/events/timestamp.ts';
-import { decide, lapseOf, relevantOf, saysTheSame } from '../../players/kyc/decisions/decide.ts';
+import { decide, lapseOf, orderedAt, relevantOf, saysTheSame } from '../../players/kyc/decisions/decide.ts';
 import type {
   KnownKyc,
   KycChange,
@@ -32,11 +32,11 @@ export class KycOfBatch {
     this.#snapshot = snapshot;
   }
 
-  /** `at_ms` is the event's time, but never after it was received. */
-  take({ accepted, properties }: FoldEvent, player_id: string, at_ms: number): void {
+  take({ accepted, properties, occurred_at_ms }: FoldEvent, player_id: string): void {
     const kind = kycKindOf(accepted.event.event);
     if (kind === undefined) return;
     const { tenant_id, project_id, ingestion_id, index, received_at_ms } = accepted;
+    const at_ms = orderedAt(occurred_at_ms, received_at_ms);
     const owner = this.#snapshot.projects.get(project_id);
     if (owner === undefined || !mayEventsDecide(owner.kyc_model)) return;
     const decision: NewDecision = {
@@ -46,7 +46,7 @@ export class KycOfBatch {
       at_ms,
       received_at_ms,
       level: levelOf(properties['level']),
-      expires_at_ms: endOf(properties['expires_at'], at_ms),
+      expires_at_ms: endOf(properties['expires_at'], Math.min(at_ms, received_at_ms)),
       decided_by: null,
     };
     const { revision, decisions: stored } = this.#snapshot.kyc.get(player_id) ?? UNKNOWN;
@@ -95,7 +95,7 @@ function levelOf(value: unknown): number | null {
   return is_level ? (value as number) : null;
 }
 
-/** An end that cannot be read gives no right: the approval is over when it begins. Intake refuses such a value. */
+/** An end that cannot be read gives no right: the approval is over at `at_ms`. Intake refuses such a value. */
 function endOf(value: unknown, at_ms: number): number | null {
   if (value === undefined || value === null) return null;
   return (typeof value === 'string' ? parseDateOrTime(value) : undefined) ?? at_ms;

@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
-import { requestTiers, type TierRequest } from '../crossings/queries.ts';
-import { crossed, type TenantThresholds } from '../crossings/thresholds.ts';
+import { leaveToSweep, requestTiers, type TierRequest } from '../crossings/queries.ts';
+import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/thresholds.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -22,7 +22,7 @@ interface Position {
  * Writes a batch's effects; the statements are sent in one round trip. Rejects with {@link WriteConflict} when another
  * transaction changed the position or a row that was read; the caller's transaction must then roll back. Every writer
  * of players or money except merges takes its locks in this order: identities, players, player_totals, bets, ledger.
- * Players whose totals newly fit a tier are queued in a second round trip.
+ * Players whose tier is to be computed are noted in a second round trip.
  */
 export async function writeEffects(
   tx: Tx,
@@ -31,7 +31,7 @@ export async function writeEffects(
   now_ms: number,
   thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Promise<void> {
-  const [, , , , requests] = await Promise.all([
+  const [, , , , looks] = await Promise.all([
     movePosition(tx, position),
     insertPlayers(tx, effects.newPlayers, now_ms),
     changeStatuses(tx, effects.statuses, now_ms),
@@ -45,7 +45,7 @@ export async function writeEffects(
     writeBets(tx, effects.bets),
     insertLedger(tx, effects.ledgerRows, position.partition),
   ]);
-  await requestTiers(tx, requests);
+  await Promise.all([requestTiers(tx, looks.now), leaveToSweep(tx, looks.by_sweep, new Date(now_ms))]);
 }
 
 async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: Position): Promise<void> {
@@ -142,10 +142,16 @@ function rateColumns(tx: Tx, rows: LedgerRow[]) {
       ${plainArray(rows.map((r) => r.rate?.is_inverse ?? null))}::text::boolean[]`;
 }
 
+/** Players whose tier is to be computed: soon, because a total crossed what a tier requires, or by the daily sweep. */
+interface Looks {
+  now: TierRequest[];
+  by_sweep: TierRequest[];
+}
+
 /**
  * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
  * into another since it was read: that is a write conflict. Sorted for the same reason as bets. player-mirror finds the
- * changed rows by `changed_xid`. Resolves with the players whose tier is to be computed again.
+ * changed rows by `changed_xid`.
  */
 async function addToTotals(
   tx: Tx,
@@ -155,7 +161,7 @@ async function addToTotals(
     thresholds,
   }: { new_ids: ReadonlySet<string>; thresholds: ReadonlyMap<string, TenantThresholds> },
   now_ms: number,
-): Promise<TierRequest[]> {
+): Promise<Looks> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const added = sorted.filter((player) => new_ids.has(player.player_id));
   const known = sorted.filter((player) => !new_ids.has(player.player_id));
@@ -163,43 +169,53 @@ async function addToTotals(
     insertTotals(tx, added, now_ms),
     updateTotals(tx, known, now_ms, thresholds),
   ]);
-  return [...newcomers(added, thresholds), ...crossers(known, updated, thresholds)];
+  const looks: Looks = { now: [], by_sweep: [] };
+  lookAtNewcomers(looks, added, thresholds);
+  lookAtKnown(looks, known, updated, thresholds);
+  return looks;
 }
 
-function newcomers(added: PlayerEffect[], thresholds: ReadonlyMap<string, TenantThresholds>): TierRequest[] {
-  if (thresholds.size === 0) return [];
-  return added.filter(({ tenant_id, sums }) => {
-    const of_tenant = thresholds.get(tenant_id);
-    return of_tenant !== undefined && crossed(of_tenant, undefined, sums);
-  });
+/** Those whose first events cross a threshold; a tier that requires no totals is given by the sweep. */
+function lookAtNewcomers(
+  looks: Looks,
+  added: readonly PlayerEffect[],
+  thresholds: ReadonlyMap<string, TenantThresholds>,
+): void {
+  if (thresholds.size === 0) return;
+  for (const player of added) {
+    const of_tenant = thresholds.get(player.tenant_id);
+    if (of_tenant === undefined) continue;
+    if (crossed(of_tenant, NO_TOTALS, player.sums)) looks.now.push(player);
+    else if (of_tenant.thresholds.some((one) => fits(NO_TOTALS, one))) looks.by_sweep.push(player);
+  }
 }
 
 /** player_id, the totals after the batch, whether the first event is one of the batch, and whether a demotion is over. */
 type UpdatedTotals = [string, bigint, bigint, boolean | null, boolean | null];
 
-/** The known players who fit a tier that they did not fit, by totals or by days, or who are back after a demotion. */
-function crossers(
-  known: PlayerEffect[],
+/**
+ * Those whose totals cross a threshold, and those who are back after a demotion. Of one whose first event turns out to be
+ * earlier the days may fit: the sweep sees to that.
+ */
+function lookAtKnown(
+  looks: Looks,
+  known: readonly PlayerEffect[],
   updated: readonly UpdatedTotals[],
   thresholds: ReadonlyMap<string, TenantThresholds>,
-): TierRequest[] {
-  if (updated.length === 0) return [];
+): void {
   const by_id = new Map(known.map((player) => [player.player_id, player]));
-  return updated.flatMap(([player_id, total_deposited, total_wagered, is_first, is_back]) => {
+  for (const [player_id, total_deposited, total_wagered, is_first, is_back] of updated) {
     const player = by_id.get(player_id);
     const of_tenant = player && thresholds.get(player.tenant_id);
-    if (player === undefined || of_tenant === undefined) return [];
-    const { sums } = player;
+    if (player === undefined || of_tenant === undefined) continue;
     const before = {
-      total_deposited: total_deposited - sums.total_deposited,
-      total_wagered: total_wagered - sums.total_wagered,
+      total_deposited: total_deposited - player.sums.total_deposited,
+      total_wagered: total_wagered - player.sums.total_wagered,
     };
-    const is_wanted =
-      is_back === true ||
-      (is_first === true && of_tenant.counts_days) ||
-      crossed(of_tenant, before, { total_deposited, total_wagered });
-    return is_wanted ? [player] : [];
-  });
+    const has_crossed = crossed(of_tenant, before, { total_deposited, total_wagered });
+    if (has_crossed || is_back === true) looks.now.push(player);
+    else if (is_first === true && of_tenant.counts_days) looks.by_sweep.push(player);
+  }
 }
 
 async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {

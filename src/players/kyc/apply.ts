@@ -16,6 +16,8 @@ import {
 export interface LockedKyc {
   player: LockedPlayer;
   state: KycState<StoredDecision>;
+  /** The latest time of what is known, 0 if nothing is. A clock elsewhere may have put it ahead of ours. */
+  latest_ms: number;
 }
 
 /** What a decision came to. */
@@ -41,7 +43,8 @@ export async function applyDecision(
   const locked = await lockKyc(tx, ref, now_ms);
   if (locked === undefined) return undefined;
   const { player, known, state: before, revision, decisions } = locked;
-  const decision = make({ player, state: before });
+  const latest_ms = Math.max(0, ...known.map(({ at_ms }) => at_ms));
+  const decision = make({ player, state: before, latest_ms });
   const { applied, state } = decide(known, decision);
   const lapse = lapsed([...known, decision], state, now_ms);
   const after = lapse?.state ?? state;
@@ -76,7 +79,7 @@ export async function applyEnd(tx: Tx, ref: PlayerRef, now_ms: number): Promise<
   await markChanged(tx, ref);
 }
 
-interface Locked extends LockedKyc {
+interface Locked extends Omit<LockedKyc, 'latest_ms'> {
   revision: number;
   /** What is known, with the end of an approval that is over. */
   known: readonly StoredDecision[];

@@ -118,8 +118,8 @@ async function changeOnce(
   const applied = await applyDecision(tx, one, now_ms, (locked) => {
     if (locked.player.deleted_at !== null) throw playerNotFound(one.player_id);
     made = plan(locked);
-    // An operator has seen what was decided before, so the decision comes after it even if another clock is ahead.
-    const at_ms = Math.max(now_ms, (locked.state.last?.at_ms ?? 0) + 1);
+    // An operator has seen what was said before, so the decision comes after it even if another clock is ahead.
+    const at_ms = Math.max(now_ms, locked.latest_ms + 1);
     const common = { decision_id: newId(), source: 'api', decided_by: user_id } as const;
     return { ...made.decision, ...common, at_ms, received_at_ms: Math.max(now_ms, at_ms) };
   });

@@ -9,7 +9,7 @@ import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { applyDecision } from './apply.ts';
-import type { KycKind } from './decisions/decide.ts';
+import { orderedAt, type KycKind } from './decisions/decide.ts';
 import { mayPlatformDecide } from './decisions/models.ts';
 import { selectNamed } from './queries.ts';
 import { kycEvent, kycEventAnswer, MAX_REASON, type KycEvent } from './schema.ts';
@@ -58,8 +58,7 @@ async function applyKycEvent(
       decision_id: idOfPublished(adapter.slug, event.event_id),
       source: 'webhook',
       kind,
-      // A platform's clock that is ahead must not keep later decisions from counting.
-      at_ms: Math.min(event.ts, received_at_ms),
+      at_ms: orderedAt(event.ts, received_at_ms),
       received_at_ms,
       level: event.level ?? null,
       expires_at_ms: endOf(event),

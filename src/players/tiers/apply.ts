@@ -26,10 +26,13 @@ export interface Outcome {
   decisions: readonly [TierDecision, ...TierDecision[]];
 }
 
+/** What the rules decide of a player, one decision or two. */
+type Decide = (before: PlayerFacts, rules: readonly TierRule[], now_ms: number) => Outcome['decisions'];
+
 /**
  * Computes the tiers of these players, each named once, by the rules, and writes what changed: tier, history and
- * deadline, under the locks of their rows. Every caller uses it: the API, the queue of crossings, the daily sweep, and
- * the look at all players after a change of tiers. Players that do not exist any more are left out of the result. The
+ * deadline, under the locks of their rows. Every caller uses it: the API, the queue of crossings, the daily sweep, and,
+ * with `decideResets`, the look at all players after a change of tiers. Players that do not exist any more are left out of the result. The
  * caller's transaction holds the locks until it ends, so it names a few hundred players at most.
  */
 export async function recomputePlayers(
@@ -37,6 +40,7 @@ export async function recomputePlayers(
   tenant_id: string,
   players: readonly TenantPlayer[],
   now_ms: number,
+  decide: Decide = decideAll,
 ): Promise<Outcome[]> {
   if (players.length === 0) return [];
   const [, facts, { tiers: rules }] = await Promise.all([
@@ -44,7 +48,7 @@ export async function recomputePlayers(
     selectFacts(tx, tenant_id, players),
     readTierRules(tx, tenant_id, new Date(now_ms)),
   ]);
-  const outcomes = facts.map((before) => ({ before, decisions: decideAll(before, rules, now_ms) }));
+  const outcomes = facts.map((before) => ({ before, decisions: decide(before, rules, now_ms) }));
   const found = new Set(facts.map(({ player_id }) => player_id));
   const gone = players.filter(({ player_id }) => !found.has(player_id));
   await Promise.all([
@@ -58,9 +62,14 @@ export async function recomputePlayers(
   return outcomes;
 }
 
-/** Whether computing the player's tier would write anything. */
-export function wouldChange(facts: PlayerFacts, rules: readonly TierRule[], now_ms: number): boolean {
-  const outcome = { before: facts, decisions: decideAll(facts, rules, now_ms) };
+/** Whether `decide` would have anything written of the player. */
+export function wouldChange(
+  facts: PlayerFacts,
+  rules: readonly TierRule[],
+  now_ms: number,
+  decide: Decide,
+): boolean {
+  const outcome = { before: facts, decisions: decide(facts, rules, now_ms) };
   return writeOf(outcome).length > 0 || deadlineOf(outcome, now_ms).length > 0;
 }
 
@@ -74,6 +83,26 @@ function decideAll(
   if (first.change?.trigger !== 'reset') return [first];
   const { code, promoted_ms, demoted_ms, pending_code } = first;
   return [first, recompute({ ...before, code, promoted_ms, demoted_ms, pending_code }, rules, now_ms)];
+}
+
+/**
+ * Only takes players off a tier that is not active any more. Whoever the rules would move otherwise is moved by the next
+ * daily sweep, so an operator's mistake in a tier gives nothing to all players at once.
+ */
+export function decideResets(
+  before: PlayerFacts,
+  rules: readonly TierRule[],
+  now_ms: number,
+): [TierDecision] {
+  const decision = recompute(before, rules, now_ms);
+  if (decision.change === undefined || decision.change.trigger === 'reset') return [decision];
+  const { code, promoted_ms, demoted_ms } = before;
+  // A tier that is not active any more does not go on waiting for checks.
+  const waits = rules.some((tier) => tier.is_active && tier.code === before.pending_code);
+  const pending_code = waits ? before.pending_code : null;
+  return [
+    { code, promoted_ms, demoted_ms, pending_code, change: undefined, reason: undefined, due_ms: now_ms },
+  ];
 }
 
 /** The decision that holds. */
@@ -117,11 +146,15 @@ function contextJson({ met, ...others }: TierContext): string {
   return `{${parts.join(',')}}`;
 }
 
-/** A stored time before the computed one stays: when it comes, the next one is computed from what is known then. */
+/**
+ * A stored time before the computed one stays: when it comes, the next one is computed from what is known then. So does
+ * one that has come when the player is left to the next sweep.
+ */
 function deadlineOf(outcome: Outcome, now_ms: number): Deadline[] {
   const { project_id, player_id, stored_due_ms: stored } = outcome.before;
   const { due_ms } = lastOf(outcome);
   if (due_ms === stored) return [];
-  if (due_ms !== null && stored !== null && stored <= due_ms && stored > now_ms) return [];
+  const is_ahead = due_ms !== null && stored !== null && stored <= due_ms;
+  if (is_ahead && (stored > now_ms || due_ms <= now_ms)) return [];
   return [{ project_id, player_id, due_ms }];
 }

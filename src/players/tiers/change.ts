@@ -33,7 +33,7 @@ export interface ChangeDeps {
 const auditTier = auditOf(TIER, (row: TierRow, _ref: { tenant_id: string }) => tierResourceOf(row));
 
 /**
- * Creates a tier; an active one is given at once to the players who fit it. Rejects with VIP_TIER_CODE_TAKEN,
+ * Creates a tier; the daily sweep gives an active one to the players who fit it already. Rejects with VIP_TIER_CODE_TAKEN,
  * VIP_TIER_RANK_TAKEN or CONFLICT (too many tiers).
  */
 export async function createTier(
@@ -77,7 +77,7 @@ export async function createTier(
 
 /**
  * Changes a tier. What decides who is in it leads to a look at all players of the tenant, in the background: a tier that
- * is not active any more loses its players. Rejects with VIP_TIER_NOT_FOUND or VIP_TIER_RANK_TAKEN.
+ * is not active any more loses its players, and whom the rules move otherwise is left to the daily sweep. Rejects with VIP_TIER_NOT_FOUND or VIP_TIER_RANK_TAKEN.
  */
 export async function changeTier(
   deps: ChangeDeps & Auditing,

@@ -5,7 +5,7 @@ import type { CronEntry, Jobs, NewJob } from '../../platform/jobs/port.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { recomputePlayers, wouldChange, type Outcome, type TenantPlayer } from './apply.ts';
+import { decideResets, recomputePlayers, wouldChange, type Outcome, type TenantPlayer } from './apply.ts';
 import {
   selectDueTiers,
   selectProjects,
@@ -62,7 +62,8 @@ export const TIER_CRONTAB: readonly CronEntry[] = [
 
 /**
  * The task `vip-retier`: 1,000 players a statement are compared with the rules as they are now, and only those whom they
- * change are locked and written. A process may have used the old thresholds for a while after the change: a second job
+ * change are locked and written. It takes players off tiers that are not active any more, and notes for the daily sweep
+ * whom the rules move otherwise. A process may have used the old thresholds for a while after the change: a second job
  * looks at the players whose totals changed since.
  */
 export async function runRetierJob(deps: Deps, payload: unknown, stop: AbortSignal): Promise<void> {
@@ -103,7 +104,8 @@ async function retier(deps: Deps, tenant_id: string, players: readonly TenantPla
   await recomputeInChunks(
     deps,
     tenant_id,
-    facts.filter((one) => wouldChange(one, rules, now_ms)),
+    facts.filter((one) => wouldChange(one, rules, now_ms, decideResets)),
+    decideResets,
   );
 }
 
@@ -111,13 +113,14 @@ async function recomputeInChunks(
   { postgres, clock }: Pick<Deps, 'postgres' | 'clock'>,
   tenant_id: string,
   players: readonly TenantPlayer[],
+  decide?: typeof decideResets,
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let i = 0; i < players.length; i += CHUNK) {
     const chunk = players.slice(i, i + CHUNK);
     outcomes.push(
       ...(await retryConflicts(() =>
-        postgres.service.begin((tx) => recomputePlayers(tx, tenant_id, chunk, clock.now_ms())),
+        postgres.service.begin((tx) => recomputePlayers(tx, tenant_id, chunk, clock.now_ms(), decide)),
       )),
     );
   }

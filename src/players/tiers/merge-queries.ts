@@ -1,4 +1,3 @@
-import { TIER_REQUESTS_CHANNEL } from '../../ledger/crossings/queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
@@ -6,10 +5,10 @@ import type { MergePair, PlayerRef } from '../player-ref.ts';
 
 /**
  * Tiers of players. Of two merged players the higher tier stays, a lock of either player stays in force, and the
- * histories become one; then the ordinary rules go on with the sum of the totals.
+ * histories become one; then the ordinary rules go on with the sum of the totals, beginning with the next daily sweep.
  */
 export const tiersOfPlayers: PlayerDependent = {
-  onCreate: requestNewcomer,
+  onCreate: leaveNewcomerToSweep,
   beforeMerge: keepHigherTier,
   async onMerge(tx, pair, _now) {
     const { tenant_id, project_id, player_id, into_player_id } = pair;
@@ -18,7 +17,7 @@ export const tiersOfPlayers: PlayerDependent = {
         update player_tier_history h set player_id = ${into_player_id}
         where h.player_id = ${player_id} and h.tenant_id = ${tenant_id} and h.project_id = ${project_id}`,
       removeDeadline(tx, pair),
-      request(
+      leaveToSweepIf(
         tx,
         { tenant_id, project_id, player_id: into_player_id },
         tx`exists (select from vip_tiers where tenant_id = ${tenant_id})`,
@@ -30,9 +29,9 @@ export const tiersOfPlayers: PlayerDependent = {
   },
 };
 
-/** A player without totals may fit a tier that requires none. */
-async function requestNewcomer(tx: Tx, ref: PlayerRef): Promise<void> {
-  await request(
+/** A player without totals may fit a tier that requires none: the next daily sweep gives it. */
+async function leaveNewcomerToSweep(tx: Tx, ref: PlayerRef): Promise<void> {
+  await leaveToSweepIf(
     tx,
     ref,
     tx`exists (
@@ -41,18 +40,15 @@ async function requestNewcomer(tx: Tx, ref: PlayerRef): Promise<void> {
   );
 }
 
-async function request(
+async function leaveToSweepIf(
   tx: Tx,
   { tenant_id, project_id, player_id }: PlayerRef,
   condition: ReturnType<Tx>,
 ): Promise<void> {
   await tx`
-    with requested as (
-      insert into tier_requests (tenant_id, project_id, player_id)
-      select ${tenant_id}, ${project_id}, ${player_id} where ${condition}
-      returning 1
-    )
-    select pg_notify(${TIER_REQUESTS_CHANNEL}, '') from requested`;
+    insert into tier_deadlines as d (tenant_id, project_id, player_id, due_at)
+    select ${tenant_id}, ${project_id}, ${player_id}, now() where ${condition}
+    on conflict (player_id, tenant_id, project_id) do update set due_at = least(d.due_at, excluded.due_at)`;
 }
 
 async function removeDeadline(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {

@@ -65,7 +65,7 @@ function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/vip-tiers',
-      summary: 'Makes a VIP tier; players who fit it get it soon after',
+      summary: 'Makes a VIP tier; players who fit it already get it by the daily sweep',
       audit: { resource: 'vip_tier', action: 'create' },
       access: write,
       body: createTierBody,
@@ -79,7 +79,8 @@ function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'PATCH',
       path: '/v1/vip-tiers/:id',
-      summary: 'Changes a VIP tier; its players are looked at soon after, and lose it when it is not active',
+      summary:
+        'Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep',
       audit: { resource: 'vip_tier', action: 'update' },
       access: write,
       body: patchTierBody,

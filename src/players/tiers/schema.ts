@@ -171,6 +171,10 @@ export const tierChange = z.object({
   trigger: z.enum(TRIGGERS),
   tier_promoted_at: timestamp.nullable(),
   reason: z.string().optional(),
+  context: z
+    .object({ pending_approval: z.string() })
+    .describe('While a higher tier waits for checks of the player: its code')
+    .optional(),
 });
 
 /** `GET /v1/players/:id/tier`, the newest 200 entries first. */

@@ -34,6 +34,8 @@ export interface TierChange {
   tier_promoted_at: Date | null;
   /** Why nothing changed. */
   reason?: string;
+  /** Only while a higher tier waits for checks: its code. */
+  context?: { pending_approval: string };
 }
 
 /** A tier set by hand. */
@@ -188,6 +190,7 @@ function changeOf(
     to_code: after.code,
     trigger,
     tier_promoted_at: timeOf(after.promoted_ms),
+    ...(after.pending_code === null ? {} : { context: { pending_approval: after.pending_code } }),
   };
 }
 

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { loosened } from '../../bonuses/licence/effective.ts';
+import { validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
@@ -6,7 +8,7 @@ import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.
 import { mergeDeep } from './merge.ts';
 import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
 import { UNCONFIGURED, foundConfig, type TenantConfig } from './read.ts';
-import { tenantSettings, type PatchTenantConfigBody } from './schema.ts';
+import { tenantSettings, type PatchTenantConfigBody, type TenantSettings } from './schema.ts';
 
 /** Called in the transaction that changes the tenant's licence, or what it changes of its rules: others hold then. */
 export type OnLicenseChange = (tx: Tx, tenant_id: string) => Promise<void>;
@@ -22,7 +24,8 @@ interface Deps {
 /**
  * Merges a change into the tenant's configuration. A row lock puts concurrent changes one after the other, so none is
  * lost. When it resolves, the capability cache of this process has evicted the old values, and other processes are
- * notified. Rejects with a ZodError, and changes nothing, when the merged configuration would not be valid.
+ * notified. Rejects with a ZodError or VALIDATION_ERROR, and changes nothing, when the merged configuration would not be
+ * valid, or loosens a licence rule without a reason.
  */
 export async function changeTenantConfig(
   { postgres, notifications, capabilities, onLicenseChange, audit }: Deps,
@@ -37,6 +40,7 @@ export async function changeTenantConfig(
     ]);
     const config = mergeDeep(stored?.config, patch);
     const settings = tenantSettings.parse({ ...stored, ...fields, config });
+    requireReasons(stored?.config.license_rules ?? {}, settings.config.license_rules ?? {}, patch);
     const has_other_rules =
       settings.license_jurisdiction !== (stored?.license_jurisdiction ?? null) ||
       !isDeepStrictEqual(settings.config.license_rules ?? {}, stored?.config.license_rules ?? {});
@@ -57,4 +61,26 @@ export async function changeTenantConfig(
   });
   capabilities.evict(tenant_id);
   return changed;
+}
+
+type Rules = NonNullable<TenantSettings['config']['license_rules']>;
+
+/**
+ * Refuses to loosen a licence rule without a reason in the same patch, because the stored one is of an earlier change. To
+ * take back what made a rule stricter is to loosen it, too. A rule that is looser than its law keeps its reason.
+ */
+function requireReasons(
+  before: Rules,
+  after: Rules,
+  { license_rules: patch }: NonNullable<PatchTenantConfigBody['config']>,
+): void {
+  const silent = [
+    ...loosened(before, after).filter((id) => typeof patch?.[id]?.reason !== 'string'),
+    ...loosened({}, after).filter((id) => after[id]?.reason === undefined),
+  ];
+  if (silent.length === 0) return;
+  const message = 'must be given, because the rule would allow more than before';
+  throw validationError(
+    [...new Set(silent)].map((id) => ({ path: `config.license_rules.${id}.reason`, message })),
+  );
 }

@@ -50,7 +50,9 @@ function overrideOf(rule: LicenceRule) {
       .enum(['enforce', 'warn'])
       .describe('`enforce` refuses what breaks the rule, `warn` only shows it')
       .optional(),
-    reason: trimmedText(1, 500).describe('Why; the audit log keeps it'),
+    reason: trimmedText(1, 500)
+      .describe('Why; must be given where the rule allows more than before. The audit log keeps it')
+      .optional(),
     ...(params.length === 0 ? {} : { params: z.strictObject(Object.fromEntries(params)).optional() }),
   });
 }
@@ -117,7 +119,7 @@ export const patchTenantConfigBody = z.strictObject({
   license_jurisdiction: license.nullable().optional(),
   verticals: verticals.optional(),
   kyc_model: kyc_model.optional(),
-  config: mergePatchOf(config).superRefine(requireReasons).optional(),
+  config: mergePatchOf(config).optional(),
 });
 export type PatchTenantConfigBody = z.infer<typeof patchTenantConfigBody>;
 
@@ -171,16 +173,6 @@ function setOf<T extends z.ZodType>(value: T, max: number) {
     .max(max)
     .refine((values) => new Set(values).size === values.length, 'must not name a value twice')
     .meta({ uniqueItems: true });
-}
-
-/** Refuses to loosen a rule without a reason in the same patch: the stored one is of an earlier change. */
-function requireReasons({ license_rules }: MergePatch<z.infer<typeof config>>, ctx: z.RefinementCtx): void {
-  for (const [id, change] of Object.entries(license_rules ?? {})) {
-    if (change?.severity === 'warn' && typeof change.reason !== 'string') {
-      const message = 'must be given with the severity warn';
-      ctx.addIssue({ code: 'custom', path: ['license_rules', id, 'reason'], message });
-    }
-  }
 }
 
 /** The schema of a merge patch for values of `schema`: every field of an object is optional and may be null. */

@@ -57,7 +57,7 @@ describe('the registry', () => {
       timeout_ms: 5_000,
       max_rps: 50,
       max_in_flight: 16,
-      capabilities: { grant: true, cancel: true, status: true, kyc: false, completion: 'platform' },
+      capabilities: { grant: true, cancel: true, status: true, kyc: true, completion: 'platform' },
       is_active: true,
     });
     expect([project_id, created_at]).toEqual([expect.any(String), updated_at]);
@@ -131,11 +131,24 @@ describe('the registry', () => {
     expect(race.filter(({ status }) => status === 409)).toHaveLength(5);
   });
 
+  it('an adapter takes calls about KYC unless it says otherwise; a sandbox takes none', async () => {
+    const kycOf = async (body: object) => {
+      const api = client(await fixture.makeTenant());
+      const made = await api.create(body);
+      expect(made.status, made.text).toBe(201);
+      return (made.body.data['capabilities'] as Record<string, unknown>)['kyc'];
+    };
+    expect(await kycOf({ ...http, capabilities: { cancel: false } })).toBe(true);
+    expect(await kycOf({ ...http, capabilities: { kyc: false } })).toBe(false);
+    expect(await kycOf({ kind: 'sandbox' })).toBe(false);
+    expect(await kycOf({ kind: 'sandbox', capabilities: { kyc: true } })).toBe(true);
+  });
+
   it('changes what is named and keeps the rest; slug, kind and secret are fixed', async () => {
     const api = client(await fixture.makeTenant());
     const made = (await api.create({ ...http, auth: { type: 'bearer', token: 'tok-1' } })).body.data;
     const changed = await api.patch(made['id'], {
-      capabilities: { kyc: true },
+      capabilities: { kyc: false },
       max_rps: 7,
       auth: { type: 'bearer' },
     });
@@ -144,7 +157,7 @@ describe('the registry', () => {
       max_rps: 7,
       timeout_ms: 5_000,
       auth: { type: 'bearer' },
-      capabilities: { grant: true, kyc: true },
+      capabilities: { grant: true, kyc: false },
     });
     for (const field of ['slug', 'kind', 'secret', 'id', 'project_id']) {
       const answer = await api.patch(made['id'], { [field]: 'sandbox' });

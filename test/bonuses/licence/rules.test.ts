@@ -25,6 +25,21 @@ describe('each rule has an example that it accepts and one that it refuses', () 
   });
 });
 
+it('kinds and params are named as in the table of rules', () => {
+  const named = (id: string) => ruleOf(id).map(({ kind, params }) => ({ kind, params }));
+  expect(named('denmark_deposit_equals_bonus')).toEqual([
+    { kind: 'deposit_equals_bonus_100pct', params: {} },
+  ]);
+  expect(named('ukgc_at_risk')).toEqual([{ kind: 'no_new_bonus_when', params: { risk: ['strong'] } }]);
+  expect(named('malta_self_excluded')).toMatchObject([{ kind: 'no_bonus_when' }]);
+  expect(named('ukgc_marketing_consent')).toEqual([
+    {
+      kind: 'consent',
+      params: { per_product: ['betting', 'casino', 'bingo'], per_channel: ['email', 'sms', 'phone'] },
+    },
+  ]);
+});
+
 describe('where rules are asked', () => {
   /** The question of each point, as the sources ask it. */
   const ASKED: Record<RulePoint, RegExp> = {

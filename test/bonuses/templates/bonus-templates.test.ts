@@ -432,6 +432,44 @@ describe('the rules of a licence', () => {
     expect((await patch({ severity: 'warn', reason: 'counsel' })).status).toBe(200);
   });
 
+  it('are tightened without a reason; whatever takes that back is loosening, too', async () => {
+    const own = await fixture.makeTenant();
+    const patch = (license_rules: object | null) =>
+      fixture.as(own.session, '/v1/tenant/config', { method: 'PATCH', body: { config: { license_rules } } });
+    const outcome = async (license_rules: object | null) => {
+      const answer = await patch(license_rules);
+      return answer.status === 200 ? 200 : [answer.status, ...issuePaths(answer)];
+    };
+    const max = (change: object | null) => outcome({ ukgc_max_wagering: change });
+    const refusal = (id: string) => [422, `config.license_rules.${id}.reason`];
+    expect(await max({ params: { multiple: 5 } })).toBe(200);
+    expect(await max({ params: { multiple: 4 }, severity: 'enforce' })).toBe(200);
+    for (const looser of [
+      { params: { multiple: 5 } },
+      { params: { multiple: null } },
+      { params: null },
+      { severity: 'warn' },
+      { severity: 'warn', params: { multiple: 3 } },
+      { params: { multiple: 5 }, reason: null },
+      null,
+    ])
+      expect(await max(looser), JSON.stringify(looser)).toEqual(refusal('ukgc_max_wagering'));
+    expect(await outcome(null)).toEqual(refusal('ukgc_max_wagering'));
+    expect(await max({ params: { multiple: 5 }, reason: 'own policy' })).toBe(200);
+    expect(await max({ severity: null, params: null, reason: 'back to the law' })).toBe(200);
+    expect(await max(null)).toBe(200);
+    // Rules that warn or are listed by themselves become stricter by it.
+    expect(await outcome({ germany_max_value: { severity: 'warn' } })).toBe(200);
+    expect(await outcome({ spain_verified: { severity: 'enforce' } })).toBe(200);
+    expect(await outcome({ spain_verified: { severity: null } })).toEqual(refusal('spain_verified'));
+    expect(await outcome({ spain_verified: { severity: 'warn', reason: 'counsel' } })).toBe(200);
+    // A rule that is looser than its law keeps its reason.
+    expect(await max({ severity: 'warn', reason: 'counsel' })).toBe(200);
+    expect(await max({ severity: 'warn' })).toBe(200);
+    expect(await max({ reason: null })).toEqual(refusal('ukgc_max_wagering'));
+    expect(await max({ severity: 'enforce' })).toBe(200);
+  });
+
   it.each([
     ['a rule that does not exist', { ukgc_nothing: { severity: 'warn', reason: 'x' } }],
     ['no reason', { ukgc_max_wagering: { severity: 'warn' } }],

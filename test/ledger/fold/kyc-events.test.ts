@@ -12,11 +12,8 @@ function stateAfter(...events: { event: string; properties: object }[]) {
   for (const [index, { event, properties }] of events.entries()) {
     const at_ms = Date.UTC(2026, 10, 22) + index * 1_000;
     const accepted = { tenant_id, project_id, ingestion_id: randomUUID(), index, received_at_ms: at_ms };
-    kyc.take(
-      { accepted: { ...accepted, event: { event } }, properties } as unknown as FoldEvent,
-      player_id,
-      at_ms,
-    );
+    const told = { accepted: { ...accepted, event: { event } }, properties, occurred_at_ms: at_ms };
+    kyc.take(told as unknown as FoldEvent, player_id);
   }
   const [change] = kyc.changes();
   return change?.state;

@@ -248,6 +248,69 @@ describe('a platform', () => {
     expect((await on.dual.kyc(id)).history).toHaveLength(2);
   });
 
+  it('is heard in the order of its times also while its clock is ahead, by webhooks and events alike', async () => {
+    const client = on.dual;
+    const now_ms = Date.now();
+    const secondsAhead = (seconds: number) => new Date(now_ms + seconds * 1_000).toISOString();
+    const byWebhook = await person(client);
+    const player_external_id = byWebhook.external_id;
+    const hear = (event: string, ts: string) =>
+      client.webhook({ event: `kyc.${event}`, ts, level: 1, player_external_id });
+    expect(await hear('approved', secondsAhead(62))).toMatchObject({
+      data: { applied: true, new_status: 'approved' },
+    });
+    expect(await hear('rejected', secondsAhead(61))).toMatchObject({
+      data: { applied: false, new_status: 'approved' },
+    });
+    expect(await hear('rejected', secondsAhead(0))).toMatchObject({
+      data: { applied: false, new_status: 'approved' },
+    });
+    const { id } = await person(client);
+    const approved = { event: 'kyc_approved', timestamp: secondsAhead(62), properties: { level: 1 } };
+    await client.events(id, approved);
+    await client.events(id, { event: 'kyc_rejected', timestamp: secondsAhead(61), properties: { level: 1 } });
+    expect(await client.kyc(id)).toMatchObject({
+      kyc_status: 'approved',
+      decided_at: approved.timestamp,
+      history: [{ decision: 'approved' }, { decision: 'rejected', applied: false }],
+    });
+    // A clock that is far ahead counts as 300 s ahead: it does not silence others for longer.
+    await hear('rejected', secondsAhead(80_000));
+    expect((await client.kyc(byWebhook.id))['kyc_status']).toBe('rejected');
+    const ahead_ms = Date.parse(String((await client.kyc(byWebhook.id))['decided_at'])) - now_ms;
+    expect(ahead_ms).toBeGreaterThanOrEqual(300_000);
+    expect(ahead_ms).toBeLessThan(400_000);
+    await client.events(id, { event: 'kyc_expired', timestamp: secondsAhead(80_000) });
+    expect(await hear('approved', secondsAhead(80_000))).toMatchObject({ data: { new_status: 'approved' } });
+    await client.events(id, {
+      event: 'kyc_approved',
+      timestamp: secondsAhead(80_000),
+      properties: { level: 1 },
+    });
+    expect(await client.kyc(id)).toMatchObject({ kyc_status: 'approved' });
+  });
+
+  it('does not hold an operator up by a clock that is ahead', async () => {
+    const { id, external_id: player_external_id } = await person(on.dual);
+    const say = (event: string) => {
+      const ts = new Date(Date.now() + 200_000).toISOString();
+      return on.dual.webhook({ event: `kyc.${event}`, ts, level: 2, player_external_id });
+    };
+    await say('submitted');
+    expect(await on.dual.decide(id, 'request', { level: 3 })).toMatchObject({ data: { requested_level: 3 } });
+    expect(await on.dual.decide(id, 'revoke', { reason: 'x' })).toMatchObject({
+      data: { kyc_status: 'rejected' },
+    });
+    await say('rejected');
+    expect(await on.dual.decide(id, 'approve', { level: 1 })).toMatchObject({
+      data: { kyc_status: 'approved', kyc_level: 1, requested_level: null },
+    });
+    await say('approved');
+    expect(await on.dual.decide(id, 'revoke', { reason: 'x' })).toMatchObject({
+      data: { kyc_status: 'revoked' },
+    });
+  });
+
   it('is refused: model, signature, player, shape', async () => {
     const { external_id: player_external_id } = await person(on.dual);
     const event = { event: 'kyc.approved', level: 1, player_external_id };

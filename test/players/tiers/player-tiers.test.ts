@@ -35,7 +35,7 @@ describe('a player whose totals cross what a tier requires', () => {
 
   it('has the tier soon after, in one entry however many ranks it jumps, with what met it', async () => {
     const id = await known();
-    await client.reaches(id, 'bronze');
+    await client.computes(id, 'bronze');
     await client.send(stake('ann', 6_000));
     const tier = await client.reaches(id, 'gold');
     expect(await codes(id)).toEqual([
@@ -51,7 +51,25 @@ describe('a player whose totals cross what a tier requires', () => {
     expect(player).toMatchObject({ current_tier_code: 'gold', tier_promoted_at: tier['tier_promoted_at'] });
   });
 
-  it('that an event makes and that fits a tier at once has it', async () => {
+  it('that is new has a tier that requires nothing by the next sweep, or when somebody computes it', async () => {
+    const ann = await known();
+    await client.fold(session({ anonymous_id: 'visitor' }));
+    const { player_id: visitor } = await client.identify({ anonymous_id: 'visitor' });
+    const ben = await known('ben');
+    await client.settled();
+    for (const id of [ann, visitor, ben]) {
+      expect(await client.tierOf(id)).toMatchObject({ current_tier_code: null, history: [] });
+    }
+    const body = { tenant_id: client.tenant.tenant_id, player_id: ben, trigger: 'auto' };
+    expect((await client.internal('/v1/internal/recompute-tier', body)).data).toMatchObject({
+      changed: true,
+      to_code: 'bronze',
+    });
+    await client.sweep(0);
+    for (const id of [ann, visitor, ben]) expect(await codes(id)).toEqual([[null, 'bronze', 'auto']]);
+  });
+
+  it('that is new and whose first event crosses a requirement has the tier soon after', async () => {
     await client.fold(stake('visitor', 1_500));
     const { player_id } = await client.identify({ anonymous_id: 'visitor' });
     await client.reaches(player_id, 'silver');
@@ -63,7 +81,7 @@ describe('a player whose totals cross what a tier requires', () => {
     const id = await known();
     await client.fold(stake('ann', 150));
     await client.settled();
-    await client.reaches(id, 'bronze');
+    await client.computes(id, 'bronze');
     await client.fold(deposit({ anonymous_id: 'ann' }, randomUUID(), 100));
     await client.reaches(id, 'both');
   });
@@ -81,7 +99,7 @@ describe('a player whose totals cross what a tier requires', () => {
         game_category: 'slots',
       },
     });
-    await client.reaches(id, 'bronze');
+    await client.computes(id, 'bronze');
     await service.platform.postgres.service`
       insert into fx_rates (tenant_id, base, quote, ts, rate, source)
       values (${client.tenant.tenant_id}, 'EUR', 'SEK', now() - interval '1 day', 1, 'manual')`;
@@ -101,7 +119,7 @@ describe('a player whose totals cross what a tier requires', () => {
 
   it('is not promoted while self-excluded, and has what was earned once that ends', async () => {
     const id = await known();
-    await client.reaches(id, 'bronze');
+    await client.computes(id, 'bronze');
     await client.fold({ event: 'self_exclusion_set', player_id: id }, stake('ann', 6_000));
     await client.settled();
     const answer = await client.set(id, {});
@@ -118,7 +136,7 @@ describe('a player whose totals cross what a tier requires', () => {
 
   it('keeps an exclusion and a stake that waited for the computation', async () => {
     const id = await known();
-    await client.reaches(id, 'bronze');
+    await client.computes(id, 'bronze');
     await client.settled();
     const { service: sql } = service.platform.postgres;
     await sql.begin(async (tx) => {
@@ -140,9 +158,7 @@ describe('a player whose totals cross what a tier requires', () => {
 
   it('gets one entry when many compute at once', async () => {
     const id = await known();
-    await client.reaches(id, 'bronze');
-    // Otherwise the look at all players after the last new tier could be the first to read what follows.
-    await client.settled();
+    await client.computes(id, 'bronze');
     const { service: sql } = service.platform.postgres;
     // Totals that no fold has reported, so that nobody has computed the tier yet.
     await sql`update player_totals set total_wagered = 5000 where player_id = ${id}`;
@@ -166,9 +182,7 @@ describe('a tier set by hand', () => {
     await client.tier('silver', 2, 1_000);
     await client.tier('gold', 3, 5_000);
     id = await known();
-    await client.reaches(id, 'bronze');
-    // The look at all players after the last new tier would give what a test wants to see given, or not given, later.
-    await client.settled();
+    await client.computes(id, 'bronze');
   });
 
   it('sticks though its requirements are not met, and rises when more is earned', async () => {
@@ -352,18 +366,22 @@ it('days since the first event are the only thing missing: the sweep finds the p
   expect(await client.sweep(9)).toMatchObject({ promoted: 0 });
   expect(await client.sweep(10)).toMatchObject({ promoted: 1 });
   expect((await client.tierOf(id)).history[0]?.context).toMatchObject({ met: { days_active: 10 } });
-  // An event of long ago, which an import brings, has the same effect at once.
+  // An event of long ago, which an import brings, has the same effect at the next sweep.
   const other = await known('ben');
   await client.fold(stake('ben', 100));
   await client.send({
     ...session({ anonymous_id: 'ben' }),
     timestamp: new Date(Date.now() - 20 * DAY_MS).toISOString(),
   });
-  await client.reaches(other, 'loyal');
+  await folded(service.platform);
+  await client.settled();
+  expect(await client.tierOf(other)).toMatchObject({ current_tier_code: null });
+  await client.sweep(0);
+  expect(await client.tierOf(other)).toMatchObject({ current_tier_code: 'loyal' });
 });
 
 describe('two merged players', () => {
-  it('have the higher tier, one history, and then what the sum has earned', async () => {
+  it('have the higher tier, one history, and by the next sweep what the sum has earned', async () => {
     await client.tier('bronze', 1, 0);
     await client.tier('silver', 2, 1_000);
     await client.tier('gold', 3, 2_000);
@@ -371,11 +389,14 @@ describe('two merged players', () => {
     await client.fold(stake('visitor', 1_200));
     const visitor = (await client.identify({ anonymous_id: 'visitor' })).player_id;
     await client.reaches(visitor, 'silver');
-    await client.reaches(ann, 'bronze');
+    await client.computes(ann, 'bronze');
     await client.fold(stake('ann', 800));
     await client.settled();
     const merged = await client.identify({ external_id: 'ann', anonymous_id: 'visitor' });
     expect(merged).toMatchObject({ player_id: ann, merged_player_ids: [visitor] });
+    await client.settled();
+    expect(await client.tierOf(ann)).toMatchObject({ current_tier_code: 'silver' });
+    await client.sweep(0);
     const { history } = await client.reaches(ann, 'gold');
     expect(history.map(({ from_code, to_code, trigger }) => `${from_code} ${to_code} ${trigger}`)).toEqual([
       'silver gold auto',
@@ -395,88 +416,13 @@ describe('two merged players', () => {
     const ann = await known();
     await client.fold(session({ anonymous_id: 'visitor' }));
     const visitor = (await client.identify({ anonymous_id: 'visitor' })).player_id;
-    await client.reaches(visitor, 'bronze');
+    await client.computes(visitor, 'bronze');
     await client.set(visitor, { to_code: 'silver', reason: 'care', lock: true });
     await client.identify({ external_id: 'ann', anonymous_id: 'visitor' });
     await client.fold(stake('ann', 5_000));
     await client.settled();
     expect(await client.tierOf(ann)).toMatchObject({ current_tier_code: 'silver', tier_locked: true });
   });
-});
-
-it('under the UK licence a tier with a host waits for checks', async () => {
-  await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
-  await client.tier('gold', 1, 100);
-  await client.tier('host', 2, 1_000, { perks: { dedicated_host: true } });
-  const id = await known();
-  await client.send(stake('ann', 1_000));
-  const tier = await client.reaches(id, 'gold');
-  expect(tier).toMatchObject({ pending_approval: 'host' });
-  expect(tier.history[0]?.context).toMatchObject({ pending_approval: 'host' });
-  const wanted = { to_code: 'host', reason: 'checked' };
-  expect((await client.set(id, wanted)).data).toMatchObject({ changed: false, reason: 'pending_approval' });
-  const poor = await known('poor');
-  await client.fold(session({ anonymous_id: 'poor' }));
-  expect((await client.set(poor, wanted)).data).toMatchObject({ changed: false, reason: 'pending_approval' });
-  await client.set(poor, {});
-  await client.fold(stake('poor', 100));
-  // What a person asked for stays visible though the rules have given another tier.
-  expect(await client.reaches(poor, 'gold')).toMatchObject({ pending_approval: 'host' });
-  const yesterday = new Date(Date.now() - DAY_MS).toISOString();
-  const approval = {
-    affordability_at: yesterday,
-    harm_check_at: yesterday,
-    edd_at: yesterday,
-    approved_by: 'M. Holder',
-  };
-  const early = { ...approval, edd_at: new Date(Date.now() + DAY_MS).toISOString() };
-  expect((await client.set(id, { ...wanted, approval: early })).status).toBe(422);
-  expect((await client.set(id, { ...wanted, approval })).data).toMatchObject({
-    changed: true,
-    to_code: 'host',
-  });
-  const approved = await client.tierOf(id);
-  expect(approved).toMatchObject({ pending_approval: null });
-  expect(approved.history[0]?.context).toMatchObject({ approval });
-});
-
-it('a tier that waits for checks under the UK licence is given when the licence is another', async () => {
-  await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
-  await client.tier('host', 2, 1_000, { perks: { dedicated_host: true } });
-  const id = await known();
-  await client.send(stake('ann', 1_000));
-  await eventually('the tier waits', async () =>
-    (await client.tierOf(id))['pending_approval'] === 'host' ? true : undefined,
-  );
-  await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'mga' });
-  expect(await client.reaches(id, 'host')).toMatchObject({ pending_approval: null });
-});
-
-it('a tier waits for no checks where the tenant has loosened the rule, and again where it has not', async () => {
-  const override = (ukgc_vip_checks: object | null) =>
-    client.api('PATCH', '/v1/tenant/config', {
-      license_jurisdiction: 'ukgc',
-      config: { license_rules: { ukgc_vip_checks } },
-    });
-  const loose = { severity: 'warn', reason: 'the operator checks elsewhere' };
-  expect((await override(loose)).status).toBe(200);
-  await client.tier('host', 2, 1_000, { perks: { dedicated_host: true } });
-  const id = await known();
-  const wanted = { to_code: 'host', reason: 'checked elsewhere' };
-  expect((await client.set(id, wanted)).data).toMatchObject({ changed: true, to_code: 'host' });
-  expect((await override(null)).status).toBe(200);
-  const other = await known('other');
-  expect((await client.set(other, wanted)).data).toMatchObject({
-    changed: false,
-    reason: 'pending_approval',
-  });
-  // What was earned and waits is given when the tenant loosens the rule.
-  await client.send(stake('other', 1_000));
-  await eventually('the tier waits', async () =>
-    (await client.tierOf(other))['pending_approval'] === 'host' ? true : undefined,
-  );
-  await override(loose);
-  expect(await client.reaches(other, 'host')).toMatchObject({ pending_approval: null });
 });
 
 it('a realtime segment of a tier has the player soon after', async () => {

@@ -72,6 +72,12 @@ export class TierClient extends Operator {
     });
   }
 
+  /** Computes the tier of a player by the rules, and rejects when it is another one. */
+  async computes(player_id: string, code: string): Promise<void> {
+    const { data } = await this.set(player_id, {});
+    if (data['to_code'] !== code) throw new Error(`expected the tier ${code}: ${JSON.stringify(data)}`);
+  }
+
   /**
    * Resolves when no player waits for a computation, and no look at all players is under way or waits. The second look
    * at them, which comes long after a change of the tiers, does not count. Needs a service with the role scheduler.

@@ -108,23 +108,48 @@ const player = async (name: string, stakes: number) => {
   return player_id;
 };
 
-it('a new tier, lower requirements and a deactivated tier reach the players that are there already', async () => {
+it('a new tier and lower requirements reach the players that are there already by the next sweep', async () => {
   const rich = await player('rich', 5_000);
   const poor = await player('poor', 10);
   await client.tier('bronze', 1, 0);
   const gold = await client.tier('gold', 3, 5_000);
-  await client.reaches(rich, 'gold');
-  await client.reaches(poor, 'bronze');
+  await client.settled();
+  for (const id of [rich, poor]) {
+    expect(await client.tierOf(id)).toMatchObject({ current_tier_code: null, history: [] });
+  }
+  await client.sweep(0);
+  expect(await client.tierOf(rich)).toMatchObject({ current_tier_code: 'gold' });
+  expect(await client.tierOf(poor)).toMatchObject({ current_tier_code: 'bronze' });
   await client.api('PATCH', `/v1/vip-tiers/${gold}`, { requirements: { lifetime_wagered_subunit: 10 } });
-  await client.reaches(poor, 'gold');
+  await client.settled();
+  expect(await client.tierOf(poor)).toMatchObject({ current_tier_code: 'bronze' });
+  await client.sweep(0);
+  expect(await client.tierOf(poor)).toMatchObject({ current_tier_code: 'gold' });
   // Higher requirements take nothing away.
   await client.api('PATCH', `/v1/vip-tiers/${gold}`, { requirements: { lifetime_wagered_subunit: 9_000 } });
+  await client.settled();
+  await client.sweep(0);
+  expect(await client.tierOf(poor)).toMatchObject({ current_tier_code: 'gold' });
+});
+
+it('a deactivated tier loses its players soon after, and what they have earned above it is for the next sweep', async () => {
+  const rich = await player('rich', 5_000);
+  const poor = await player('poor', 10);
+  await client.tier('bronze', 1, 0);
   await client.tier('silver', 2, 5_000);
+  const gold = await client.tier('gold', 3, 5_000);
+  await client.computes(rich, 'gold');
+  await client.set(poor, { to_code: 'gold', reason: 'a guest' });
+  await client.tier('diamond', 4, 5_000);
   await client.api('PATCH', `/v1/vip-tiers/${gold}`, { is_active: false });
   const { history } = await client.reaches(rich, 'silver');
   expect(history[0]).toMatchObject({ from_code: 'gold', to_code: 'silver', trigger: 'reset' });
   expect(history[0]?.context).toEqual({ cause: 'tier_deactivated' });
   await client.reaches(poor, 'bronze');
+  await client.settled();
+  expect(await client.tierOf(rich)).toMatchObject({ current_tier_code: 'silver' });
+  await client.sweep(0);
+  expect(await client.tierOf(rich)).toMatchObject({ current_tier_code: 'diamond' });
 });
 
 it('a reset goes to the lowest tier when none is earned, and to none when there is none', async () => {

@@ -28,6 +28,18 @@ export interface KycDecision {
   expires_at_ms: number | null;
 }
 
+/** How far ahead of its receipt a platform's or a customer's clock may put a statement. */
+const MAX_AHEAD_MS = 300_000;
+
+/**
+ * The time by which a statement from elsewhere is ordered: the one it gives, at most 300 s after it was received. Cut at
+ * the receipt, of two statements by a clock that is a little ahead the one that arrived later would hold; not cut at all,
+ * one clock that is wrong would silence everybody else for as long as it is ahead.
+ */
+export function orderedAt(given_ms: number, received_at_ms: number): number {
+  return Math.min(given_ms, received_at_ms + MAX_AHEAD_MS);
+}
+
 /** What the statements about a player come to. */
 export interface KycState<D extends KycDecision = KycDecision> {
   status: KycStatus;
