@@ -1,3 +1,4 @@
+import { TIER_REQUESTS_CHANNEL } from '../../ledger/crossings/queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
@@ -5,7 +6,7 @@ import type { MergePair, PlayerRef } from '../player-ref.ts';
 
 /**
  * Tiers of players. Of two merged players the higher tier stays, a lock of either player stays in force, and the
- * histories become one; then the ordinary rules go on with the sum of the totals, beginning with the next daily sweep.
+ * histories become one; then the ordinary rules go on with the sum of the totals, which may cross what a tier requires.
  */
 export const tiersOfPlayers: PlayerDependent = {
   onCreate: leaveNewcomerToSweep,
@@ -17,11 +18,7 @@ export const tiersOfPlayers: PlayerDependent = {
         update player_tier_history h set player_id = ${into_player_id}
         where h.player_id = ${player_id} and h.tenant_id = ${tenant_id} and h.project_id = ${project_id}`,
       removeDeadline(tx, pair),
-      leaveToSweepIf(
-        tx,
-        { tenant_id, project_id, player_id: into_player_id },
-        tx`exists (select from vip_tiers where tenant_id = ${tenant_id})`,
-      ),
+      requestSurvivor(tx, { tenant_id, project_id, player_id: into_player_id }),
     ]);
   },
   async onDelete(tx, ref, _now) {
@@ -30,25 +27,24 @@ export const tiersOfPlayers: PlayerDependent = {
 };
 
 /** A player without totals may fit a tier that requires none: the next daily sweep gives it. */
-async function leaveNewcomerToSweep(tx: Tx, ref: PlayerRef): Promise<void> {
-  await leaveToSweepIf(
-    tx,
-    ref,
-    tx`exists (
-      select from vip_tiers where tenant_id = ${ref.tenant_id} and is_active
-        and lifetime_deposit_subunit = 0 and lifetime_wagered_subunit = 0)`,
-  );
-}
-
-async function leaveToSweepIf(
-  tx: Tx,
-  { tenant_id, project_id, player_id }: PlayerRef,
-  condition: ReturnType<Tx>,
-): Promise<void> {
+async function leaveNewcomerToSweep(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
   await tx`
     insert into tier_deadlines as d (tenant_id, project_id, player_id, due_at)
-    select ${tenant_id}, ${project_id}, ${player_id}, now() where ${condition}
+    select ${tenant_id}, ${project_id}, ${player_id}, now() where exists (
+      select from vip_tiers where tenant_id = ${tenant_id} and is_active
+        and lifetime_deposit_subunit = 0 and lifetime_wagered_subunit = 0)
     on conflict (player_id, tenant_id, project_id) do update set due_at = least(d.due_at, excluded.due_at)`;
+}
+
+async function requestSurvivor(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
+  await tx`
+    with requested as (
+      insert into tier_requests (tenant_id, project_id, player_id)
+      select ${tenant_id}, ${project_id}, ${player_id}
+      where exists (select from vip_tiers where tenant_id = ${tenant_id})
+      returning 1
+    )
+    select pg_notify(${TIER_REQUESTS_CHANNEL}, '') from requested`;
 }
 
 async function removeDeadline(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {

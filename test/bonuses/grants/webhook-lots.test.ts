@@ -208,6 +208,7 @@ function eventOf({ event, rest: { ts, platform_bonus_id, data } }: Sent): GrantE
     name,
     at_ms: Date.parse(ts),
     platform_bonus_id,
+    ...(name === 'bonus.rejected' ? { reason: 'CLOSED' } : {}),
     ...(typeof total === 'number' ? { total_wagered: BigInt(total) } : {}),
     ...(typeof released === 'number' ? { released_amount: BigInt(released) } : {}),
   };
@@ -268,16 +269,20 @@ it(
     for (let stream = 0; stream < STREAMS; stream++) {
       const { on, grant_ids, ledger, send } = await project(12);
       const sent: Sent[] = grant_ids.flatMap((grant_id) =>
-        Array.from({ length: random.integer(1, 5) }, () => ({
-          event: random.pick(Object.keys(NAMES)),
-          grant_id,
-          rest: {
-            event_id: randomUUID(),
-            ts: new Date(Date.UTC(2026, 0, random.integer(1, 28))).toISOString(),
-            platform_bonus_id: random.integer(0, 9) === 0 ? 'another' : 'pb',
-            data: { total_wagered: random.integer(0, 5), released_amount: random.integer(0, 5) },
-          },
-        })),
+        Array.from({ length: random.integer(1, 5) }, () => {
+          const event = random.pick(Object.keys(NAMES));
+          const why = event === 'bonus.rejected' ? { code: 'CLOSED', message: 'closed' } : {};
+          return {
+            event,
+            grant_id,
+            rest: {
+              event_id: randomUUID(),
+              ts: new Date(Date.UTC(2026, 0, random.integer(1, 28))).toISOString(),
+              platform_bonus_id: random.integer(0, 9) === 0 ? 'another' : 'pb',
+              data: { total_wagered: random.integer(0, 5), released_amount: random.integer(0, 5), ...why },
+            },
+          };
+        }),
       );
       const unknown = Array.from({ length: 3 }, () => send('bonus.credited', randomUUID()));
       const repeated = sent.flatMap((one) => (random.integer(0, 3) === 0 ? [one, one] : [one]));
