@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import { evaluateOnce } from '../../processors/segment-refresh/index.ts';
 import { ROLES } from '../../src/config.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -20,6 +21,11 @@ let project: { tenant_id: string; project_id: string };
 beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler'];
   service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
+  // A refresh is refused until then.
+  await eventually(
+    'the epoch has begun',
+    async () => (await mayWriteRevisions(service.platform)) || undefined,
+  );
 });
 beforeEach(async () => {
   const tenant = await service.newTenant();

@@ -25,8 +25,8 @@ export interface MemberOutcome {
  * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
  * has a row of its own for it. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects with
  * BONUS_CAMPAIGN_NOT_FOUND, BONUS_CAMPAIGN_INVALID_STATUS (a draft or scheduled campaign has no members yet),
- * PLAYER_NOT_FOUND (unknown or deleted, unless the campaign has a row of it), BONUS_TEMPLATE_NOT_FOUND, BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID,
- * ADAPTER_UNAVAILABLE, VALIDATION_ERROR (a currency that the catalogue lost) or SERVICE_UNAVAILABLE.
+ * PLAYER_NOT_FOUND (unknown or deleted, unless the campaign has a row of it), BONUS_TEMPLATE_NOT_FOUND,
+ * BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID, ADAPTER_UNAVAILABLE, VALIDATION_ERROR (a currency that the catalogue lost) or SERVICE_UNAVAILABLE.
  */
 export async function grantToMember(
   deps: DecideDeps,

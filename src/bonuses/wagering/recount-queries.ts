@@ -119,7 +119,8 @@ export async function selectStrays(
 
 /**
  * Marks grants as counted for these windows, but not those that have another window by now, and those whose player was
- * merged since they were read.
+ * merged since they were read. A merge locks the grants of its player in any order, so it may have to be run again: see
+ * `retryConflicts`.
  */
 export async function markCounted(sql: Tx, grants: readonly DueGrant[]): Promise<void> {
   if (grants.length === 0) return;

@@ -62,14 +62,12 @@ export class Recounter {
     if (clock.now_ms() >= this.#rates_due_ms) await this.#countWithoutRate();
     const due = await selectDue(postgres.service, this.#after, PAGE);
     this.#after = nextOf(due);
-    await markCounted(
-      postgres.service,
-      due.filter(({ has_bets }) => !has_bets),
-    );
+    const without_bets = due.filter(({ has_bets }) => !has_bets);
+    await retryConflicts(() => markCounted(postgres.service, without_bets));
     const with_bets = due.filter(({ has_bets }) => has_bets);
     await this.#each(with_bets, stop, async (grant) => {
       await this.#count(grant, stop);
-      await markCounted(postgres.service, [grant]);
+      await retryConflicts(() => markCounted(postgres.service, [grant]));
     });
     return this.#after !== NIL_ID && stop?.aborted !== true;
   }
@@ -81,10 +79,8 @@ export class Recounter {
   async lookUp(stop?: AbortSignal): Promise<boolean> {
     const { postgres, clock } = this.#deps;
     const due = await selectToLookUp(postgres.service, this.#look_up_after, PAGE, MAX_AHEAD_MS);
-    await markRecorded(
-      postgres.service,
-      due.filter(({ has_events }) => !has_events),
-    );
+    const without_events = due.filter(({ has_events }) => !has_events);
+    await retryConflicts(() => markRecorded(postgres.service, without_events));
     const early = due.filter(({ has_events }) => has_events);
     try {
       if (early.length > 0) await waitUntilInClickHouse(this.#deps, clock.now_ms() + SINK_WAIT_MS, stop);
@@ -94,13 +90,11 @@ export class Recounter {
     }
     this.#look_up_after = nextOf(due);
     const with_bets = await this.#withBets(early);
-    await markRecorded(
-      postgres.service,
-      early.filter((grant) => !with_bets.has(grant)),
-    );
+    const others = early.filter((grant) => !with_bets.has(grant));
+    await retryConflicts(() => markRecorded(postgres.service, others));
     await this.#each([...with_bets], stop, async (grant) => {
       await this.#record(grant, stop);
-      await markRecorded(postgres.service, [grant]);
+      await retryConflicts(() => markRecorded(postgres.service, [grant]));
     });
     return this.#look_up_after !== NIL_ID && stop?.aborted !== true;
   }

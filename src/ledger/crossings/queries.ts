@@ -32,7 +32,10 @@ export async function readThresholds(
   return found;
 }
 
-/** Queues players whose totals newly fit a tier, in the transaction that changed their totals; it is empty for most batches, and costs nothing then. */
+/**
+ * Queues players whose totals newly fit a tier, in the transaction that changed their totals; it is empty for most batches,
+ * and costs nothing then.
+ */
 export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Promise<void> {
   if (requests.length === 0) return;
   await Promise.all([

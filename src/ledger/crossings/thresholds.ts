@@ -28,7 +28,8 @@ export function fits(totals: LifetimeTotals, threshold: Threshold): boolean {
 export const NO_TOTALS: LifetimeTotals = { total_deposited: 0n, total_wagered: 0n };
 
 /**
- * Whether a player whose totals changed from `before` to `after` fits a tier that he did not fit before. Totals that fall change no tier (`bonuses.md` 7).
+ * Whether a player whose totals changed from `before` to `after` fits a tier that he did not fit before. Totals that fall
+ * change no tier (`bonuses.md` 7).
  */
 export function crossed(
   { thresholds }: TenantThresholds,

@@ -77,7 +77,8 @@ export async function createTier(
 
 /**
  * Changes a tier. What decides who is in it leads to a look at all players of the tenant, in the background: a tier that
- * is not active any more loses its players, and whom the rules move otherwise is left to the daily sweep. Rejects with VIP_TIER_NOT_FOUND or VIP_TIER_RANK_TAKEN.
+ * is not active any more loses its players, and whom the rules move otherwise is left to the daily sweep. Rejects with
+ * VIP_TIER_NOT_FOUND or VIP_TIER_RANK_TAKEN.
  */
 export async function changeTier(
   deps: ChangeDeps & Auditing,
