@@ -106,14 +106,9 @@ export class Operator {
     return new Operator(service, await service.newTenant());
   }
 
-  /**
-   * Identifies; expects status 200. As clients are told to, it asks again when a lock was held for too long, which happens
-   * where many identify the same players on a busy machine.
-   */
+  /** Identifies; expects status 200. */
   async identify(body: object): Promise<Identified> {
-    let said = await this.tryToIdentify(body);
-    for (let again = 0; again < 5 && said.status === 503; again++) said = await this.tryToIdentify(body);
-    const { status, data, error } = said;
+    const { status, data, error } = await this.tryToIdentify(body);
     expect(status, JSON.stringify(error)).toBe(200);
     return data;
   }
