@@ -9,6 +9,7 @@ import {
   type EventLog,
   type LogBatch,
 } from '../../src/platform/event-log/port.ts';
+import { lagCases } from './lag.contract.ts';
 import { expectRecords, numbers, places, range, record, sorted, usedBytes } from './log-records.ts';
 import { neededKeysCases } from './needed-keys.contract.ts';
 import { ownPositionsCases } from './own-positions.contract.ts';
@@ -77,6 +78,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
     savedRecordsCases(() => log);
     ownPositionsCases(() => log);
     neededKeysCases(() => log);
+    lagCases(() => log);
 
     describe('order and delivery', () => {
       test('records of one key keep their order under concurrent appends', async () => {

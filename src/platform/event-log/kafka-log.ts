@@ -105,7 +105,8 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
     partitionOf: kafkaPartitionOf,
     endOffsets,
     async lag(name, group) {
-      const [next, ends] = await Promise.all([committed(name, group), endOffsets(name)]);
+      const next = await committed(name, group);
+      const ends = await endOffsets(name);
       return [...ends].map(([partition, end_offset]) => ({
         partition,
         next_offset: next.get(partition) ?? 0n,

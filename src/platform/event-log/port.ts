@@ -107,6 +107,7 @@ export interface EventLog {
   partitionOf(key: string, partitions: number): number;
   /** End offset per partition: the offset the next record will get. */
   endOffsets(topic: string): Promise<Map<number, bigint>>;
+  /** How far a group is behind. Positions are read before ends, so nothing waited at that moment when they are equal. */
   lag(topic: string, group: string): Promise<GroupLag[]>;
   /**
    * Reads `[from, to)` of one partition outside any consumer group, in batches of at most `max_records` and

@@ -109,11 +109,11 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
     async lag(topicName, group) {
       const { topic_id, partitions } = topicOf(topicName);
       return Promise.all(
-        partitions.map(async ({ partition, end }) => ({
-          partition,
-          next_offset: await committedOffset(sql, group, topic_id, partition),
-          end_offset: end,
-        })),
+        partitions.map(async (appender) => {
+          const { partition } = appender;
+          const next_offset = await committedOffset(sql, group, topic_id, partition);
+          return { partition, next_offset, end_offset: appender.end };
+        }),
       );
     },
     async *read(topicName, partition, from, to, max_records = READ_BATCH) {
