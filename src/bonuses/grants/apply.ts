@@ -140,7 +140,11 @@ export function moveOf(before: GrantRow, report: GrantReport, finish?: Reported[
     facts: factsJson(state.facts),
     status_reason: isLive(status) ? before.status_reason : (state.facts.reason ?? before.status_reason),
     next_attempt_at: nextAttemptAt(before, status, event, received_at),
-    last_error: revived ? null : ((applied ? refusalOf(report) : null) ?? before.last_error),
+    last_error: revived
+      ? null
+      : applied && event.name === 'bonus.rejected'
+        ? refusalOf(report)
+        : before.last_error,
     ...(revived ? { exclusion_group: null } : {}),
     seq: before.seq + 1,
   };

@@ -46,7 +46,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
         const filters = await withListedPlayer(deps.postgres, project, asked);
         const { rows, next_cursor } = await readPage<Listed<GrantRow>, TimePosition>(
           {
-            scope: { kind: 'bonus-grants', project_id: project.project_id, filters },
+            scope: { kind: 'bonus-grants', project_id: project.project_id, filters: asked },
             shape: TIME_AND_ID,
             positionOf: (row) => [String(row.created_us), row.grant_id],
             select: (after, count) =>

@@ -119,8 +119,8 @@ export async function selectStrays(
 
 /**
  * Marks grants as counted for these windows, but not those that have another window by now, and those whose player was
- * merged since they were read. A merge locks the grants of its player in any order, so it may have to be run again: see
- * `retryConflicts`.
+ * merged since they were read. It locks the grants in any order, and a merge those of its player, so it may have to be run again:
+ * see `retryConflicts`.
  */
 export async function markCounted(sql: Tx, grants: readonly DueGrant[]): Promise<void> {
   if (grants.length === 0) return;

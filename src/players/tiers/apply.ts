@@ -95,11 +95,12 @@ export function decideResets(
   now_ms: number,
 ): [TierDecision] {
   const decision = recompute(before, rules, now_ms);
-  if (decision.change === undefined || decision.change.trigger === 'reset') return [decision];
-  const { code, promoted_ms, demoted_ms } = before;
+  if (decision.change === undefined) return [decision];
   // A tier that is not active any more does not go on waiting for checks.
   const waits = rules.some((tier) => tier.is_active && tier.code === before.pending_code);
   const pending_code = waits ? before.pending_code : null;
+  if (decision.change.trigger === 'reset') return [{ ...decision, pending_code }];
+  const { code, promoted_ms, demoted_ms } = before;
   return [
     { code, promoted_ms, demoted_ms, pending_code, change: undefined, reason: undefined, due_ms: now_ms },
   ];

@@ -64,7 +64,7 @@ export const TIER_CRONTAB: readonly CronEntry[] = [
  * The task `vip-retier`: 1,000 players a statement are compared with the rules as they are now, and only those whom they
  * change are locked and written. It takes players off tiers that are not active any more, and notes for the daily sweep
  * whom the rules move otherwise. A process may have used the old thresholds for a while after the change: a second job
- * looks at the players whose totals changed since.
+ * does the same for the players whose totals changed since.
  */
 export async function runRetierJob(deps: Deps, payload: unknown, stop: AbortSignal): Promise<void> {
   const { tenant_id, since, is_again } = retierPayload.parse(payload);

@@ -286,7 +286,12 @@ describe('a merge', () => {
       [free, guest],
     ] as const)
       ids.push((await fresh.grant(template, player)).data.id);
+    const pages = `/v1/bonus-grants?limit=1&player_id=${guest}`;
+    const { next_cursor } = await fresh.client.api('GET', pages);
     expect(await identify({ anonymous_id: 'device', external_id: 'ann' })).toBe(known);
+    // Who turns the pages meanwhile goes on with those of the survivor.
+    const next = await fresh.client.api<{ id: string }[]>('GET', `${pages}&cursor=${next_cursor}`);
+    expect([next.status, next.data.map(({ id }) => id)]).toEqual([200, [ids[1]]]);
     const { data } = await fresh.client.api<
       { id: string; needs_review: boolean; player_external_id: string }[]
     >('GET', `/v1/bonus-grants?player_id=${known}`);

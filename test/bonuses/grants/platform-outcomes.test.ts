@@ -26,6 +26,13 @@ const answer = (status: number, body: object | string = '') => ({
   status,
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
+/** The platform's answer to the question for the status of a bonus that it has refused. */
+const failed = (grant_id: string) => ({
+  grant_id,
+  platform_bonus_id: 'pb-1',
+  status: 'failed',
+  updated_at: new Date().toISOString(),
+});
 /** Nothing was done, and nothing is tried by itself while a test runs. */
 const BUSY = { ...answer(429), headers: { 'retry-after': '3600' } };
 
@@ -95,6 +102,16 @@ describe('an answer to a grant', () => {
     await on.reached(id, ({ status }) => status === 'active');
     const { calls } = await casino.fake.ledger();
     expect(calls.map(({ method }) => method)).toEqual(['POST', 'GET']);
+  });
+
+  it('a refusal that is only found by asking for the status does not give the failed call as its reason', async () => {
+    const { id } = await stoppedAfter({ faults: { lost: 1 } });
+    expect(await on.get(id)).toMatchObject({ last_error: { code: 'OUTCOME_UNKNOWN' } });
+    await casino.fake.control({ answer: answer(200, failed(id)) });
+    await on.hurry(id);
+    await on.config({ paused: false });
+    const grant = await on.reached(id, ({ status }) => status === 'failed');
+    expect(grant).toMatchObject({ last_error: null, next_attempt_at: null });
   });
 
   it('accepted: pending, and active with the webhook; a webhook before the answer is as good', async () => {

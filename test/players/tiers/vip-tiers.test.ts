@@ -152,6 +152,21 @@ it('a deactivated tier loses its players soon after, and what they have earned a
   expect(await client.tierOf(rich)).toMatchObject({ current_tier_code: 'diamond' });
 });
 
+it('nobody goes on waiting for the checks of a deactivated tier, also whom it takes off another', async () => {
+  const { tenant_id } = client.tenant;
+  await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
+  const gold = await client.tier('gold', 1, 100);
+  const host = await client.tier('host', 2, 1_000, { perks: { dedicated_host: true } });
+  const id = await player('ann', 1_000);
+  await client.computes(id, 'gold');
+  expect(await client.tierOf(id)).toMatchObject({ current_tier_code: 'gold', pending_approval: 'host' });
+  // Both are found by one look.
+  const sql = service.platform.postgres.service;
+  await sql`update vip_tiers set is_active = false where tenant_id = ${tenant_id} and tier_id = ${host}`;
+  await client.api('PATCH', `/v1/vip-tiers/${gold}`, { is_active: false });
+  expect(await client.reaches(id, null)).toMatchObject({ pending_approval: null });
+});
+
 it('a reset goes to the lowest tier when none is earned, and to none when there is none', async () => {
   const id = await player('ann', 0);
   const low = await client.tier('low', 1, 100);

@@ -152,7 +152,8 @@ async function listPage(
   const ref = refOf(JOURNEY, caller, id);
   await requireReadable(postgres, ref);
   const filters = await withListedPlayer(postgres, ref, asked);
-  const filtered = { ...filters, journey_id: ref.journey_id };
+  // As asked: the player may be merged between two pages.
+  const filtered = { ...asked, journey_id: ref.journey_id };
   const { rows, next_cursor } = await readPage<ListedRun, TimePosition>(
     {
       scope: { kind: 'journey-runs', project_id: ref.project_id, filters: filtered },
