@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROCESSORS } from '../../../src/platform/postgres/limits.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
@@ -51,7 +52,9 @@ describe('the release of a campaign', () => {
     await slow.sql.begin(async (tx) => {
       await tx`select from bonus_budgets where template_id = ${template_id} for update`;
       await Promise.all([release(slow, slow_id), release(other, other_id)]);
+      const begun_ms = performance.now();
       await other.reaches(other_id, ({ status }) => status === 'issued');
+      expect(performance.now() - begun_ms).toBeLessThan(PROCESSORS.lock_ms);
       expect(await countOf(slow, slow_id, 'reserved')).toBe(3);
     });
     const done = await slow.reaches(slow_id, ({ status }) => status === 'issued');
