@@ -56,6 +56,8 @@ it(
     const { numRuns, ...parameters } = propertyParameters('INTERLEAVING_RUNS', 100);
     const seeds = fc.noShrink(fc.array(fc.nat(), { minLength: AT_ONCE, maxLength: AT_ONCE }));
     let checks = 0;
+    // One operator first: connections are opened and code is compiled while few wait for the same rows.
+    await letThemMeet(0);
     await fc.assert(
       fc.asyncProperty(seeds, async (drawn) => {
         const operators = await Promise.all(drawn.map(letThemMeet));
