@@ -4,7 +4,7 @@ import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config } from '../config.ts';
-import { closeServer } from '../http/close-server.ts';
+import { closerOf } from '../http/close-server.ts';
 import { Readiness } from '../http/readiness.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -185,7 +185,7 @@ async function listenOn(
   { host, port }: { host: string; port: number },
   shutdown: ShutdownStack,
 ): Promise<string> {
-  shutdown.add('http server', () => closeServer(app));
+  shutdown.add('http server', closerOf(app));
   const url = await app.listen({ host, port });
   return url.replace('[::1]', 'localhost');
 }
