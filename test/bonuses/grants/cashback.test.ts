@@ -176,3 +176,26 @@ it('waits only for the partitions of its player', async () => {
   }
   await granted(cashback, there, 900);
 });
+
+it('is refused for what is known before the loss is', async () => {
+  const paused = await on.template({ ...CASHBACK, status: 'paused' });
+  const cashback = await on.template(CASHBACK);
+  const one = await on.template({ ...CASHBACK, max_grants_per_player: 1 });
+  const [player_id = '', excluded = ''] = await on.client.players(2);
+  await on.sql`update players set self_excluded = true where player_id = ${excluded}`;
+  await lost(player_id, 2_000, 2_000);
+  await granted(one, player_id, 200);
+  const answer = async (template_id: string, asking: string) => {
+    const { status, code, error } = await on.grant(template_id, asking);
+    return [status, code, (error as { details?: { reason?: string } }).details?.reason];
+  };
+  await on.sql.begin(async (tx) => {
+    await tx`lock table sink_positions in share row exclusive mode`;
+    await lost(player_id, 1_000, 3_000);
+    await lost(excluded, 1_000, 1_000);
+    expect(await answer(cashback, player_id)).toEqual([503, 'SERVICE_UNAVAILABLE', undefined]);
+    expect(await answer(paused, player_id)).toEqual([422, 'BONUS_TEMPLATE_NOT_ACTIVE', undefined]);
+    expect(await answer(cashback, excluded)).toEqual([422, 'BONUS_PLAYER_NOT_ELIGIBLE', 'SELF_EXCLUDED']);
+    expect(await answer(one, player_id)).toEqual([409, 'BONUS_GRANT_LIMIT_REACHED', 'max_grants_per_player']);
+  });
+});
