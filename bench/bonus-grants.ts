@@ -142,6 +142,7 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
       project,
       request,
       platform: { slug: 'sandbox' },
+      loss: {},
       call,
       key: undefined,
     });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { behindEnds, noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
-import { OWNERS, readPositions, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import { behindEnds, noteEnds, type Behind, type NotedEnds } from '../platform/event-log/passed-ends.ts';
+import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
@@ -10,8 +10,6 @@ import { MIRRORS } from './mirrors.ts';
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
 const FOLD_POLL_MS = 5;
-/** The sink lags a few hundred milliseconds, for which a request waits. */
-const PLAYER_POLL_MS = 25;
 
 /** The processors did not catch up in time; `message` names the processor and its open work. */
 export class NotCaughtUp extends Error {
@@ -66,27 +64,6 @@ export async function waitUntilInClickHouse(
 }
 
 /**
- * Resolves when ClickHouse has the events of a player that Postgres has: what a reader of the player has seen. It waits
- * for the partitions of `keys` alone, the keys of the player's records, so that nobody's import holds it up. Rejects with
- * {@link NotCaughtUp} after `wait_ms`.
- */
-export async function waitUntilPlayerInClickHouse(
-  engines: Engines,
-  keys: readonly string[],
-  wait_ms: number,
-): Promise<void> {
-  const { eventLog, clock } = engines;
-  const sql = engines.postgres.service;
-  const patience = { deadline_ms: clock.now_ms() + wait_ms, poll_ms: PLAYER_POLL_MS };
-  const { next } = await readPositions(sql, OWNERS.fold);
-  await ownerPasses(engines, OWNERS.fold, { ends: next, is_log_short: false }, 'emitted', patience);
-  const mark = await noteEnds({ eventLog, sql }, OWNERS.sink);
-  const of_player = keys.map((key) => eventLog.partitionOf(key, mark.ends.size));
-  const ends = new Map([...mark.ends].filter(([partition]) => of_player.includes(partition)));
-  await ownerPasses(engines, OWNERS.sink, { ...mark, ends }, 'applied', patience);
-}
-
-/**
  * Resolves when every event that was accepted before the call is folded: changes that players asked for, such as a
  * self-exclusion, are in Postgres. Rejects with {@link NotCaughtUp} after `wait_ms`, and when `stop` is aborted.
  */
@@ -103,36 +80,29 @@ async function ownerReaches(
   patience: Patience,
 ): Promise<void> {
   const mark = await noteEnds({ eventLog: engines.eventLog, sql: engines.postgres.service }, owner);
-  await ownerPasses(engines, owner, mark, goal, patience);
-}
-
-/**
- * Waits until the consumer has passed these ends. Its positions in Postgres decide ({@link behindEnds}). `emitted`: what
- * follows from the records was emitted, too; that is known by what the group has committed.
- */
-async function ownerPasses(
-  { eventLog, ...engines }: Engines,
-  owner: PositionOwner,
-  mark: NotedEnds,
-  goal: 'applied' | 'emitted',
-  patience: Patience,
-): Promise<void> {
-  const log = { eventLog, sql: engines.postgres.service };
   await poll(engines, patience, async () => {
-    const proven = goal === 'emitted' ? await committedOffsets(eventLog, owner) : undefined;
-    const { records, reason } = await behindEnds(log, owner, mark, proven);
+    const { records, reason } = await behindOf(engines, owner, mark, goal);
     if (reason !== undefined) return reason;
     const behind = [...records.values()].reduce((sum, one) => sum + one, 0n);
     return behind > 0n ? `${owner.group} is ${behind} records behind` : undefined;
   });
 }
 
-async function committedOffsets(
-  eventLog: Engines['eventLog'],
-  { topic, group }: PositionOwner,
-): Promise<Map<number, bigint>> {
-  const lag = await eventLog.lag(topic, group);
-  return new Map(lag.map(({ partition, next_offset }) => [partition, next_offset]));
+/**
+ * How far a consumer is behind these ends ({@link behindEnds}). `emitted`: records count once what follows from them was
+ * emitted, too.
+ */
+export async function behindOf(
+  { eventLog, postgres }: Pick<Engines, 'eventLog' | 'postgres'>,
+  owner: PositionOwner,
+  mark: NotedEnds,
+  goal: 'applied' | 'emitted',
+): Promise<Behind> {
+  const log = { eventLog, sql: postgres.service };
+  if (goal === 'applied') return behindEnds(log, owner, mark);
+  const lag = await eventLog.lag(owner.topic, owner.group);
+  const committed = new Map(lag.map(({ partition, next_offset }) => [partition, next_offset]));
+  return behindEnds(log, owner, mark, committed);
 }
 
 interface Patience {

@@ -141,6 +141,11 @@ export function createMetrics() {
       help: 'Questions of branches about players that failed and are repeated',
       registers,
     }),
+    journeyQuestionsBehind: new Counter({
+      name: 'journey_questions_behind_total',
+      help: 'Runs whose cashback waits because ClickHouse did not have all bets of the player',
+      registers,
+    }),
     providerRest: new Gauge({
       name: 'messaging_provider_rest_seconds',
       help: 'Length of the present rest of a messaging provider that fails; absent while it works or has nothing to send',

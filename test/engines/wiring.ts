@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
+import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -20,7 +21,7 @@ async function sharedServers(): Promise<TestServers | undefined> {
 }
 
 export interface PlatformOptions {
-  /** The number of partitions of topics, on the servers. */
+  /** The number of partitions of topics; absent: 2 on the servers, 1 on the embedded engines. */
   partitions?: number;
   /** A Redis that no other file uses, on the servers. */
   redis_url?: string;
@@ -47,8 +48,19 @@ export async function openTestPlatform(
   }
   return openEmbeddedPlatform(config, undefined, async ({ dir }) => {
     const postgres = await startTestPostgres({ dir, prepared: true, own: own_postgres });
+    if (partitions !== undefined) await partitionTopics(postgres.url, partitions);
     return { url: postgres.url, stop: () => postgres.close() };
   });
+}
+
+/** Gives the topics of the embedded log, which keeps the partitions that its topics have, so many. */
+async function partitionTopics(url: string, partitions: number): Promise<void> {
+  const sql = connectPool(url);
+  try {
+    await sql`update event_log.topics set partitions = ${partitions}`;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
 }
 
 /** An installation on the servers, except for a Postgres server of its own that is stopped after the platform. */

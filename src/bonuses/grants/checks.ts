@@ -36,6 +36,8 @@ export interface AskedGrant extends PlayerRef, Omit<GrantRequest, 'grant_id' | '
   grant_id: string;
   /** What was lost in the window of a cashback, or staked, in the smallest unit of the base currency. */
   loss_base?: bigint;
+  /** ClickHouse does not have all bets of the player, so that the loss of a cashback is not known yet. */
+  is_loss_behind?: boolean;
   /**
    * The project's platform, or why it has none: that is thrown after all other checks. Absent: it is read with the rest.
    */
@@ -174,7 +176,10 @@ export class Checks {
     );
   }
 
-  /** Third: rejects with what POST would answer, but for the budget and the platform. */
+  /**
+   * Third: rejects with what POST would answer, but for the budget and the platform. Without a loss all is checked that
+   * needs no amount.
+   */
   async check(asked: AskedGrant): Promise<CheckedGrant> {
     const now = this.#now;
     const { tenant_id, project_id, grant_id, player_id } = asked;
@@ -189,11 +194,12 @@ export class Checks {
     const terms = this.#termsOf(template);
     if (terms instanceof ApiError) throw terms;
     const rates = await this.#ratesOf(asked, terms);
-    const worth = worthOf(terms, rates, asked);
+    const worth = asked.is_loss_behind === true ? undefined : worthOf(terms, rates, asked);
     const counts = this.#counts.get(grant_id) ?? NO_GRANTS;
     const is_member = (segment_id: string) => this.#members.has(`${segment_id} ${player_id}`);
     let warnings: readonly LicenceWarning[] = [];
     await requireEligible({ player, template, counts, config, is_member, now }, async () => {
+      if (worth === undefined) return;
       const value_in = await this.#values.get(`${tenant_id} ${rates.currency}`);
       warnings = refuseByLicence(rules, value_in?.(worth.amounts.bonus_amount) ?? {}, {
         terms: worth.terms,
@@ -206,6 +212,8 @@ export class Checks {
       });
     });
     requirePlace(template, counts);
+    // Whoever is refused anyway is told so, and does not ask again.
+    if (worth === undefined) throw lossBehind();
     const platform = asked.platform ?? this.#platformOf(project_id);
     const no_platform = platform instanceof ApiError ? platform : undefined;
     const intent = newGrantOf({
@@ -226,6 +234,12 @@ export class Checks {
     const slug = this.#slugs.get(project_id);
     return slug === undefined || slug === null ? noActiveAdapter() : { slug };
   }
+}
+
+/** 503: the caller asks again. */
+function lossBehind(): ApiError {
+  const message = "ClickHouse does not have all of the player's bets yet, of which the cashback is";
+  return new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
 }
 
 function termsOrError(template: BonusTemplateRow): BonusTerms | ApiError {

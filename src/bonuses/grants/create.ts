@@ -47,12 +47,8 @@ export async function grantStages(
     platformOf(deps.platforms, project),
     settledLossOf(deps, project, request),
   ]);
-  if (loss === 'behind') {
-    const message = "ClickHouse does not have all of the player's bets yet, of which the cashback is";
-    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
-  }
   return {
-    begin: (key) => intents.intend({ project, request, platform, ...loss, call, key }),
+    begin: (key) => intents.intend({ project, request, platform, loss, call, key }),
     act: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
     end: (key, claimed, conclusion) => conclusions.conclude({ claimed, conclusion, key }),
   };

@@ -15,6 +15,7 @@ import type { AskedGrant, CheckedGrant } from './checks.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
 import { CALL_MS, type GrantRequest } from './issue.ts';
 import { insertedRow } from './issue-queries.ts';
+import type { Loss } from './loss.ts';
 import { selectSurvivor } from './reserve-queries.ts';
 import { GrantStore } from './store.ts';
 import { unavailable } from './unavailable.ts';
@@ -34,7 +35,8 @@ export interface IntentRequest {
   request: GrantRequest;
   /** The project's platform, or why it has none: that is thrown after all other checks. */
   platform: { slug: string } | ApiError;
-  loss_base?: bigint;
+  /** `behind`: the loss of a cashback is not known yet, which is thrown after all checks that do without. */
+  loss: Loss | 'behind';
   /** Who calls, for the audit log. */
   call: AuditedCall;
   key: AnswerKey | undefined;
@@ -188,13 +190,13 @@ function withoutClaim(claim: Claim): LotOutcome<Intended> | undefined {
   return claim.kind === 'refused' ? claim : undefined;
 }
 
-function askedGrantOf({ project, request, platform, loss_base }: IntentRequest): AskedGrant {
+function askedGrantOf({ project, request, platform, loss }: IntentRequest): AskedGrant {
   return {
     ...request,
     ...project,
     grant_id: request.grant_id ?? newId(),
     platform,
     is_attempted: true,
-    ...(loss_base === undefined ? {} : { loss_base }),
+    ...(loss === 'behind' ? { is_loss_behind: true } : loss),
   };
 }

@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -25,10 +26,19 @@ interface StoredBonus extends ScopeBonus {
  */
 export async function selectBonuses(
   sql: Tx,
-  { tenant_id, project_id }: ProjectRef,
+  project: ProjectRef,
   readers: readonly BonusReader[],
 ): Promise<ReadonlyMap<string, ScopeBonus>> {
-  const rows = await sql<StoredBonus[]>`
+  return bonusesOf(await selectStoredBonuses(sql, project, readers));
+}
+
+/** The rows of {@link selectBonuses}, for {@link bonusesOf}: a statement by itself, which needs no transaction. */
+export function selectStoredBonuses(
+  sql: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  readers: readonly BonusReader[],
+): PendingQuery<StoredBonus[]> {
+  return sql<StoredBonus[]>`
     select r.send_id, b.* from unnest(
       ${plainArray(readers.map((r) => r.send_id))}::text::uuid[],
       ${plainArray(readers.map((r) => r.player_id))}::text::uuid[],
@@ -44,6 +54,10 @@ export async function selectBonuses(
       order by coalesce(g.granted_by_kind = 'journey' and g.granted_by_id = r.run_id, false) desc, g.created_at desc,
         g.grant_id desc
       limit 1) b`;
+}
+
+/** The bonuses of these rows as templates read them, by `send_id`. */
+export function bonusesOf(rows: readonly StoredBonus[]): ReadonlyMap<string, ScopeBonus> {
   return new Map(
     rows.map(({ send_id, ends_at, amount, wagering_required, wagering_progress, ...bonus }) => [
       send_id,

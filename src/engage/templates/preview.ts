@@ -1,6 +1,6 @@
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { withSurvivor } from '../../players/profile/read.ts';
-import { selectBonuses } from './bonus-queries.ts';
+import { bonusesOf, selectStoredBonuses } from './bonus-queries.ts';
 import { moneyFor } from './money-catalogue.ts';
 import {
   playerScope,
@@ -73,10 +73,10 @@ export async function scopeBonusFor(
   if (!reads_bonus) return null;
   if (player_id === undefined) return SYNTHETIC_BONUS;
   const reader = { send_id: player_id, player_id, journey_run_id: null };
-  const found = await postgres.asTenant(tenant_id, (tx) =>
-    selectBonuses(tx, { tenant_id, project_id }, [reader]),
+  const rows = await postgres.readAsTenant(tenant_id, (tx) =>
+    selectStoredBonuses(tx, { tenant_id, project_id }, [reader]),
   );
-  return found.get(player_id) ?? null;
+  return bonusesOf(rows).get(player_id) ?? null;
 }
 
 /** The player that the id names, deleted or not; for a merged player its survivor. Rejects with PLAYER_NOT_FOUND. */

@@ -1,6 +1,7 @@
 import type { Gauge } from 'prom-client';
 import type { Logger } from '../logger.ts';
 import { startPolling } from '../poll-loop.ts';
+import { emittedTo } from './passed-ends.ts';
 import type { Db } from '../postgres/port.ts';
 import {
   readPositions,
@@ -107,26 +108,11 @@ async function readStarts(
   if (stored.log_id === undefined) await takeLog(sql, owner, log, { is_new: isNew(stored) });
   const starts = new Map<number, bigint>();
   for (const [partition, { first }] of log.partitions) {
-    const next = stored.next.get(partition);
-    starts.set(partition, next === undefined ? first : startOf(stored, partition, next, committed, first));
+    const emitted = emittedTo(stored, partition, committed);
+    starts.set(partition, emitted < first ? first : emitted);
   }
   return starts;
 }
-
-function startOf(
-  { done }: StoredPositions,
-  partition: number,
-  next: bigint,
-  committed: ReadonlyMap<number, bigint>,
-  first: bigint,
-): bigint {
-  const proven = smaller(committed.get(partition) ?? 0n, next);
-  const emitted = done.get(partition) ?? 0n;
-  const start = proven > emitted ? proven : emitted;
-  return start < first ? first : start;
-}
-
-const smaller = (one: bigint, other: bigint) => (one < other ? one : other);
 
 interface OwnedOptions {
   eventLog: EventLog;

@@ -1,6 +1,6 @@
 import type { Tx } from '../postgres/port.ts';
 import type { EventLog } from './port.ts';
-import { readPositions, type PositionOwner } from './position-queries.ts';
+import { readPositions, type PositionOwner, type StoredPositions } from './position-queries.ts';
 
 /** For how long the id of a log is believed: to ask Kafka takes a connection. */
 export const LOG_ID_MS = 10_000;
@@ -37,25 +37,41 @@ export interface Behind {
 }
 
 /**
+ * Up to which offset everything in the partition was emitted, given what the group has committed: that comes at the end of
+ * a batch and proves nothing beyond the position, and `done` comes with the parts of a batch.
+ */
+export function emittedTo(
+  { next, done }: Pick<StoredPositions, 'next' | 'done'>,
+  partition: number,
+  committed: ReadonlyMap<number, bigint>,
+): bigint {
+  const proven = smaller(committed.get(partition) ?? 0n, next.get(partition) ?? 0n);
+  const emitted = done.get(partition) ?? 0n;
+  return proven > emitted ? proven : emitted;
+}
+
+const smaller = (one: bigint, other: bigint) => (one < other ? one : other);
+
+/**
  * How far a consumer is behind the ends. Its positions in Postgres decide, not what its group has committed, which is
- * ahead of them after a restore of an earlier Postgres. `proven`: offsets that must be passed, too. Positions of another
- * log prove nothing, and neither do those that did not fit this one: a log that has lost its last records may have grown
- * beyond them.
+ * ahead of them after a restore of an earlier Postgres. With `committed`, what the group has committed, only records count
+ * whose emission is proven ({@link emittedTo}). Positions of another log prove nothing, and neither do those that did not
+ * fit this one: a log that has lost its last records may have grown beyond them.
  */
 export async function behindEnds(
   { eventLog, sql }: Engines,
   owner: PositionOwner,
   { ends, is_log_short }: NotedEnds,
-  proven?: ReadonlyMap<number, bigint>,
+  committed?: ReadonlyMap<number, bigint>,
 ): Promise<Behind> {
   const { group, topic } = owner;
-  const { next, log_id, refusals } = await readPositions(sql, owner);
+  const stored = await readPositions(sql, owner);
+  const { next, log_id, refusals } = stored;
   const present_id = await eventLog.idOf(topic, LOG_ID_MS);
   const records = new Map<number, bigint>();
   for (const [partition, end] of ends) {
-    const position = next.get(partition) ?? 0n;
-    const emitted = proven?.get(partition) ?? position;
-    const reached = emitted < position ? emitted : position;
+    const reached =
+      committed === undefined ? (next.get(partition) ?? 0n) : emittedTo(stored, partition, committed);
     if (reached < end) records.set(partition, end - reached);
   }
   const reason = () => {

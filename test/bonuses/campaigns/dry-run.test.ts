@@ -55,9 +55,10 @@ it('members whose losses were not asked for in time are asked about in the next 
   const config = { percent: 10, window_days: 7, min_loss: 100, currency: 'EUR', cap_amount: 5_000 };
   const ref = await draft(await fresh(), 60, { type: 'cashback', config });
   // Eight at once, for two seconds: not all of them.
-  vi.spyOn(service.platform.clickhouse, 'query').mockImplementation(async () => {
+  vi.spyOn(service.platform.clickhouse, 'query').mockImplementation(async (_sql, asked) => {
     await new Promise((resolve) => setTimeout(resolve, 400));
-    return [{ stakes: '5000', payouts: '0' }] as never;
+    const { owners } = asked as { owners: string[] };
+    return owners.map((owner) => ({ owner, stakes: '5000', payouts: '0' })) as never;
   });
   expect(await new DryRuns(service.platform).run(ref, never())).toEqual({
     members: 60,

@@ -1,25 +1,96 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { identityKeyOf, playerKey } from '../../../src/ingest/events/envelope.ts';
+import type { EventLog, NewRecord } from '../../../src/platform/event-log/port.ts';
+import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { openTestPlatform } from '../../engines/wiring.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
+
+const PARTITIONS = 2;
 
 let service: TestService;
 let on: GrantsFixture;
+/** The key of records that the fold cannot emit, and what that waits for. */
+let held: { key: string; until: Promise<void> } | undefined;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({}, async (config) => {
+    const platform = await openTestPlatform(config, { partitions: PARTITIONS });
+    return { ...platform, eventLog: holdingEmissions(platform.eventLog) };
+  });
   on = grantsFixture(service);
 });
 afterAll(async () => service?.close());
+
+function holdingEmissions(eventLog: EventLog): EventLog {
+  const append = async (topic: string, records: readonly NewRecord[]) => {
+    if (topic === TOPICS.playerEvents && records.some(({ key }) => key === held?.key)) await held?.until;
+    return eventLog.append(topic, records);
+  };
+  return Object.create(eventLog, { append: { value: append } }) as EventLog;
+}
+
+/** The partition of the events that name this id. */
+const partitionOf = (id: string) =>
+  service.platform.eventLog.partitionOf(identityKeyOf(service.project_id, id), PARTITIONS);
+
+/** A player whose events are in this partition. */
+async function playerIn(partition: number): Promise<string> {
+  for (;;) {
+    const player_id = await on.player();
+    if (partitionOf(player_id) === partition) return player_id;
+  }
+}
+
+async function post<T>(url: string, body: object): Promise<T> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBeLessThan(300);
+  return ((await response.json()) as { data: T }).data;
+}
+
+/** A player who was a guest of this device before; the events of the device are in another partition than theirs. */
+async function returning(): Promise<{ player_id: string; guest_id: string; anonymous_id: string }> {
+  for (;;) {
+    const [anonymous_id, external_id] = [randomUUID(), randomUUID()];
+    const identify = async (who: object) =>
+      (await post<{ player_id: string }>(`${service.base_url}/v1/players/identify`, who)).player_id;
+    const guest_id = await identify({ anonymous_id });
+    const player_id = await identify({ external_id });
+    if ([guest_id, player_id].some((id) => partitionOf(id) === partitionOf(anonymous_id))) continue;
+    expect(await identify({ anonymous_id, external_id })).toBe(player_id);
+    return { player_id, guest_id, anonymous_id };
+  }
+}
 
 const CASHBACK = {
   type: 'cashback',
   config: { percent: 10, window_days: 7, min_loss: 100, currency: 'EUR', cap_amount: 500_000 },
 };
 
+/** The player loses this; the event is accepted. */
+async function loses(player_id: string, amount: number): Promise<void> {
+  await on.client.event(player_id, 'bet_settled', betOf(amount));
+}
+
+/** A bet that was lost. */
+const betOf = (amount: number) => ({
+  bet_id: randomUUID(),
+  currency: 'EUR',
+  game_id: 'book',
+  game_category: 'slots',
+  amount,
+  payout: 0,
+  outcome: 'lost',
+});
+
 /** The player loses this, and the service shows that. */
 async function lost(player_id: string, amount: number, in_all: number): Promise<void> {
-  const bet = { bet_id: randomUUID(), currency: 'EUR', game_id: 'book', game_category: 'slots' };
-  await on.client.event(player_id, 'bet_settled', { ...bet, amount, payout: 0, outcome: 'lost' });
+  await loses(player_id, amount);
   await eventually('the loss is in the totals', async () => {
     const { data } = await on.client.api('GET', `/v1/players/${player_id}`);
     return data['total_wagered'] === in_all ? true : undefined;
@@ -49,10 +120,82 @@ it('waits a second for ClickHouse, and holds up no other grant', async () => {
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(other.status).toBe(201);
   });
-  await eventually('the cashback is granted', async () => {
-    const { status, data } = await on.grant(cashback, player_id);
+  await granted(cashback, player_id, 700);
+});
+
+/** The cashback is granted once ClickHouse has what it is of, and of nothing else. */
+const granted = (template_id: string, player_id: string, amount: number) =>
+  eventually('the cashback is granted', async () => {
+    const { status, data } = await on.grant(template_id, player_id);
     if (status === 503) return undefined;
-    expect([status, data.bonus_amount]).toEqual([201, 700]);
+    expect([status, data.bonus_amount]).toEqual([201, amount]);
     return true;
+  });
+
+it('is of a bet that was accepted before, though nobody has seen it yet', async () => {
+  const cashback = await on.template(CASHBACK);
+  const player_id = await on.player();
+  await on.sql.begin(async (tx) => {
+    await tx`lock table fold_positions in share row exclusive mode`;
+    await loses(player_id, 3_000);
+    expect((await on.grant(cashback, player_id)).status).toBe(503);
+  });
+  await granted(cashback, player_id, 300);
+});
+
+it('is of the bets of a device, too, and of the guest who the player was', async () => {
+  const cashback = await on.template(CASHBACK);
+  const { player_id, guest_id, anonymous_id } = await returning();
+  await lost(player_id, 1_000, 1_000);
+  await on.sql.begin(async (tx) => {
+    await tx`lock table fold_positions in share row exclusive mode`;
+    await post(`${service.ingest_url}/v1/events`, {
+      event: 'bet_settled',
+      anonymous_id,
+      properties: betOf(3_000),
+    });
+    expect((await on.grant(cashback, guest_id)).status).toBe(503);
+  });
+  await granted(cashback, guest_id, 400);
+});
+
+it('waits only for the partitions of its player', async () => {
+  const cashback = await on.template(CASHBACK);
+  const [here, there] = [await playerIn(0), await playerIn(1)];
+  const released = new AbortController();
+  const until = once(released.signal, 'abort').then(() => undefined);
+  held = { key: playerKey(service.project_id, there), until };
+  try {
+    await lost(there, 9_000, 9_000);
+    await lost(here, 4_000, 4_000);
+    await granted(cashback, here, 400);
+    expect((await on.grant(cashback, there)).status).toBe(503);
+  } finally {
+    held = undefined;
+    released.abort();
+  }
+  await granted(cashback, there, 900);
+});
+
+it('is refused for what is known before the loss is', async () => {
+  const paused = await on.template({ ...CASHBACK, status: 'paused' });
+  const cashback = await on.template(CASHBACK);
+  const one = await on.template({ ...CASHBACK, max_grants_per_player: 1 });
+  const [player_id = '', excluded = ''] = await on.client.players(2);
+  await on.sql`update players set self_excluded = true where player_id = ${excluded}`;
+  await lost(player_id, 2_000, 2_000);
+  await granted(one, player_id, 200);
+  const answer = async (template_id: string, asking: string) => {
+    const { status, code, error } = await on.grant(template_id, asking);
+    return [status, code, (error as { details?: { reason?: string } }).details?.reason];
+  };
+  await on.sql.begin(async (tx) => {
+    await tx`lock table sink_positions in share row exclusive mode`;
+    await lost(player_id, 1_000, 3_000);
+    await lost(excluded, 1_000, 1_000);
+    expect(await answer(cashback, player_id)).toEqual([503, 'SERVICE_UNAVAILABLE', undefined]);
+    expect(await answer(paused, player_id)).toEqual([422, 'BONUS_TEMPLATE_NOT_ACTIVE', undefined]);
+    expect(await answer(cashback, excluded)).toEqual([422, 'BONUS_PLAYER_NOT_ELIGIBLE', 'SELF_EXCLUDED']);
+    expect(await answer(one, player_id)).toEqual([409, 'BONUS_GRANT_LIMIT_REACHED', 'max_grants_per_player']);
   });
 });

@@ -1,6 +1,4 @@
 import { withinTime } from '../../../platform/time-limit.ts';
-import type { Platform } from '../../../wiring/platform.ts';
-import { lossOf, settledLossOf } from '../../../bonuses/grants/loss.ts';
 import { resolvePlayers } from '../../../segments/dirty-player-queries.ts';
 import { matchPlayers } from '../../../segments/evaluation-queries.ts';
 import {
@@ -17,12 +15,12 @@ import { matches } from '../graph/where.ts';
 import { advance } from './advance.ts';
 import { stateOf, type AskingRun } from './advance-batch.ts';
 import { answerKey, type Answers } from './facts.ts';
+import { Losses, type LossDeps, type LossQuestion } from './losses.ts';
 import type { Advanced } from './shapes.ts';
 import { conditionKey } from './turn.ts';
 
-/** With the event log, losses are asked about once ClickHouse has the bets that Postgres has. */
-export type QuestionDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'> &
-  Partial<Pick<Platform, 'eventLog'>>;
+/** With the event log, losses are asked about once ClickHouse has all bets that were accepted before. */
+export type QuestionDeps = LossDeps;
 
 /** The longest question to ClickHouse. */
 const QUESTION_MS = 5_000;
@@ -47,8 +45,9 @@ interface Asking extends Asked {
 /**
  * Answers the questions of runs of one project, outside of any transaction: each run is walked to its next rest, and
  * what it asks about on its way is asked for all runs at once, one question per distinct condition. Returns the answers
- * by `answerKey`. A run lacks an answer while ClickHouse does not have the bets of its player: it asks again. Rejects when
- * a question fails or takes over five seconds.
+ * by `answerKey`. Losses are asked about for a few seconds; a run that lacks an answer for that reason asks again at once.
+ * A run that is not in the result is to wait: ClickHouse does not have the bets of its player. Rejects when a question fails
+ * or takes over five seconds.
  */
 export async function answerQuestions(
   deps: QuestionDeps,
@@ -56,16 +55,17 @@ export async function answerQuestions(
   asking: readonly Asker[],
 ): Promise<ReadonlyMap<string, Answers>> {
   const asked = asking.map((one): Asked => ({ ...one, answers: new Map() }));
+  const losses = new Losses(deps, project);
   let open = asked;
   for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round++) {
     const now_ms = deps.clock.now_ms();
-    const losses: LossQuestion<Asked>[] = [];
+    const lost: LossQuestion<Asked>[] = [];
     const questions = new Map<string, { condition: DefinitionNode; runs: Asking[] }>();
     for (const one of open) {
       const question = questionOf(one, now_ms);
       if (question === undefined) continue;
       if (question.kind === 'loss') {
-        losses.push({ ...question, asker: one });
+        lost.push({ ...question, asker: one });
         continue;
       }
       const { key, condition, set } = question;
@@ -79,59 +79,10 @@ export async function answerQuestions(
       const matching = await matchingRuns(deps, project, condition, runs, now_ms);
       for (const one of runs) one.answers.set(one.key, matching(one));
     }
-    open = [
-      ...(await answerLosses(deps, project, losses)),
-      ...[...questions.values()].flatMap(({ runs }) => runs),
-    ];
+    open = [...(await losses.answer(lost)), ...[...questions.values()].flatMap(({ runs }) => runs)];
   }
-  return new Map(asked.map(({ run, answers }) => [answerKey(run), answers]));
-}
-
-/** What a cashback asks: what a player has lost. */
-interface LossQuestion<A> {
-  asker: A;
-  node_id: string;
-  template_id: string;
-}
-
-/** Players whose losses are looked up at the same time. */
-const LOSSES_AT_ONCE = 8;
-
-/** Resolves with those that were answered. */
-async function answerLosses(
-  { eventLog, ...deps }: QuestionDeps,
-  project: ProjectRef,
-  asked: readonly LossQuestion<Asked>[],
-): Promise<Asked[]> {
-  const answered: Asked[] = [];
-  const ask = (question: { template_id: string; player_id: string }) =>
-    eventLog === undefined
-      ? lossOf(deps, project, question)
-      : settledLossOf({ ...deps, eventLog }, project, question);
-  // Several runs of a player may ask the same.
-  const by_question = new Map<string, LossQuestion<Asked>[]>();
-  for (const one of asked) {
-    const key = `${one.asker.run.player_id} ${one.template_id}`;
-    by_question.set(key, [...(by_question.get(key) ?? []), one]);
-  }
-  const groups = [...by_question.values()];
-  for (let i = 0; i < groups.length; i += LOSSES_AT_ONCE) {
-    const answering = groups.slice(i, i + LOSSES_AT_ONCE).map(async (group) => {
-      const [first] = group;
-      if (first === undefined) return;
-      const { template_id } = first;
-      const { player_id } = first.asker.run;
-      const loss = await withinTime(QUESTION_MS, ask({ template_id, player_id }));
-      if (loss === 'behind') return;
-      for (const { asker, node_id } of group) {
-        // None for a template that is no cashback any more.
-        asker.answers.set(node_id, loss.loss_base ?? 0n);
-        answered.push(asker);
-      }
-    });
-    await Promise.all(answering);
-  }
-  return answered;
+  const ready = asked.filter(({ run }) => !losses.isBehind(run));
+  return new Map(ready.map(({ run, answers }) => [answerKey(run), answers]));
 }
 
 /** What a run asks: the condition of a branch, or what the player has lost, for a cashback. */

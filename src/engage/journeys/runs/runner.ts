@@ -23,7 +23,7 @@ import {
   type Timer,
 } from './claim-queries.ts';
 import { Definitions } from './definitions.ts';
-import type { Answers } from './facts.ts';
+import { answerKey, type Answers } from './facts.ts';
 import { answerQuestions } from './questions.ts';
 import { StartNotes, StartsMissing } from './wait-starts.ts';
 import { noteJourneyError } from './journey-queries.ts';
@@ -259,8 +259,11 @@ export class JourneyRunner {
     const project = projectRefOf(first.run);
     try {
       const answers = await answerQuestions(this.#deps, project, asking);
+      // The others wait for their timers: while a processor is stopped they would ask without a pause.
+      const ready = asking.filter(({ run }) => answers.has(answerKey(run)));
+      this.#deps.metrics.journeyQuestionsBehind.inc(asking.length - ready.length);
       // Each batch moves a run at least.
-      for (let open: readonly Timer[] = asking.map(({ timer }) => timer); open.length > 0;) {
+      for (let open: readonly Timer[] = ready.map(({ timer }) => timer); open.length > 0;) {
         const timers = open;
         open = (await this.#serve((tx) => claimTimers(tx, timers), answers)).left;
       }

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { identityKeyOf, playerKey } from '../ingest/events/envelope.ts';
+import { noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
+import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { behindOf } from './caught-up.ts';
+
+/** The sink lags a few hundred milliseconds, for which a request waits. */
+const POLL_MS = 25;
+
+type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
+
+/** A player of a project, by the ids under which the log has its events. */
+export interface LoggedPlayer {
+  /** Under which the caller asks. */
+  asked_id: string;
+  project_id: string;
+  /** Every id that an event of the player may name. */
+  ids: readonly string[];
+  /** The ids that the fold's records of the player have. */
+  event_player_ids: readonly string[];
+}
+
+/** Players whose events are to be passed in these partitions, of which `mark` has the ends. */
+interface Waiting {
+  mark: NotedEnds;
+  players: { player: LoggedPlayer; partitions: ReadonlySet<number> }[];
+}
+
+/**
+ * Waits until ClickHouse has every event of these players that was accepted before the call; resolves with the
+ * `asked_id`s of those of whom it does not after `wait_ms`. Each player waits for the partitions of its own ids alone, in
+ * which the events that others sent before must be handled, too: the fold, or the sink, may be stopped, or far behind, in
+ * another one.
+ */
+export async function playersBehind(
+  engines: Engines,
+  players: readonly LoggedPlayer[],
+  wait_ms: number,
+): Promise<Set<string>> {
+  if (players.length === 0) return new Set();
+  const { eventLog, clock } = engines;
+  const deadline_ms = clock.now_ms() + wait_ms;
+  const noted = (owner: PositionOwner) => noteEnds({ eventLog, sql: engines.postgres.service }, owner);
+  const waitingFor = (
+    mark: NotedEnds,
+    of: readonly LoggedPlayer[],
+    keysOf: (player: LoggedPlayer) => string[],
+  ): Waiting => ({
+    mark,
+    players: of.map((player) => {
+      const partitions = keysOf(player).map((key) => eventLog.partitionOf(key, mark.ends.size));
+      return { player, partitions: new Set(partitions) };
+    }),
+  });
+  let to_fold = waitingFor(await noted(OWNERS.fold), players, identityKeys);
+  let to_sink: Waiting[] = [];
+  for (;;) {
+    const { left, passed } = await look(engines, OWNERS.fold, 'emitted', to_fold);
+    to_fold = left;
+    // The fold's records of these players are on the log by now.
+    if (passed.length > 0) to_sink.push(waitingFor(await noted(OWNERS.sink), passed, recordKeys));
+    const looks = await Promise.all(to_sink.map((one) => look(engines, OWNERS.sink, 'applied', one)));
+    to_sink = looks.flatMap((one) => (one.left.players.length > 0 ? [one.left] : []));
+    const behind = [to_fold, ...to_sink].flatMap((one) => one.players.map(({ player }) => player.asked_id));
+    if (behind.length === 0 || clock.now_ms() >= deadline_ms) return new Set(behind);
+    await sleep(POLL_MS);
+  }
+}
+
+/** Which of the players a consumer has passed. */
+async function look(
+  engines: Engines,
+  owner: PositionOwner,
+  goal: 'applied' | 'emitted',
+  { mark, players }: Waiting,
+): Promise<{ left: Waiting; passed: LoggedPlayer[] }> {
+  if (players.length === 0) return { left: { mark, players }, passed: [] };
+  const { records, reason } = await behindOf(engines, owner, mark, goal);
+  const isBehind = ({ partitions }: Waiting['players'][number]) =>
+    reason !== undefined || [...partitions].some((partition) => records.has(partition));
+  return {
+    left: { mark, players: players.filter(isBehind) },
+    passed: players.filter((one) => !isBehind(one)).map(({ player }) => player),
+  };
+}
+
+const identityKeys = ({ project_id, ids }: LoggedPlayer) => ids.map((id) => identityKeyOf(project_id, id));
+const recordKeys = ({ project_id, event_player_ids }: LoggedPlayer) =>
+  event_player_ids.map((id) => playerKey(project_id, id));
