@@ -4,28 +4,40 @@ import type { NewHistory } from '../grants/apply-queries.ts';
 import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
 import type { BonusCampaignRef } from './queries.ts';
 
-/** A campaign that has reserved members. */
+/** A campaign that has reserved members, or grants that were put off. */
 export interface ReleasingCampaign extends BonusCampaignRef {
+  has_reserved: boolean;
   rate_per_second: number | null;
   /** Up to when the rate is used. */
   released_to: Date;
 }
 
 /**
- * Campaigns after `after`, in the order of their ids, that are being issued and have members to release; none of a tenant
- * that has paused its bonuses.
+ * Campaigns after `after`, in the order of their ids, that are being issued and have members to release, or grants that
+ * were put off and may go on; none of a tenant that has paused its bonuses.
  */
-export async function selectReleasing(sql: Tx, after: string, limit: number): Promise<ReleasingCampaign[]> {
+export async function selectReleasing(
+  sql: Tx,
+  after: string,
+  limit: number,
+  now: Date,
+): Promise<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
-    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to
+    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to, r.has_reserved
     from bonus_campaigns c
     cross join lateral (
       select b.released_to from bonus_campaign_budgets b
       where b.campaign_id = c.campaign_id and b.tenant_id = c.tenant_id and b.project_id = c.project_id offset 0) b
-    where c.status = 'issuing' and c.finished_at is null and c.campaign_id > ${after}
-      and exists (select from bonus_campaign_rows r
+    cross join lateral (
+      select exists (select from bonus_campaign_rows r
         where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
-          and r.status = 'reserved' offset 0)
+          and r.status = 'reserved' offset 0) as has_reserved
+      offset 0) r
+    where c.status = 'issuing' and c.finished_at is null and c.campaign_id > ${after}
+      and (r.has_reserved or exists (select from bonus_grants g
+        where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
+          and g.status = 'pending' and g.outcome = 'unsent'
+          and g.put_off_to is not null and least(g.put_off_to, g.next_attempt_at) <= ${now} offset 0))
       and not exists (select from tenant_configs t
         where t.tenant_id = c.tenant_id and t.config -> 'bonuses' -> 'paused' = 'true' offset 0)
     order by c.campaign_id limit ${limit}`;
@@ -36,21 +48,50 @@ export interface Waiting {
   waiting: number;
   /** Those who wait only for the sender, and for no time. */
   due: number;
+  /** Those who were put off, and wait only for a share of the rate. */
+  put_off: number;
+  /** Those who were put off, wait for their time, and need not if their platform takes calls again. */
+  early: number;
 }
 
-/** How many grants of the campaign were released and wait for a call: at most `most` are counted. */
+/** How many grants of the campaign were released and wait for a call: at most `most` are counted, the first to be due. */
 export async function countWaiting(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   { most, now }: { most: number; now: Date },
 ): Promise<Waiting> {
   const [row] = await sql<Waiting[]>`
-    select count(*)::integer as waiting, (count(*) filter (where next_attempt_at <= ${now}))::integer as due from (
-      select g.next_attempt_at from bonus_grants g
+    select count(*)::integer as waiting,
+      (count(*) filter (where put_off_to is null and next_attempt_at <= ${now}))::integer as due,
+      (count(*) filter (where put_off_to is not null and next_attempt_at <= ${now}))::integer as put_off,
+      (count(*) filter (where put_off_to <= ${now} and next_attempt_at > ${now}))::integer as early
+    from (
+      select g.next_attempt_at, g.put_off_to from bonus_grants g
       where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
         and g.status = 'pending' and g.outcome = 'unsent'
-      limit ${most}) w`;
-  return row ?? { waiting: 0, due: 0 };
+      order by g.next_attempt_at limit ${most}) w`;
+  return row ?? { waiting: 0, due: 0, put_off: 0, early: 0 };
+}
+
+/**
+ * Gives up to `limit` grants that were put off to the sender, the first to be due first, without those that another
+ * transaction holds; returns how many. `is_early`: those whose time has not come, too, unless their platform has asked them to wait.
+ */
+export async function resumePutOff(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  { limit, now, is_early }: { limit: number; now: Date; is_early: boolean },
+): Promise<number> {
+  const resumed = await tx`
+    update bonus_grants g set next_attempt_at = ${now}, put_off_to = null
+    from (
+      select o.ctid from bonus_grants o
+      where o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+        and o.status = 'pending' and o.outcome = 'unsent' and o.put_off_to is not null
+        and ${is_early ? tx`o.put_off_to` : tx`o.next_attempt_at`} <= ${now}
+      order by o.next_attempt_at limit ${limit} for no key update skip locked) found
+    where g.ctid = found.ctid`;
+  return resumed.count;
 }
 
 /** How many members are tried beyond those who are wanted, because players of some are held. */

@@ -39,7 +39,11 @@ export function nextShare(
   return { due_ms: Math.max(now_ms, used_to_ms), used_to_ms };
 }
 
-/** Up to when a rate is used once grants that used it are taken back before they were sent. */
-export function withoutShares(rate_per_second: number | null, released_to_ms: number, taken: number): number {
-  return rate_per_second === null ? released_to_ms : released_to_ms - (taken * 1_000) / rate_per_second;
+/** Up to when a rate is used once so many shares are given back that no call has used. */
+export function withoutShares(
+  rate_per_second: number | null,
+  released_to_ms: number,
+  shares: number,
+): number {
+  return rate_per_second === null ? released_to_ms : released_to_ms - (shares * 1_000) / rate_per_second;
 }

@@ -3,18 +3,19 @@ import { ApiError } from '../../errors.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import type { BonusCampaignRef } from './queries.ts';
-import { releaseMembers } from './release-members.ts';
+import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
+import { releaseMembers, type Released } from './release-members.ts';
 import { nextShare, releasable } from './release-rate.ts';
 import {
   countWaiting,
   noteReleased,
+  resumePutOff,
   selectReleasedTo,
   selectReleasing,
   type ReleasingCampaign,
-  type Waiting,
 } from './release-queries.ts';
 import { lockBeside, noteError } from './work-queries.ts';
 
@@ -35,16 +36,21 @@ const STATEMENT_MS = 1_000;
 const LOCK_MS = 100;
 /** How long a campaign rests that would have waited longer. */
 const REST_MS = 100;
+/** How often one of the grants that were put off is called before its time, where no other call is made. */
+const PROBE_MS = 30_000;
 
 /**
- * Makes the grants of reserved members, of each campaign at its rate, and gives them to the sender with that. It asks
- * nothing but Postgres: what is reserved was promised, so it is sent although the template is paused meanwhile. Campaigns
- * are released beside each other, and no turn waits for one that takes long.
+ * Makes the grants of reserved members, of each campaign at its rate, and gives them to the sender with that; and those of
+ * which nothing was sent when they were called, at the same rate. It asks nothing but Postgres: what is reserved was
+ * promised, so it is sent although the template is paused meanwhile. Campaigns are released beside each other, and no turn
+ * waits for one that takes long.
  */
 export class CampaignRelease {
   readonly #deps: ReleaseDeps;
   readonly #back_off = new BackOff();
   readonly #resting = new BackOff(REST_MS);
+  /** Campaigns of which a grant was called before its time. */
+  readonly #probing = new BackOff(PROBE_MS);
   /** By campaign_id, what is under way; it never rejects. */
   readonly #running = new Map<string, Promise<void>>();
   /** Campaigns whose error this process has noted. */
@@ -65,7 +71,9 @@ export class CampaignRelease {
 
   /** Releases what the rates of campaigns allow now; true, after a pause, when there was something. */
   async turn(stop?: AbortSignal): Promise<boolean> {
-    const found = await selectReleasing(this.#deps.postgres.service, this.#after, MAX_CAMPAIGNS);
+    const { postgres, clock } = this.#deps;
+    const now = new Date(clock.now_ms());
+    const found = await selectReleasing(postgres.service, this.#after, MAX_CAMPAIGNS, now);
     this.#after = found.length === MAX_CAMPAIGNS ? (found.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
     const left_out = new Set([...this.#back_off.keys(), ...this.#resting.keys(), ...this.#running.keys()]);
     const open = found.filter(({ campaign_id }) => !left_out.has(campaign_id));
@@ -136,27 +144,54 @@ export class CampaignRelease {
     );
   }
 
+  /**
+   * Gives shares of the rate to grants that were put off, which were promised first, and then to reserved members; returns
+   * how many have got on.
+   */
   async #release(campaign: ReleasingCampaign): Promise<number> {
     const { postgres, clock } = this.#deps;
-    const { rate_per_second } = campaign;
-    const allowed = (released_to: Date, { waiting, due }: Waiting) => {
-      const state = { now_ms: clock.now_ms(), released_to_ms: released_to.getTime(), waiting: due };
-      return releasable(rate_per_second, { ...state, room: MAX_WAITING - waiting });
-    };
-    if (allowed(campaign.released_to, { waiting: 0, due: 0 }).count <= 0) return 0;
+    const { campaign_id, released_to, has_reserved } = campaign;
+    if (this.#allowed(campaign, released_to, { due: 0, room: MAX_WAITING }).count <= 0) return 0;
     // Before the campaign is locked: after a long outage there is much to read over.
     const counted = { most: MAX_WAITING, now: new Date(clock.now_ms()) };
-    const waiting = await countWaiting(postgres.service, campaign, counted);
-    if (allowed(campaign.released_to, waiting).count <= 0) return 0;
+    const { waiting, due, put_off, early } = await countWaiting(postgres.service, campaign, counted);
+    const resumed = put_off === 0 ? 0 : await this.#resume(campaign, { due, is_early: false });
+    const left = { due: due + resumed, room: MAX_WAITING - waiting };
+    const released = has_reserved ? await this.#releaseReserved(campaign, left) : 0;
+    const is_idle = due + resumed + released === 0;
+    if (!is_idle || early === 0 || this.#probing.has(campaign_id)) return resumed + released;
+    // Nothing would show that the platform takes calls again, although all may wait for an hour.
+    this.#probing.begin(campaign_id);
+    return this.#resume(campaign, { due, is_early: true, most: 1 });
+  }
+
+  /** What the rate allows. `due`: grants that wait for the sender already; `room`: so many at most. */
+  #allowed({ rate_per_second }: ReleasingCampaign, released_to: Date, { due, room }: Allowed) {
+    const now_ms = this.#deps.clock.now_ms();
+    return releasable(rate_per_second, {
+      now_ms,
+      released_to_ms: released_to.getTime(),
+      room,
+      waiting: due,
+    });
+  }
+
+  /** Takes shares of the rate for what `use` does with them in the transaction; returns what it has got on. */
+  #take(
+    campaign: ReleasingCampaign,
+    allowed: Allowed,
+    use: (tx: Tx, locked: BonusCampaignRow, limit: number, now: Date) => Promise<Released>,
+  ): Promise<number> {
+    const { postgres, clock } = this.#deps;
     return retryConflicts(() =>
       postgres.service.begin(async (tx) => {
         await limitTransaction(tx, STATEMENT_MS, LOCK_MS);
         const locked = await lockBeside(tx, campaign, 'release', false);
         if (locked === undefined) return 0;
-        const { count, start_ms, each_ms } = allowed(await selectReleasedTo(tx, campaign), waiting);
+        const shares = this.#allowed(campaign, await selectReleasedTo(tx, campaign), allowed);
+        const { count, start_ms, each_ms } = shares;
         if (count <= 0) return 0;
-        const now = new Date(clock.now_ms());
-        const { released, skipped } = await releaseMembers(tx, locked, { limit: count, now, due_at: now });
+        const { released, skipped } = await use(tx, locked, count, new Date(clock.now_ms()));
         // Those who were skipped use nothing of the rate.
         if (released > 0)
           await noteReleased(tx, campaign, new Date(Math.ceil(start_ms + released * each_ms)));
@@ -164,6 +199,30 @@ export class CampaignRelease {
       }),
     );
   }
+
+  #releaseReserved(campaign: ReleasingCampaign, allowed: Allowed): Promise<number> {
+    if (allowed.room <= 0) return Promise.resolve(0);
+    return this.#take(campaign, allowed, (tx, locked, limit, now) =>
+      releaseMembers(tx, locked, { limit, now, due_at: now }),
+    );
+  }
+
+  /** Lets grants that were put off be called again; `is_early`: before their time, as far as their platform lets them. */
+  #resume(
+    campaign: ReleasingCampaign,
+    { due, is_early, most = MAX_WAITING }: { due: number; is_early: boolean; most?: number },
+  ): Promise<number> {
+    return this.#take(campaign, { due, room: most }, async (tx, locked, limit, now) => ({
+      released: await resumePutOff(tx, locked, { limit, now, is_early }),
+      skipped: 0,
+    }));
+  }
+}
+
+/** Grants that wait for the sender already, and how many more may. */
+interface Allowed {
+  due: number;
+  room: number;
 }
 
 /**

@@ -179,10 +179,10 @@ export class CampaignWork {
   /** Takes back from the sender what it could not send: its members are reserved again. */
   #takeBack(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(campaign, async (tx, locked) => {
-      const taken = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
+      const { taken, shares } = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
       if (taken === 0) return false;
       const released_to = await selectReleasedTo(tx, locked);
-      const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), taken);
+      const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), shares);
       await noteReleased(tx, locked, new Date(Math.ceil(used_to_ms)));
       return true;
     });

@@ -1,0 +1,10 @@
+-- Bonus campaigns: later calls of their grants are made at the rate of the campaign, too.
+
+-- Of a campaign's grant of which nothing was sent, since its last call led to nothing: it waits for a share of the
+-- campaign's rate, at next_attempt_at, or from this moment on when its platform takes calls again. Null: it has its share,
+-- or needs none.
+alter table bonus_grants add column put_off_to timestamptz;
+
+-- What may be called when its time has come. Processes of the version before use bonus_grants_due.
+create index bonus_grants_to_call on bonus_grants (adapter_slug, tenant_id, project_id, next_attempt_at)
+  where next_attempt_at is not null and (put_off_to is null or outcome <> 'unsent');
