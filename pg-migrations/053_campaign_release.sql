@@ -8,3 +8,7 @@ alter table bonus_grants add column put_off_to timestamptz;
 -- What may be called when its time has come. Processes of the version before use bonus_grants_due.
 create index bonus_grants_to_call on bonus_grants (adapter_slug, tenant_id, project_id, next_attempt_at)
   where next_attempt_at is not null and (put_off_to is null or outcome <> 'unsent');
+
+-- What members bet on to get the bonus, as it was judged at the issue: what the campaign says, or else what the conditions
+-- of its segment said then. Null: nothing that is known, or the campaign was issued before this column was added.
+alter table bonus_campaigns add column issued_product text;

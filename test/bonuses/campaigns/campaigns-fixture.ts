@@ -38,6 +38,17 @@ export async function campaignsFixture(service: TestService, base_currency?: str
 }
 export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
 
+/** Nothing of the campaign is released for an hour, as if its rate were used up so far. */
+export async function holdRelease(on: CampaignsFixture, campaign_id: string): Promise<void> {
+  await on.sql`
+    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${campaign_id}`;
+}
+
+/** Nothing of the campaign's rate is used ahead. */
+export async function release(on: CampaignsFixture, campaign_id: string): Promise<void> {
+  await on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
+}
+
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;
 

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+import {
+  campaignsFixture,
+  consistent,
+  holdRelease,
+  release,
+  type CampaignsFixture,
+} from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -21,19 +27,15 @@ async function countOf(on: CampaignsFixture, campaign_id: string, status: string
 async function reserved(on: CampaignsFixture, players: readonly string[], rest: Body) {
   const segment_id = await on.client.segment([...players]);
   const { data } = await on.create({ segment_id, ...rest });
-  await on.sql`
-    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await on.config({ paused: true });
   await on.issue(data.id);
-  await on.sql`
-    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await holdRelease(on, data.id);
+  await on.config({ paused: false });
   await eventually('all are reserved', async () =>
     (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
   );
   return data.id;
 }
-
-const release = (on: CampaignsFixture, campaign_id: string) =>
-  on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
 
 describe('the release of a campaign', () => {
   it('that waits for the budget of its template stops no other', async () => {
