@@ -12,3 +12,6 @@ create index bonus_grants_to_call on bonus_grants (adapter_slug, tenant_id, proj
 -- What members bet on to get the bonus, as it was judged at the issue: what the campaign says, or else what the conditions
 -- of its segment said then. Null: nothing that is known, or the campaign was issued before this column was added.
 alter table bonus_campaigns add column issued_product text;
+
+-- Why nothing is released; last_error is of everything else. Whoever writes one of them leaves the other alone.
+alter table bonus_campaigns add column release_error text;

@@ -529,6 +529,7 @@ create table public.bonus_campaigns (
   qualifying_product text,
   advertising text not null default 'direct'::text,
   issued_product text,
+  release_error text,
   constraint bonus_campaigns_advertising_check CHECK ((advertising = ANY (ARRAY['direct'::text, 'own_site'::text, 'public'::text]))),
   constraint bonus_campaigns_deposit_from_check CHECK ((deposit_from = 'last_deposit'::text)),
   constraint bonus_campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),

@@ -37,7 +37,10 @@ export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
   members: number;
   is_filled: boolean;
   filled_to: string | null;
+  /** Why it could not be issued when it was due, or why nothing is decided. */
   last_error: string | null;
+  /** Why nothing is released. */
+  release_error: string | null;
   created_at: Date;
   updated_at: Date;
   issued_at: Date | null;
@@ -48,7 +51,7 @@ export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
 export function campaignColumns(tx: Tx): PendingQuery<Row[]> {
   return tx`c.tenant_id, c.project_id, c.campaign_id, c.name, c.template_id, c.segment_id, c.deposit_amount,
     c.deposit_from, c.currency_override, c.schedule_at, c.max_liability, c.max_grants, c.rate_per_second,
-    c.qualifying_product, c.issued_product, c.advertising, c.status, c.members, c.is_filled, c.filled_to, c.last_error,
+    c.qualifying_product, c.issued_product, c.advertising, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
     c.created_at, c.updated_at, c.issued_at, c.finished_at`;
 }
 
@@ -125,10 +128,10 @@ export async function insertBonusCampaign(
   return row;
 }
 
-/** The columns that change after the creation. */
+/** The columns that change after the creation, but for those that only the release writes. */
 export type BonusCampaignChange = Omit<
   BonusCampaignRow,
-  keyof BonusCampaignRef | 'created_at' | 'updated_at'
+  keyof BonusCampaignRef | 'release_error' | 'created_at' | 'updated_at'
 >;
 
 /** Writes the columns of a locked campaign; returns the row as it is then. */

@@ -7,6 +7,8 @@ import type { BonusCampaignRef } from './queries.ts';
 /** A campaign that has reserved members, or grants that were put off. */
 export interface ReleasingCampaign extends BonusCampaignRef {
   has_reserved: boolean;
+  /** It is noted why nothing is released. */
+  has_error: boolean;
   rate_per_second: number | null;
   /** Up to when the rate is used. */
   released_to: Date;
@@ -23,7 +25,8 @@ export async function selectReleasing(
   now: Date,
 ): Promise<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
-    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to, r.has_reserved
+    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to, r.has_reserved,
+      c.release_error is not null as has_error
     from bonus_campaigns c
     cross join lateral (
       select b.released_to from bonus_campaign_budgets b

@@ -17,7 +17,7 @@ import {
   selectReleasing,
   type ReleasingCampaign,
 } from './release-queries.ts';
-import { lockBeside, noteError } from './work-queries.ts';
+import { lockBeside, noteReleaseError } from './work-queries.ts';
 
 /** The parts of the platform that releasing uses. */
 export type ReleaseDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
@@ -53,8 +53,6 @@ export class CampaignRelease {
   readonly #probing = new BackOff(PROBE_MS);
   /** By campaign_id, what is under way; it never rejects. */
   readonly #running = new Map<string, Promise<void>>();
-  /** Campaigns whose error this process has noted. */
-  readonly #noted = new Set<string>();
   /** What the last turn has found and nobody has begun. */
   #open: ReleasingCampaign[] = [];
   #workers = 0;
@@ -121,7 +119,6 @@ export class CampaignRelease {
     try {
       if ((await this.#release(campaign)) === 0) return;
       this.#has_released = true;
-      if (this.#noted.delete(campaign_id)) await this.#note(campaign, null);
     } catch (error) {
       if (isLockTimeout(error)) {
         this.#resting.begin(campaign_id);
@@ -129,18 +126,17 @@ export class CampaignRelease {
       }
       this.#back_off.begin(campaign_id);
       this.#deps.logger.warn({ err: error, campaign_id }, 'grants of a bonus campaign could not be released');
-      if (!(error instanceof ApiError)) return;
-      this.#noted.add(campaign_id);
-      await this.#note(campaign, error.message);
+      if (error instanceof ApiError) await this.#note(campaign, error.message);
     }
   }
 
-  /** Shows in the campaign why it stands still. Never rejects. */
+  /** Shows in the campaign why nothing is released. Never rejects. */
   async #note(campaign: ReleasingCampaign, message: string | null): Promise<void> {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = campaign;
-    await noteError(postgres.service, campaign, message, new Date(clock.now_ms())).catch((err: unknown) =>
-      logger.warn({ err, campaign_id }, 'why a bonus campaign stands still could not be noted'),
+    await noteReleaseError(postgres.service, campaign, message, new Date(clock.now_ms())).catch(
+      (err: unknown) =>
+        logger.warn({ err, campaign_id }, 'why a bonus campaign stands still could not be noted'),
     );
   }
 
@@ -150,7 +146,7 @@ export class CampaignRelease {
    */
   async #release(campaign: ReleasingCampaign): Promise<number> {
     const { postgres, clock } = this.#deps;
-    const { campaign_id, released_to, has_reserved } = campaign;
+    const { campaign_id, released_to, has_reserved, has_error } = campaign;
     if (this.#allowed(campaign, released_to, { due: 0, room: MAX_WAITING }).count <= 0) return 0;
     // Before the campaign is locked: after a long outage there is much to read over.
     const counted = { most: MAX_WAITING, now: new Date(clock.now_ms()) };
@@ -158,6 +154,7 @@ export class CampaignRelease {
     const resumed = put_off === 0 ? 0 : await this.#resume(campaign, { due, is_early: false });
     const left = { due: due + resumed, room: MAX_WAITING - waiting };
     const released = has_reserved ? await this.#releaseReserved(campaign, left) : 0;
+    if (has_error && (released > 0 || !has_reserved)) await this.#note(campaign, null);
     const is_idle = due + resumed + released === 0;
     if (!is_idle || early === 0 || this.#probing.has(campaign_id)) return resumed + released;
     // Nothing would show that the platform takes calls again, although all may wait for an hour.

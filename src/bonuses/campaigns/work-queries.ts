@@ -84,7 +84,7 @@ export async function lockBeside(
   return row;
 }
 
-/** Notes why a campaign stands still; null: it does not. */
+/** Notes why nothing of a campaign is decided; null: it is. */
 export async function noteError(
   sql: Tx,
   ref: BonusCampaignRef,
@@ -94,6 +94,18 @@ export async function noteError(
   await sql`
     update bonus_campaigns c set last_error = ${message}, updated_at = ${now}
     where ${isCampaign(sql, ref)} and c.last_error is distinct from ${message}`;
+}
+
+/** Notes why nothing of a campaign is released; null: it is. */
+export async function noteReleaseError(
+  sql: Tx,
+  ref: BonusCampaignRef,
+  message: string | null,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update bonus_campaigns c set release_error = ${message}, updated_at = ${now}
+    where ${isCampaign(sql, ref)} and c.release_error is distinct from ${message}`;
 }
 
 /** Makes a due campaign that could not be issued a draft again. */
@@ -316,11 +328,12 @@ export async function endReserved(
   return { members: row?.members ?? 0, cost_base: BigInt(row?.cost ?? 0) };
 }
 
-/** Ends a campaign that has no member left to decide. */
+/** Ends a campaign that has no member left to decide, and so stands still for nothing. */
 export async function markFinished(tx: Tx, ref: BonusCampaignRef, now: Date): Promise<void> {
   await tx`
     update bonus_campaigns c set
-      status = case when c.status = 'issuing' then 'issued' else c.status end, finished_at = ${now}, updated_at = ${now}
+      status = case when c.status = 'issuing' then 'issued' else c.status end, finished_at = ${now}, updated_at = ${now},
+      last_error = null, release_error = null
     where ${isCampaign(tx, ref)}`;
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
 import {
@@ -122,4 +123,61 @@ it('grants that are taken back before they were sent give their shares of the ra
     from bonus_campaign_budgets where campaign_id = ${id}`;
   expect(budget?.ahead_ms).toBeLessThan(2_000);
   await consistent(on, id);
+});
+
+describe('why a release stands still', () => {
+  /** A campaign whose release fails, because this version cannot read what was promised. */
+  async function failing(on: CampaignsFixture) {
+    const adapter = await on.adapter();
+    await adapter.fake.control({ answer: { status: 429, body: '', headers: { 'retry-after': '3600' } } });
+    const players = await on.client.players(3);
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 100 });
+    const [kept] = await on.sql<{ terms: string }[]>`
+      select terms::text from bonus_campaign_terms where campaign_id = ${id}`;
+    const setTerms = (terms: string) =>
+      on.sql`update bonus_campaign_terms set terms = ${terms}::text::jsonb where campaign_id = ${id}`;
+    await setTerms('{}');
+    await release(on, id);
+    await on.reaches(id, ({ last_error }) => last_error !== null);
+    return { adapter, id, players, mend: () => setTerms(kept?.terms ?? '') };
+  }
+
+  it('is shown until it goes on, whichever process has noted it', async () => {
+    const on = await fresh();
+    const { adapter, id, mend } = await failing(on);
+    await mend();
+    const other = new CampaignRelease(service.platform);
+    await eventually('another process has released them', async () => {
+      await other.turn();
+      return (await countOf(on, id, 'reserved')) === 0 ? true : undefined;
+    });
+    const shown = await on.reaches(id, ({ last_error }) => last_error === null);
+    expect(shown).toMatchObject({ status: 'issuing', stats: { pending: 3 } });
+    await other.close();
+    await adapter.close();
+  });
+
+  it('is not forgotten because decisions go on', async () => {
+    const on = await fresh();
+    const { adapter, id, players, mend } = await failing(on);
+    // The second is decided when everything is done that follows from the first.
+    for (const player_id of players.slice(0, 2)) {
+      await on.sql.begin(async (tx) => {
+        await tx`update bonus_campaign_budgets set used_base = used_base - 1000, used_grants = used_grants - 1
+          where campaign_id = ${id}`;
+        await tx`update bonus_budgets set used_base = used_base - 1000 where tenant_id = ${on.tenant.tenant_id}`;
+        await tx`update bonus_campaign_rows set status = 'pending', terms_id = null, cost_base = 0, is_open = false
+          where campaign_id = ${id} and player_id = ${player_id}`;
+      });
+      await eventually('it is decided', async () =>
+        (await countOf(on, id, 'reserved')) === 3 ? true : undefined,
+      );
+    }
+    expect((await on.show(id)).last_error).not.toBeNull();
+    await mend();
+    await on.reaches(id, ({ last_error }) => last_error === null);
+    expect(await countOf(on, id, 'reserved')).toBe(0);
+    await consistent(on, id);
+    await adapter.close();
+  });
 });
