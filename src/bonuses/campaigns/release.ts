@@ -6,6 +6,7 @@ import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { CampaignPlaces } from './places.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import { releaseMembers, type Released } from './release-members.ts';
 import { nextShare, releasable } from './release-rate.ts';
@@ -23,8 +24,6 @@ import { lockBeside, noteReleaseError } from './work-queries.ts';
 export type ReleaseDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
 
 const MAX_CAMPAIGNS = 1_000;
-/** Campaigns whose grants are released at the same time. */
-const AT_ONCE = 8;
 /** The pause after a release: a fraction of the burst, so that no part of a rate is lost. */
 const PACE_MS = 50;
 /** How long a turn waits for campaigns that take longer than others. */
@@ -53,13 +52,11 @@ export class CampaignRelease {
   readonly #probing = new BackOff(PROBE_MS);
   /** By campaign_id, what is under way; it never rejects. */
   readonly #running = new Map<string, Promise<void>>();
-  /** What the last turn has found and nobody has begun. */
+  readonly #places = new CampaignPlaces();
+  /** What the last turn has found and nobody has begun, in the order of their turns. */
   #open: ReleasingCampaign[] = [];
-  #workers = 0;
   #has_released = false;
   #after = NIL_ID;
-  /** The campaign that was begun last. */
-  #served = NIL_ID;
   /** Called when the sender has something to do. */
   onReleased: () => void = () => undefined;
 
@@ -73,12 +70,12 @@ export class CampaignRelease {
     const now = new Date(clock.now_ms());
     const found = await selectReleasing(postgres.service, this.#after, MAX_CAMPAIGNS, now);
     this.#after = found.length === MAX_CAMPAIGNS ? (found.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
-    const left_out = new Set([...this.#back_off.keys(), ...this.#resting.keys(), ...this.#running.keys()]);
-    const open = found.filter(({ campaign_id }) => !left_out.has(campaign_id));
-    const next = open.findIndex(({ campaign_id }) => campaign_id > this.#served);
-    this.#open = next < 0 ? open : [...open.slice(next), ...open.slice(0, next)];
+    const left_out = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
+    this.#open = this.#places.inTurn(found.filter(({ campaign_id }) => !left_out.has(campaign_id)));
     const workers: Promise<void>[] = [];
-    while (this.#workers < AT_ONCE && this.#open.length > 0) workers.push(this.#work(stop));
+    for (let one = this.#next(stop); one !== undefined; one = this.#next(stop)) {
+      workers.push(this.#work(one, stop));
+    }
     const over = new AbortController();
     await Promise.race([
       Promise.all(workers),
@@ -98,19 +95,20 @@ export class CampaignRelease {
     await Promise.all(this.#running.values());
   }
 
-  /** Releases one campaign after the other, also those that a later turn has found. Never rejects. */
-  async #work(stop: AbortSignal | undefined): Promise<void> {
-    this.#workers += 1;
-    for (let one = this.#open.shift(); one !== undefined; one = this.#open.shift()) {
-      if (stop?.aborted === true) break;
-      const { campaign_id } = one;
-      this.#served = campaign_id;
+  /** Takes a place for the next campaign that may have one. */
+  #next(stop: AbortSignal | undefined): ReleasingCampaign | undefined {
+    return stop?.aborted === true ? undefined : this.#places.take(this.#open);
+  }
+
+  /** Releases this campaign and then, one after the other, others that have a place. Never rejects. */
+  async #work(first: ReleasingCampaign, stop: AbortSignal | undefined): Promise<void> {
+    for (let one: ReleasingCampaign | undefined = first; one !== undefined; one = this.#next(stop)) {
       const done = this.#try(one);
-      this.#running.set(campaign_id, done);
+      this.#running.set(one.campaign_id, done);
       await done;
-      this.#running.delete(campaign_id);
+      this.#running.delete(one.campaign_id);
+      this.#places.free(one);
     }
-    this.#workers -= 1;
   }
 
   /** Never rejects. */
