@@ -15,3 +15,24 @@ alter table bonus_campaigns add column issued_product text;
 
 -- Why nothing is released; last_error is of everything else. Whoever writes one of them leaves the other alone.
 alter table bonus_campaigns add column release_error text;
+
+-- Up to when the rate of a campaign is used, in a row that only its releases write: decisions hold that of the limits until
+-- they have written all their members. No row: nothing was released yet. Processes of the version before go on with
+-- bonus_campaign_budgets.released_to, so as long as one runs, each version keeps the rate by itself.
+create table bonus_campaign_releases (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  released_to timestamptz not null,
+  primary key (tenant_id, project_id, campaign_id)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+call protect_tenant_table('bonus_campaign_releases');
+alter table bonus_campaign_budgets alter column released_to set default now();
+
+-- Row-level security would hide the rows of all tenants from an owner who is no superuser.
+alter table bonus_campaign_budgets no force row level security;
+alter table bonus_campaign_releases no force row level security;
+insert into bonus_campaign_releases (tenant_id, project_id, campaign_id, released_to)
+select tenant_id, project_id, campaign_id, released_to from bonus_campaign_budgets where released_to > now();
+alter table bonus_campaign_budgets force row level security;
+alter table bonus_campaign_releases force row level security;

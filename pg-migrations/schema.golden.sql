@@ -417,7 +417,7 @@ create table public.bonus_campaign_budgets (
   campaign_id uuid not null,
   used_base numeric(38,0) not null default 0,
   used_grants integer not null default 0,
-  released_to timestamp with time zone not null,
+  released_to timestamp with time zone not null default now(),
   short_cost_base numeric(38,0),
   retry_cost_base numeric(38,0),
   retried_to uuid,
@@ -450,6 +450,19 @@ create policy every_tenant on bonus_campaign_counts for all to engagement_servic
 create policy own_tenant on bonus_campaign_counts for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_service;
+
+create table public.bonus_campaign_releases (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  released_to timestamp with time zone not null,
+  constraint bonus_campaign_releases_pkey PRIMARY KEY (tenant_id, project_id, campaign_id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_campaign_releases: enabled, forced
+create policy every_tenant on bonus_campaign_releases for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_releases for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_releases to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_releases to engagement_service;
 
 create table public.bonus_campaign_rows (
   tenant_id uuid not null,

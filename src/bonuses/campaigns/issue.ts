@@ -80,7 +80,7 @@ export async function startIssue(
   const terms = await loadIssueTerms(tx, row, now);
   const { members } = counted;
   requireLiability(terms, members);
-  await insertCampaignBudget(tx, ref, now);
+  await insertCampaignBudget(tx, ref);
   const started_as = {
     status: 'issuing',
     issued_at: now,

@@ -10,8 +10,8 @@ export interface ReleasingCampaign extends BonusCampaignRef {
   /** It is noted why nothing is released. */
   has_error: boolean;
   rate_per_second: number | null;
-  /** Up to when the rate is used. */
-  released_to: Date;
+  /** Up to when the rate is used; null: nothing was released yet. */
+  released_to: Date | null;
 }
 
 /**
@@ -25,12 +25,13 @@ export async function selectReleasing(
   now: Date,
 ): Promise<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
-    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to, r.has_reserved,
+    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, r.has_reserved, u.released_to,
       c.release_error is not null as has_error
     from bonus_campaigns c
-    cross join lateral (
-      select b.released_to from bonus_campaign_budgets b
-      where b.campaign_id = c.campaign_id and b.tenant_id = c.tenant_id and b.project_id = c.project_id offset 0) b
+    left join lateral (
+      select u.released_to from bonus_campaign_releases u
+      where u.campaign_id = c.campaign_id and u.tenant_id = c.tenant_id and u.project_id = c.project_id offset 0) u
+      on true
     cross join lateral (
       select exists (select from bonus_campaign_rows r
         where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
@@ -157,15 +158,15 @@ export async function lockReserved(
   }));
 }
 
-/** Up to when the campaign's rate is used; only who may release changes it. */
+/** Up to when the campaign's rate is used, null: nothing was released yet; only who may release changes it. */
 export async function selectReleasedTo(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-): Promise<Date> {
+): Promise<Date | null> {
   const [row] = await tx<{ released_to: Date }[]>`
-    select b.released_to from bonus_campaign_budgets b
-    where b.campaign_id = ${campaign_id} and b.tenant_id = ${tenant_id} and b.project_id = ${project_id}`;
-  return row?.released_to ?? new Date(0);
+    select u.released_to from bonus_campaign_releases u
+    where u.campaign_id = ${campaign_id} and u.tenant_id = ${tenant_id} and u.project_id = ${project_id}`;
+  return row?.released_to ?? null;
 }
 
 /** A new grant of a campaign to a member, and the first event of its history. */
@@ -229,6 +230,7 @@ export async function noteReleased(
   released_to: Date,
 ): Promise<void> {
   await tx`
-    update bonus_campaign_budgets set released_to = ${released_to}
-    where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+    insert into bonus_campaign_releases (tenant_id, project_id, campaign_id, released_to)
+    values (${tenant_id}, ${project_id}, ${campaign_id}, ${released_to})
+    on conflict (tenant_id, project_id, campaign_id) do update set released_to = excluded.released_to`;
 }

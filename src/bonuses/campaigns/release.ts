@@ -161,11 +161,11 @@ export class CampaignRelease {
   }
 
   /** What the rate allows. `due`: grants that wait for the sender already; `room`: so many at most. */
-  #allowed({ rate_per_second }: ReleasingCampaign, released_to: Date, { due, room }: Allowed) {
+  #allowed({ rate_per_second }: ReleasingCampaign, released_to: Date | null, { due, room }: Allowed) {
     const now_ms = this.#deps.clock.now_ms();
     return releasable(rate_per_second, {
       now_ms,
-      released_to_ms: released_to.getTime(),
+      released_to_ms: released_to?.getTime() ?? null,
       room,
       waiting: due,
     });
@@ -235,7 +235,7 @@ export async function releaseMember(
       const locked = await lockBeside(tx, ref, 'release', true);
       if (locked === undefined) return;
       const now_ms = clock.now_ms();
-      const released_to_ms = (await selectReleasedTo(tx, ref)).getTime();
+      const released_to_ms = (await selectReleasedTo(tx, ref))?.getTime() ?? null;
       const { due_ms, used_to_ms } = nextShare(locked.rate_per_second, { now_ms, released_to_ms });
       const at = { now: new Date(now_ms), due_at: new Date(Math.ceil(due_ms)) };
       const { released } = await releaseMembers(tx, locked, { limit: 1, only: player_id, ...at });

@@ -200,11 +200,10 @@ export async function noteFilled(tx: Tx, ref: BonusCampaignRef, filled_to: strin
 export async function insertCampaignBudget(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  now: Date,
 ): Promise<void> {
   await tx`
-    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id, released_to)
-    values (${tenant_id}, ${project_id}, ${campaign_id}, ${now}) on conflict do nothing`;
+    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id)
+    values (${tenant_id}, ${project_id}, ${campaign_id}) on conflict do nothing`;
 }
 
 /** Whether a member of the campaign is in one of these statuses. */

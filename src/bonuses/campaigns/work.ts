@@ -180,6 +180,7 @@ export class CampaignWork {
       const { taken, shares } = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
       if (taken === 0) return false;
       const released_to = await selectReleasedTo(tx, locked);
+      if (released_to === null) return true;
       const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), shares);
       await noteReleased(tx, locked, new Date(Math.ceil(used_to_ms)));
       return true;

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { noteReleased } from '../../../src/bonuses/campaigns/release-queries.ts';
 import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, type TestService } from '../../engines/service.ts';
@@ -39,15 +40,14 @@ export async function campaignsFixture(service: TestService, base_currency?: str
 export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
 
 /** Nothing of the campaign is released for an hour, as if its rate were used up so far. */
-export async function holdRelease(on: CampaignsFixture, campaign_id: string): Promise<void> {
-  await on.sql`
-    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${campaign_id}`;
-}
+export const holdRelease = (on: CampaignsFixture, campaign_id: string) =>
+  usedTo(on, campaign_id, new Date(Date.now() + 3_600_000));
 
 /** Nothing of the campaign's rate is used ahead. */
-export async function release(on: CampaignsFixture, campaign_id: string): Promise<void> {
-  await on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
-}
+export const release = (on: CampaignsFixture, campaign_id: string) => usedTo(on, campaign_id, new Date());
+
+const usedTo = ({ sql, tenant }: CampaignsFixture, campaign_id: string, released_to: Date) =>
+  noteReleased(sql, { ...tenant, campaign_id }, released_to);
 
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;

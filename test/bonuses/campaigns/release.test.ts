@@ -63,6 +63,21 @@ describe('the release of a campaign', () => {
     await consistent(other, other_id);
   });
 
+  it('does not wait for decisions about other members, which hold the campaign’s limits', async () => {
+    const on = await fresh();
+    const players = await on.client.players(3);
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 100 });
+    await on.config({ paused: true });
+    await release(on, id);
+    await on.sql.begin(async (tx) => {
+      await tx`select from bonus_campaign_budgets where campaign_id = ${id} for no key update`;
+      await on.config({ paused: false });
+      await on.reaches(id, ({ stats }) => stats.granted === 3);
+    });
+    await on.reaches(id, ({ status }) => status === 'issued');
+    await consistent(on, id);
+  });
+
   it('goes on behind a member whose player is held', async () => {
     const on = await fresh();
     const players = (await on.client.players(4)).sort();
@@ -120,7 +135,7 @@ it('grants that are taken back before they were sent give their shares of the ra
   });
   const [budget] = await on.sql<{ ahead_ms: number }[]>`
     select (extract(epoch from released_to - now()) * 1000)::float8 as ahead_ms
-    from bonus_campaign_budgets where campaign_id = ${id}`;
+    from bonus_campaign_releases where campaign_id = ${id}`;
   expect(budget?.ahead_ms).toBeLessThan(2_000);
   await consistent(on, id);
 });
