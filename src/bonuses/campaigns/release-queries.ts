@@ -33,10 +33,10 @@ export async function selectReleasing(
       where u.campaign_id = c.campaign_id and u.tenant_id = c.tenant_id and u.project_id = c.project_id offset 0) u
       on true
     cross join lateral (
-      select exists (select from bonus_campaign_rows r
-        where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
-          and r.status = 'reserved' offset 0) as has_reserved
-      offset 0) r
+      -- Not from the rows: while an old snapshot is open, whoever looks for one reads over all that were released.
+      select coalesce(sum(n.members), 0) > 0 as has_reserved from bonus_campaign_counts n
+      where n.tenant_id = c.tenant_id and n.project_id = c.project_id and n.campaign_id = c.campaign_id
+        and n.status = 'reserved' offset 0) r
     where c.status = 'issuing' and c.finished_at is null and c.campaign_id > ${after}
       and (r.has_reserved or exists (select from bonus_grants g
         where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
@@ -115,7 +115,7 @@ type FoundMember = Omit<ReservedMember, 'player'> &
   Omit<GrantPlayer, 'player_id'> & { player_id: string | null };
 
 /**
- * Up to `limit` reserved members in the order of their ids, or `only` this one, with their players: the rows of both, and
+ * Up to `limit` reserved members after `after`, in the order of their ids, or `only` this one, with their players: the rows of both, and
  * the grants to them (as by `lockGrantPlayers`), are locked until the transaction ends. Nobody is waited for: members whose
  * row or player another transaction holds are left out, and those behind them take their turn. Count grants in a
  * statement after it.
@@ -123,13 +123,14 @@ type FoundMember = Omit<ReservedMember, 'player'> &
 export async function lockReserved(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  { limit, only }: { limit: number; only?: string | undefined },
+  { limit, only, after }: { limit: number; only?: string | undefined; after?: string | undefined },
 ): Promise<ReservedMember[]> {
   const found = await tx<FoundMember[]>`
     with chosen as materialized (
       select r.player_id, r.terms_id, r.cost_base from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
+        ${after === undefined ? tx`` : tx`and r.player_id > ${after}`}
       order by r.player_id limit ${limit + SPARE}
       for no key update skip locked),
     -- One by one, in their order, and no further than they are wanted.

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../errors.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { isLockTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
+import { isLockTimeout, isStatementTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { CampaignPlaces } from './places.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
@@ -53,6 +54,8 @@ export class CampaignRelease {
   /** By campaign_id, what is under way; it never rejects. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #places = new CampaignPlaces();
+  /** By campaign_id. */
+  readonly #reached = new LRUCache<string, ReleasePlace>({ max: MAX_CAMPAIGNS });
   /** What the last turn has found and nobody has begun, in the order of their turns. */
   #open: ReleasingCampaign[] = [];
   #has_released = false;
@@ -115,10 +118,9 @@ export class CampaignRelease {
   async #try(campaign: ReleasingCampaign): Promise<void> {
     const { campaign_id } = campaign;
     try {
-      if ((await this.#release(campaign)) === 0) return;
-      this.#has_released = true;
+      await this.#release(campaign);
     } catch (error) {
-      if (isLockTimeout(error)) {
+      if (isLockTimeout(error) || error instanceof TooMany) {
         this.#resting.begin(campaign_id);
         return;
       }
@@ -138,14 +140,11 @@ export class CampaignRelease {
     );
   }
 
-  /**
-   * Gives shares of the rate to grants that were put off, which were promised first, and then to reserved members; returns
-   * how many have got on.
-   */
-  async #release(campaign: ReleasingCampaign): Promise<number> {
+  /** Gives shares of the rate to grants that were put off, which were promised first, and then to reserved members. */
+  async #release(campaign: ReleasingCampaign): Promise<void> {
     const { postgres, clock } = this.#deps;
     const { campaign_id, released_to, has_reserved, has_error } = campaign;
-    if (this.#allowed(campaign, released_to, { due: 0, room: MAX_WAITING }).count <= 0) return 0;
+    if (this.#allowed(campaign, released_to, { due: 0, room: MAX_WAITING }).count <= 0) return;
     // Before the campaign is locked: after a long outage there is much to read over.
     const counted = { most: MAX_WAITING, now: new Date(clock.now_ms()) };
     const { waiting, due, put_off, early } = await countWaiting(postgres.service, campaign, counted);
@@ -154,10 +153,10 @@ export class CampaignRelease {
     const released = has_reserved ? await this.#releaseReserved(campaign, left) : 0;
     if (has_error && (released > 0 || !has_reserved)) await this.#note(campaign, null);
     const is_idle = due + resumed + released === 0;
-    if (!is_idle || early === 0 || this.#probing.has(campaign_id)) return resumed + released;
+    if (!is_idle || early === 0 || this.#probing.has(campaign_id)) return;
     // Nothing would show that the platform takes calls again, although all may wait for an hour.
     this.#probing.begin(campaign_id);
-    return this.#resume(campaign, { due, is_early: true, most: 1 });
+    await this.#resume(campaign, { due, is_early: true, most: 1 });
   }
 
   /** What the rate allows. `due`: grants that wait for the sender already; `room`: so many at most. */
@@ -171,14 +170,17 @@ export class CampaignRelease {
     });
   }
 
-  /** Takes shares of the rate for what `use` does with them in the transaction; returns what it has got on. */
-  #take(
+  /** Takes shares of the rate for what `use` does with them in the transaction; returns how many have got on. */
+  async #take(
     campaign: ReleasingCampaign,
     allowed: Allowed,
     use: (tx: Tx, locked: BonusCampaignRow, limit: number, now: Date) => Promise<Released>,
   ): Promise<number> {
     const { postgres, clock } = this.#deps;
-    return retryConflicts(() =>
+    const place = this.#placeOf(campaign);
+    const began_ms = performance.now();
+    let tried = 0;
+    const got_on = await retryConflicts(() =>
       postgres.service.begin(async (tx) => {
         await limitTransaction(tx, STATEMENT_MS, LOCK_MS);
         const locked = await lockBeside(tx, campaign, 'release', false);
@@ -186,20 +188,41 @@ export class CampaignRelease {
         const shares = this.#allowed(campaign, await selectReleasedTo(tx, campaign), allowed);
         const { count, start_ms, each_ms } = shares;
         if (count <= 0) return 0;
-        const { released, skipped } = await use(tx, locked, count, new Date(clock.now_ms()));
+        tried = Math.min(count, place.most);
+        const { released, skipped } = await use(tx, locked, tried, new Date(clock.now_ms()));
         // Those who were skipped use nothing of the rate.
         if (released > 0)
           await noteReleased(tx, campaign, new Date(Math.ceil(start_ms + released * each_ms)));
         return released + skipped;
       }),
-    );
+    ).catch((error: unknown) => {
+      if (!isStatementTimeout(error) || tried <= 1) throw error;
+      place.most = Math.floor(tried / 2);
+      throw new TooMany('so many members at once take too long', { cause: error });
+    });
+    if (got_on > 0) this.#has_released = true;
+    const is_quick = performance.now() - began_ms < STATEMENT_MS / 4;
+    if (is_quick && tried === place.most) place.most = Math.min(2 * place.most, MAX_WAITING);
+    return got_on;
   }
 
-  #releaseReserved(campaign: ReleasingCampaign, allowed: Allowed): Promise<number> {
-    if (allowed.room <= 0) return Promise.resolve(0);
-    return this.#take(campaign, allowed, (tx, locked, limit, now) =>
-      releaseMembers(tx, locked, { limit, now, due_at: now }),
+  async #releaseReserved(campaign: ReleasingCampaign, allowed: Allowed): Promise<number> {
+    if (allowed.room <= 0) return 0;
+    const place = this.#placeOf(campaign);
+    let after: string | undefined;
+    // Those who were held before the last one have their turn when the others have had theirs.
+    const onFound = (last: string | undefined) => (after = last ?? NIL_ID);
+    const got_on = await this.#take(campaign, allowed, (tx, locked, limit, now) =>
+      releaseMembers(tx, locked, { limit, after: place.after, onFound, now, due_at: now }),
     );
+    if (after !== undefined) place.after = after;
+    return got_on;
+  }
+
+  #placeOf({ campaign_id }: ReleasingCampaign): ReleasePlace {
+    const place = this.#reached.get(campaign_id) ?? { after: NIL_ID, most: MAX_WAITING };
+    this.#reached.set(campaign_id, place);
+    return place;
   }
 
   /** Lets grants that were put off be called again; `is_early`: before their time, as far as their platform lets them. */
@@ -212,6 +235,18 @@ export class CampaignRelease {
       skipped: 0,
     }));
   }
+}
+
+/** A statement took too long, and the next try is about fewer members. */
+class TooMany extends Error {
+  override readonly name = 'TooMany';
+}
+
+/** How far the release of a campaign has come, and how many members it takes at once. */
+interface ReleasePlace {
+  /** Index entries of those who were released are not read again. */
+  after: string;
+  most: number;
 }
 
 /** Grants that wait for the sender already, and how many more may. */

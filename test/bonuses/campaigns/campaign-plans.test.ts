@@ -242,3 +242,41 @@ it('writing what was decided reads few of many pending members', async () => {
   };
   expect(await heavy(decide)).toEqual([]);
 });
+
+it('a release reads no members who were released before, though an old snapshot keeps what they were', async () => {
+  const { tenant_id, project_id, platform } = explained.service;
+  const sql = platform.postgres.service;
+  const ref = { tenant_id, project_id, campaign_id: randomUUID() };
+  await sql`
+    insert into bonus_campaigns
+    select (jsonb_populate_record(c, jsonb_build_object('campaign_id', ${ref.campaign_id}::text))).*
+    from bonus_campaigns c where c.campaign_id = ${campaign_id}`;
+  await sql`
+    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, terms_id)
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${ref.campaign_id}::uuid, gen_random_uuid(), 'reserved',
+      ${terms_id}::uuid from generate_series(1, 5000)`;
+  const last = await sql<{ player_id: string }[]>`
+    select player_id from bonus_campaign_rows where campaign_id = ${ref.campaign_id} order by player_id desc limit 11`;
+  const [after = ''] = last.splice(10).map(({ player_id }) => player_id);
+  await sql.begin('isolation level repeatable read', async (old) => {
+    await old`select from bonus_campaign_rows limit 1`;
+    await sql`
+      update bonus_campaign_rows set status = 'sent', grant_id = gen_random_uuid()
+      where campaign_id = ${ref.campaign_id} and player_id <= ${after}`;
+    const works: ((tx: Tx) => Promise<unknown>)[] = [
+      async (tx) => {
+        const found = await selectReleasing(tx, NIL_ID, 10, new Date());
+        expect(found).toContainEqual(expect.objectContaining({ ...ref, has_reserved: true }));
+      },
+      async (tx) => {
+        const found = await lockReserved(tx, ref, { limit: 20, after });
+        expect(found.map(({ member_id }) => member_id)).toEqual(
+          last.map(({ player_id }) => player_id).reverse(),
+        );
+      },
+    ];
+    for (const work of works) expect(await heavy(work)).toEqual([]);
+    // It can tell: from the first one on, all of them are read.
+    expect(await heavy((tx) => lockReserved(tx, ref, { limit: 5 }))).toHaveLength(1);
+  });
+});

@@ -140,6 +140,36 @@ it('grants that are taken back before they were sent give their shares of the ra
   await consistent(on, id);
 });
 
+describe('a release that takes too long', () => {
+  it('goes on with fewer members at once', async () => {
+    const on = await fresh();
+    const players = await on.client.players(150);
+    const { data } = await on.create({
+      template_id: await on.template(),
+      segment_id: await on.client.segment(players),
+    });
+    // As on a machine that is busy: all at once take 3 s, and no statement may take more than 1 s.
+    const owner = (statement: string) =>
+      on.sql.begin(async (tx) => {
+        await tx`set local role none`;
+        await tx.unsafe(statement);
+      });
+    await owner(`
+      create function rest_a_while() returns trigger language plpgsql as $$
+        begin perform pg_sleep(0.02); return new; end $$;
+      create trigger rest_a_while before insert on bonus_grants for each row
+        when (new.campaign_id = '${data.id}') execute function rest_a_while()`);
+    try {
+      await on.issue(data.id);
+      const done = await on.reaches(data.id, ({ status }) => status === 'issued');
+      expect(done.stats.granted).toBe(150);
+      await consistent(on, data.id);
+    } finally {
+      await owner('drop trigger rest_a_while on bonus_grants; drop function rest_a_while');
+    }
+  });
+});
+
 describe('why a release stands still', () => {
   /** A campaign whose release fails, because this version cannot read what was promised. */
   async function failing(on: CampaignsFixture) {
