@@ -75,9 +75,7 @@ export class CampaignWork {
     const waiting = this.#places.inTurn(
       open.filter(({ has_work, campaign_id }) => has_work && !resting.has(campaign_id)),
     );
-    while (stop?.aborted !== true) {
-      const one = this.#places.take(waiting);
-      if (one === undefined) break;
+    for (let one = this.#places.take(waiting); one !== undefined; one = this.#places.take(waiting)) {
       this.#begin(one, stop);
     }
     return this.#after !== NIL_ID;
