@@ -417,7 +417,7 @@ create table public.bonus_campaign_budgets (
   campaign_id uuid not null,
   used_base numeric(38,0) not null default 0,
   used_grants integer not null default 0,
-  released_to timestamp with time zone not null,
+  released_to timestamp with time zone not null default now(),
   short_cost_base numeric(38,0),
   retry_cost_base numeric(38,0),
   retried_to uuid,
@@ -450,6 +450,19 @@ create policy every_tenant on bonus_campaign_counts for all to engagement_servic
 create policy own_tenant on bonus_campaign_counts for all to engagement_api using ((tenant_id = current_tenant_id()));
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_service;
+
+create table public.bonus_campaign_releases (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  released_to timestamp with time zone not null,
+  constraint bonus_campaign_releases_pkey PRIMARY KEY (tenant_id, project_id, campaign_id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.bonus_campaign_releases: enabled, forced
+create policy every_tenant on bonus_campaign_releases for all to engagement_service using (true);
+create policy own_tenant on bonus_campaign_releases for all to engagement_api using ((tenant_id = current_tenant_id()));
+grant delete, insert, select, update on public.bonus_campaign_releases to engagement_api;
+grant delete, insert, select, update on public.bonus_campaign_releases to engagement_service;
 
 create table public.bonus_campaign_rows (
   tenant_id uuid not null,
@@ -528,6 +541,8 @@ create table public.bonus_campaigns (
   finished_at timestamp with time zone,
   qualifying_product text,
   advertising text not null default 'direct'::text,
+  issued_product text,
+  release_error text,
   constraint bonus_campaigns_advertising_check CHECK ((advertising = ANY (ARRAY['direct'::text, 'own_site'::text, 'public'::text]))),
   constraint bonus_campaigns_deposit_from_check CHECK ((deposit_from = 'last_deposit'::text)),
   constraint bonus_campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
@@ -660,6 +675,7 @@ create table public.bonus_grants (
   recount_seq integer not null default 0,
   are_bets_recorded boolean not null default false,
   wagering_record text not null default 'open'::text,
+  put_off_to timestamp with time zone,
   constraint bonus_grants_bonus_amount_base_check CHECK ((bonus_amount_base >= 0)),
   constraint bonus_grants_bonus_amount_check CHECK ((bonus_amount >= (0)::numeric)),
   constraint bonus_grants_check CHECK (((status <> 'pending'::text) OR (next_attempt_at IS NOT NULL) OR needs_review)),
@@ -681,6 +697,7 @@ CREATE INDEX bonus_grants_of_player ON public.bonus_grants USING btree (player_i
 CREATE INDEX bonus_grants_of_template ON public.bonus_grants USING btree (template_id, created_at DESC, grant_id DESC, tenant_id, project_id);
 CREATE UNIQUE INDEX bonus_grants_one_per_group ON public.bonus_grants USING btree (player_id, exclusion_group, tenant_id, project_id) WHERE ((exclusion_group IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'active'::text])));
 CREATE UNIQUE INDEX bonus_grants_one_per_slot ON public.bonus_grants USING btree (player_id, template_id, slot, tenant_id, project_id) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
+CREATE INDEX bonus_grants_to_call ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND ((put_off_to IS NULL) OR (outcome <> 'unsent'::text)));
 CREATE INDEX bonus_grants_to_close ON public.bonus_grants USING btree (ended_at, grant_id) WHERE ((ended_at IS NOT NULL) AND (wagering_record <> 'removed'::text));
 CREATE INDEX bonus_grants_to_compare ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, grant_id) WHERE ((status = ANY (ARRAY['pending'::text, 'active'::text])) AND ((status = 'active'::text) OR (outcome <> 'unsent'::text) OR may_be_sent));
 CREATE INDEX bonus_grants_to_count ON public.bonus_grants USING btree (grant_id) WHERE ((activated_at IS NOT NULL) AND ((activated_at IS DISTINCT FROM counted_from) OR (LEAST(expires_at, ended_at) IS DISTINCT FROM counted_until)));

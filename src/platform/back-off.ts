@@ -19,6 +19,11 @@ export class BackOff {
     this.#failed.set(key, true);
   }
 
+  /** Whether the key is in back-off now. */
+  has(key: string): boolean {
+    return this.#failed.has(key);
+  }
+
   /** The keys that are in back-off now. */
   keys(): string[] {
     return [...this.#failed.keys()];

@@ -60,7 +60,7 @@ export function settingsJson(row: BonusCampaignRow) {
     qualifying_product: row.qualifying_product,
     advertising: row.advertising,
     status: row.status,
-    last_error: row.last_error,
+    last_error: row.last_error ?? row.release_error,
     created_at: row.created_at,
     updated_at: row.updated_at,
     issued_at: row.issued_at,

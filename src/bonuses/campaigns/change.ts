@@ -6,6 +6,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { readGrantRates } from '../grants/worth.ts';
+import type { RuleProduct } from '../licence/rule.ts';
 import { needsDeposit } from '../templates/config.ts';
 import { offerViolations, refuseViolations } from '../templates/licence-check.ts';
 import { segmentExists, type BonusTemplateRow } from '../templates/queries.ts';
@@ -163,21 +164,26 @@ async function checkWritten(tx: Tx, project: ProjectRef, plan: BonusCampaignPlan
 }
 
 /**
- * Checks what a campaign names, and the rules of the licence, when it is issued; returns its template. A segment that was
- * deleted since the campaign was written has no members. Rejects as {@link createBonusCampaign} does.
+ * Checks what a campaign names, and the rules of the licence, when it is issued; returns its template, and what members bet
+ * on to get the bonus. A segment that was deleted since the campaign was written has no members. Rejects as
+ * {@link createBonusCampaign} does.
  */
 export async function checkPlan(
   tx: Tx,
   project: ProjectRef,
   plan: BonusCampaignPlan,
   now: Date,
-): Promise<BonusTemplateRow> {
+): Promise<{ template: BonusTemplateRow; issued_product: RuleProduct | null }> {
   const template = await readTemplate(tx, project, plan.template_id);
-  await checkTerms(tx, project, { plan, template, now });
-  return template;
+  return { template, issued_product: await checkTerms(tx, project, { plan, template, now }) };
 }
 
-async function checkTerms(tx: Tx, project: ProjectRef, { plan, template, now }: PlanCheck): Promise<void> {
+/** Returns what members bet on to get the bonus. */
+async function checkTerms(
+  tx: Tx,
+  project: ProjectRef,
+  { plan, template, now }: PlanCheck,
+): Promise<RuleProduct | null> {
   const { tenant_id } = project;
   const { deposit_amount, deposit_from, currency_override } = plan;
   if (deposit_amount !== null && deposit_from !== null) {
@@ -196,4 +202,5 @@ async function checkTerms(tx: Tx, project: ProjectRef, { plan, template, now }: 
     plan.qualifying_product ?? (await qualifyingProductOfSegment(tx, { ...project, segment_id }));
   const offer = { terms, qualifying_product, advertising };
   refuseViolations((await offerViolations(tx, tenant_id, [offer], now)).flat());
+  return qualifying_product;
 }

@@ -89,8 +89,8 @@ async function dryRun(deps: FactsDeps, ref: BonusCampaignRef, limits: Limits): P
   const campaign = await findBonusCampaign(postgres, ref);
   requireStatus(campaign, ['draft', 'scheduled'], 'issued');
   const { terms, room } = await postgres.asTenant(tenant_id, async (tx) => {
-    const template = await checkPlan(tx, ref, campaign, now);
-    const loaded = await loadIssueTerms(tx, campaign, now);
+    const { template, issued_product } = await checkPlan(tx, ref, campaign, now);
+    const loaded = await loadIssueTerms(tx, { ...campaign, issued_product }, now);
     return { terms: loaded, room: new Room(template, campaign, await readUsed(tx, campaign)) };
   });
   const limit = needsFacts(terms) ? FACTS_BATCH : DECIDE_BATCH;

@@ -1,7 +1,6 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { GrantRow } from '../grants/grant-row.ts';
-import type { Worth } from '../grants/worth.ts';
 import type { BonusCampaignRef } from './queries.ts';
 
 /** What members of a campaign were promised, as Postgres has it; amounts are digits, as in a grant. */
@@ -18,12 +17,12 @@ export interface FrozenTermsRow
       | 'bonus_amount'
       | 'bonus_amount_base'
       | 'fx'
+      | 'base_fx'
       | 'wagering_required'
       | 'max_bet'
       | 'max_win_cap'
     > {
   terms_id: string;
-  base_fx: Worth['base_fx'];
   max_grants_per_player: number | null;
   grant_window_days: number | null;
 }

@@ -76,12 +76,19 @@ export async function startIssue(
     const message = 'the campaign was changed while its members were counted; send the request again';
     throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
   }
-  await checkPlan(tx, ref, row, now);
+  const { issued_product } = await checkPlan(tx, ref, row, now);
   const terms = await loadIssueTerms(tx, row, now);
   const { members } = counted;
   requireLiability(terms, members);
-  await insertCampaignBudget(tx, ref, now);
-  const issuing = { ...row, status: 'issuing', issued_at: now, members, last_error: null } as const;
+  await insertCampaignBudget(tx, ref);
+  const started_as = {
+    status: 'issuing',
+    issued_at: now,
+    issued_product,
+    members,
+    last_error: null,
+  } as const;
+  const issuing = { ...row, ...started_as };
   await updateBonusCampaign(tx, ref, issuing, now);
   await noteFilled(tx, ref, await fillRows(tx, issuing, NIL_ID, FILL_BATCH));
   const [started] = await selectBonusCampaign(tx, ref);

@@ -32,10 +32,15 @@ export interface BonusCampaignPlan {
 
 /** A bonus campaign as Postgres has it. */
 export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
+  /** `qualifying_product` at the issue, or else what the segment's conditions said then; null: nothing that is known. */
+  issued_product: RuleProduct | null;
   members: number;
   is_filled: boolean;
   filled_to: string | null;
+  /** Why it could not be issued when it was due, or why nothing is decided. */
   last_error: string | null;
+  /** Why nothing is released. */
+  release_error: string | null;
   created_at: Date;
   updated_at: Date;
   issued_at: Date | null;
@@ -46,7 +51,8 @@ export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
 export function campaignColumns(tx: Tx): PendingQuery<Row[]> {
   return tx`c.tenant_id, c.project_id, c.campaign_id, c.name, c.template_id, c.segment_id, c.deposit_amount,
     c.deposit_from, c.currency_override, c.schedule_at, c.max_liability, c.max_grants, c.rate_per_second,
-    c.qualifying_product, c.advertising, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.created_at, c.updated_at, c.issued_at, c.finished_at`;
+    c.qualifying_product, c.issued_product, c.advertising, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
+    c.created_at, c.updated_at, c.issued_at, c.finished_at`;
 }
 
 /** The condition that names one campaign of the table `c`. */
@@ -122,10 +128,10 @@ export async function insertBonusCampaign(
   return row;
 }
 
-/** The columns that change after the creation. */
+/** The columns that change after the creation, but for those that only the release writes. */
 export type BonusCampaignChange = Omit<
   BonusCampaignRow,
-  keyof BonusCampaignRef | 'created_at' | 'updated_at'
+  keyof BonusCampaignRef | 'release_error' | 'created_at' | 'updated_at'
 >;
 
 /** Writes the columns of a locked campaign; returns the row as it is then. */
@@ -141,7 +147,8 @@ export async function updateBonusCampaign(
       deposit_amount = ${row.deposit_amount}::text::numeric, deposit_from = ${row.deposit_from},
       currency_override = ${row.currency_override}, schedule_at = ${row.schedule_at},
       max_liability = ${row.max_liability}, max_grants = ${row.max_grants}, rate_per_second = ${row.rate_per_second},
-      qualifying_product = ${row.qualifying_product}, advertising = ${row.advertising},
+      qualifying_product = ${row.qualifying_product}, issued_product = ${row.issued_product},
+      advertising = ${row.advertising},
       status = ${row.status}, members = ${row.members}, is_filled = ${row.is_filled}, filled_to = ${row.filled_to},
       last_error = ${row.last_error}, updated_at = ${now}, issued_at = ${row.issued_at}, finished_at = ${row.finished_at}
     where ${isCampaign(tx, ref)}

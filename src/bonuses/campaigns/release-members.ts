@@ -31,8 +31,16 @@ export interface Released {
   skipped: number;
 }
 
+/** `onFound` is told the last member who was looked at; undefined: there was none. */
+interface Which {
+  limit: number;
+  only?: string;
+  after?: string;
+  onFound?: (last: string | undefined) => void;
+}
+
 /**
- * Makes the grants of up to `limit` reserved members, or of `only` this one, which the sender sends from `due_at` on; the
+ * Makes the grants of up to `limit` reserved members after `after`, or of `only` this one, which the sender sends from `due_at` on; the
  * transaction holds the campaign by `lockBeside`. Whoever does not pass the checks any more, or whose place another
  * grant has taken since, is skipped, and the limits get back what was held. Members whose player another transaction
  * holds now are left for later; nobody is released while the tenant has paused its bonuses.
@@ -40,12 +48,13 @@ export interface Released {
 export async function releaseMembers(
   tx: Tx,
   campaign: BonusCampaignRow,
-  { limit, only, now, due_at }: { limit: number; only?: string; now: Date; due_at: Date },
+  { now, due_at, onFound, ...which }: Which & { now: Date; due_at: Date },
 ): Promise<Released> {
   const config = await readTenantConfig(tx, campaign.tenant_id);
   if (bonusSettingsOf(config).paused) return { released: 0, skipped: 0 };
   // Awaited alone: everything that is read after it stays true, and nothing that was read before it is used.
-  const found = await lockReserved(tx, campaign, { limit, only });
+  const found = await lockReserved(tx, campaign, which);
+  onFound?.(found.at(-1)?.member_id);
   const grants = new Map<string, ReleasedGrant[]>();
   const changes: RowsChange[] = [];
   let [freed_base, skipped, released] = [0n, 0, 0];

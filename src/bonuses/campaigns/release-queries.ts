@@ -4,28 +4,44 @@ import type { NewHistory } from '../grants/apply-queries.ts';
 import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
 import type { BonusCampaignRef } from './queries.ts';
 
-/** A campaign that has reserved members. */
+/** A campaign that has reserved members, or grants that were put off. */
 export interface ReleasingCampaign extends BonusCampaignRef {
+  has_reserved: boolean;
+  /** It is noted why nothing is released. */
+  has_error: boolean;
   rate_per_second: number | null;
-  /** Up to when the rate is used. */
-  released_to: Date;
+  /** Up to when the rate is used; null: nothing was released yet. */
+  released_to: Date | null;
 }
 
 /**
- * Campaigns after `after`, in the order of their ids, that are being issued and have members to release; none of a tenant
- * that has paused its bonuses.
+ * Campaigns after `after`, in the order of their ids, that are being issued and have members to release, or grants that
+ * were put off and may go on; none of a tenant that has paused its bonuses.
  */
-export async function selectReleasing(sql: Tx, after: string, limit: number): Promise<ReleasingCampaign[]> {
+export async function selectReleasing(
+  sql: Tx,
+  after: string,
+  limit: number,
+  now: Date,
+): Promise<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
-    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, b.released_to
+    select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, r.has_reserved, u.released_to,
+      c.release_error is not null as has_error
     from bonus_campaigns c
+    left join lateral (
+      select u.released_to from bonus_campaign_releases u
+      where u.campaign_id = c.campaign_id and u.tenant_id = c.tenant_id and u.project_id = c.project_id offset 0) u
+      on true
     cross join lateral (
-      select b.released_to from bonus_campaign_budgets b
-      where b.campaign_id = c.campaign_id and b.tenant_id = c.tenant_id and b.project_id = c.project_id offset 0) b
+      -- Not from the rows: while an old snapshot is open, whoever looks for one reads over all that were released.
+      select coalesce(sum(n.members), 0) > 0 as has_reserved from bonus_campaign_counts n
+      where n.tenant_id = c.tenant_id and n.project_id = c.project_id and n.campaign_id = c.campaign_id
+        and n.status = 'reserved' offset 0) r
     where c.status = 'issuing' and c.finished_at is null and c.campaign_id > ${after}
-      and exists (select from bonus_campaign_rows r
-        where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
-          and r.status = 'reserved' offset 0)
+      and (r.has_reserved or exists (select from bonus_grants g
+        where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
+          and g.status = 'pending' and g.outcome = 'unsent'
+          and g.put_off_to is not null and least(g.put_off_to, g.next_attempt_at) <= ${now} offset 0))
       and not exists (select from tenant_configs t
         where t.tenant_id = c.tenant_id and t.config -> 'bonuses' -> 'paused' = 'true' offset 0)
     order by c.campaign_id limit ${limit}`;
@@ -36,21 +52,50 @@ export interface Waiting {
   waiting: number;
   /** Those who wait only for the sender, and for no time. */
   due: number;
+  /** Those who were put off, and wait only for a share of the rate. */
+  put_off: number;
+  /** Those who were put off, wait for their time, and need not if their platform takes calls again. */
+  early: number;
 }
 
-/** How many grants of the campaign were released and wait for a call: at most `most` are counted. */
+/** How many grants of the campaign were released and wait for a call: at most `most` are counted, the first to be due. */
 export async function countWaiting(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   { most, now }: { most: number; now: Date },
 ): Promise<Waiting> {
   const [row] = await sql<Waiting[]>`
-    select count(*)::integer as waiting, (count(*) filter (where next_attempt_at <= ${now}))::integer as due from (
-      select g.next_attempt_at from bonus_grants g
+    select count(*)::integer as waiting,
+      (count(*) filter (where put_off_to is null and next_attempt_at <= ${now}))::integer as due,
+      (count(*) filter (where put_off_to is not null and next_attempt_at <= ${now}))::integer as put_off,
+      (count(*) filter (where put_off_to <= ${now} and next_attempt_at > ${now}))::integer as early
+    from (
+      select g.next_attempt_at, g.put_off_to from bonus_grants g
       where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
         and g.status = 'pending' and g.outcome = 'unsent'
-      limit ${most}) w`;
-  return row ?? { waiting: 0, due: 0 };
+      order by g.next_attempt_at limit ${most}) w`;
+  return row ?? { waiting: 0, due: 0, put_off: 0, early: 0 };
+}
+
+/**
+ * Gives up to `limit` grants that were put off to the sender, the first to be due first, without those that another
+ * transaction holds; returns how many. `is_early`: those whose time has not come, too, unless their platform has asked them to wait.
+ */
+export async function resumePutOff(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  { limit, now, is_early }: { limit: number; now: Date; is_early: boolean },
+): Promise<number> {
+  const resumed = await tx`
+    update bonus_grants g set next_attempt_at = ${now}, put_off_to = null
+    from (
+      select o.ctid from bonus_grants o
+      where o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+        and o.status = 'pending' and o.outcome = 'unsent' and o.put_off_to is not null
+        and ${is_early ? tx`o.put_off_to` : tx`o.next_attempt_at`} <= ${now}
+      order by o.next_attempt_at limit ${limit} for no key update skip locked) found
+    where g.ctid = found.ctid`;
+  return resumed.count;
 }
 
 /** How many members are tried beyond those who are wanted, because players of some are held. */
@@ -70,7 +115,7 @@ type FoundMember = Omit<ReservedMember, 'player'> &
   Omit<GrantPlayer, 'player_id'> & { player_id: string | null };
 
 /**
- * Up to `limit` reserved members in the order of their ids, or `only` this one, with their players: the rows of both, and
+ * Up to `limit` reserved members after `after`, in the order of their ids, or `only` this one, with their players: the rows of both, and
  * the grants to them (as by `lockGrantPlayers`), are locked until the transaction ends. Nobody is waited for: members whose
  * row or player another transaction holds are left out, and those behind them take their turn. Count grants in a
  * statement after it.
@@ -78,13 +123,14 @@ type FoundMember = Omit<ReservedMember, 'player'> &
 export async function lockReserved(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  { limit, only }: { limit: number; only?: string | undefined },
+  { limit, only, after }: { limit: number; only?: string | undefined; after?: string | undefined },
 ): Promise<ReservedMember[]> {
   const found = await tx<FoundMember[]>`
     with chosen as materialized (
       select r.player_id, r.terms_id, r.cost_base from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
+        ${after === undefined ? tx`` : tx`and r.player_id > ${after}`}
       order by r.player_id limit ${limit + SPARE}
       for no key update skip locked),
     -- One by one, in their order, and no further than they are wanted.
@@ -113,15 +159,15 @@ export async function lockReserved(
   }));
 }
 
-/** Up to when the campaign's rate is used; only who may release changes it. */
+/** Up to when the campaign's rate is used, null: nothing was released yet; only who may release changes it. */
 export async function selectReleasedTo(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-): Promise<Date> {
+): Promise<Date | null> {
   const [row] = await tx<{ released_to: Date }[]>`
-    select b.released_to from bonus_campaign_budgets b
-    where b.campaign_id = ${campaign_id} and b.tenant_id = ${tenant_id} and b.project_id = ${project_id}`;
-  return row?.released_to ?? new Date(0);
+    select u.released_to from bonus_campaign_releases u
+    where u.campaign_id = ${campaign_id} and u.tenant_id = ${tenant_id} and u.project_id = ${project_id}`;
+  return row?.released_to ?? null;
 }
 
 /** A new grant of a campaign to a member, and the first event of its history. */
@@ -185,6 +231,7 @@ export async function noteReleased(
   released_to: Date,
 ): Promise<void> {
   await tx`
-    update bonus_campaign_budgets set released_to = ${released_to}
-    where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+    insert into bonus_campaign_releases (tenant_id, project_id, campaign_id, released_to)
+    values (${tenant_id}, ${project_id}, ${campaign_id}, ${released_to})
+    on conflict (tenant_id, project_id, campaign_id) do update set released_to = excluded.released_to`;
 }

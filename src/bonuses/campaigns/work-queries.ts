@@ -84,7 +84,7 @@ export async function lockBeside(
   return row;
 }
 
-/** Notes why a campaign stands still; null: it does not. */
+/** Notes why nothing of a campaign is decided; null: it is. */
 export async function noteError(
   sql: Tx,
   ref: BonusCampaignRef,
@@ -94,6 +94,18 @@ export async function noteError(
   await sql`
     update bonus_campaigns c set last_error = ${message}, updated_at = ${now}
     where ${isCampaign(sql, ref)} and c.last_error is distinct from ${message}`;
+}
+
+/** Notes why nothing of a campaign is released; null: it is. */
+export async function noteReleaseError(
+  sql: Tx,
+  ref: BonusCampaignRef,
+  message: string | null,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update bonus_campaigns c set release_error = ${message}, updated_at = ${now}
+    where ${isCampaign(sql, ref)} and c.release_error is distinct from ${message}`;
 }
 
 /** Makes a due campaign that could not be issued a draft again. */
@@ -188,11 +200,10 @@ export async function noteFilled(tx: Tx, ref: BonusCampaignRef, filled_to: strin
 export async function insertCampaignBudget(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
-  now: Date,
 ): Promise<void> {
   await tx`
-    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id, released_to)
-    values (${tenant_id}, ${project_id}, ${campaign_id}, ${now}) on conflict do nothing`;
+    insert into bonus_campaign_budgets (tenant_id, project_id, campaign_id)
+    values (${tenant_id}, ${project_id}, ${campaign_id}) on conflict do nothing`;
 }
 
 /** Whether a member of the campaign is in one of these statuses. */
@@ -254,22 +265,23 @@ export async function lockUnsent(
 
 /**
  * Takes grants of which nothing was sent back from the sender: their members are reserved as before, and the grants are
- * gone until they are made again, with the same ids. Returns how many. What the limits hold stays the same.
+ * gone until they are made again, with the same ids. Returns how many, and how many of them had a share of the rate that
+ * no call has used. What the limits hold stays the same.
  */
 export async function takeBackUnsent(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   limit: number,
-): Promise<number> {
-  const [row] = await tx<{ taken: number }[]>`
+): Promise<{ taken: number; shares: number }> {
+  const [row] = await tx<{ taken: number; shares: number }[]>`
     with free as materialized (
-      select g.grant_id from (
+      select g.grant_id, g.put_off_to is null as has_share from (
         select g.grant_id from bonus_grants g
         where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
         order by g.next_attempt_at limit ${limit}) o
       cross join lateral (
-        select g.grant_id from bonus_grants g
+        select g.grant_id, g.put_off_to from bonus_grants g
         where g.grant_id = o.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent and g.cancel_requested_at is null
         offset 0 for no key update of g skip locked) g),
@@ -280,15 +292,15 @@ export async function takeBackUnsent(
         select o.ctid from bonus_campaign_rows o
         where o.grant_id = free.grant_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} offset 0) found
       where r.ctid = found.ctid and r.status = 'sent'
-      returning free.grant_id),
+      returning free.grant_id, free.has_share),
     no_events as (
       delete from bonus_grant_events e using taken
       where e.grant_id = taken.grant_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}),
     no_grants as (
       delete from bonus_grants g using taken
       where g.grant_id = taken.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id})
-    select count(*)::integer as taken from taken`;
-  return row?.taken ?? 0;
+    select count(*)::integer as taken, (count(*) filter (where has_share))::integer as shares from taken`;
+  return row ?? { taken: 0, shares: 0 };
 }
 
 /**
@@ -315,11 +327,12 @@ export async function endReserved(
   return { members: row?.members ?? 0, cost_base: BigInt(row?.cost ?? 0) };
 }
 
-/** Ends a campaign that has no member left to decide. */
+/** Ends a campaign that has no member left to decide, and so stands still for nothing. */
 export async function markFinished(tx: Tx, ref: BonusCampaignRef, now: Date): Promise<void> {
   await tx`
     update bonus_campaigns c set
-      status = case when c.status = 'issuing' then 'issued' else c.status end, finished_at = ${now}, updated_at = ${now}
+      status = case when c.status = 'issuing' then 'issued' else c.status end, finished_at = ${now}, updated_at = ${now},
+      last_error = null, release_error = null
     where ${isCampaign(tx, ref)}`;
 }
 

@@ -9,6 +9,7 @@ import { endUnsent } from '../grants/conclude.ts';
 import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
 import { deleteFrozenTerms } from './frozen-terms-queries.ts';
 import { FILL_BATCH } from './issue.ts';
+import { CampaignPlaces } from './places.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 import { noteReleased, selectReleasedTo } from './release-queries.ts';
 import { withoutShares } from './release-rate.ts';
@@ -34,9 +35,6 @@ export interface WorkDeps extends DecideDeps, Pick<Platform, 'logger'> {}
 
 /** Campaigns that one turn looks at. */
 const MAX_OPEN = 1_000;
-/** Campaigns at work at the same time: in all, and of one tenant. */
-const MAX_AT_WORK = 8;
-const MAX_OF_TENANT = 4;
 /** How long a campaign keeps its place, while it gets on; no step takes much longer than that. */
 const SLICE_MS = 1_000;
 /** How long a campaign rests that could not get on. */
@@ -58,10 +56,9 @@ export class CampaignWork {
   readonly #back_off = new BackOff();
   readonly #resting = new BackOff(REST_MS);
   /** By campaign_id; they never reject. */
-  readonly #running = new Map<string, { tenant_id: string; done: Promise<void> }>();
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #places = new CampaignPlaces();
   #after = NIL_ID;
-  /** The campaign that was given a place last. */
-  #served = NIL_ID;
   /** Called when a campaign has given up its place, although it has more to do: the next turn should come at once. */
   onMore: () => void = () => undefined;
 
@@ -75,29 +72,28 @@ export class CampaignWork {
     const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN);
     this.#after = open.length === MAX_OPEN ? (open.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
     const resting = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
-    const next = open.findIndex(({ campaign_id }) => campaign_id > this.#served);
-    for (const one of next < 0 ? open : [...open.slice(next), ...open.slice(0, next)]) {
-      if (stop?.aborted === true || this.#running.size >= MAX_AT_WORK) break;
-      if (one.has_work && !resting.has(one.campaign_id)) this.#begin(one, stop);
+    const waiting = this.#places.inTurn(
+      open.filter(({ has_work, campaign_id }) => has_work && !resting.has(campaign_id)),
+    );
+    for (let one = this.#places.take(waiting); one !== undefined; one = this.#places.take(waiting)) {
+      this.#begin(one, stop);
     }
     return this.#after !== NIL_ID;
   }
 
   /** Resolves when no campaign is at work. */
   async close(): Promise<void> {
-    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    await Promise.all(this.#running.values());
   }
 
   #begin(ref: OpenCampaign, stop: AbortSignal | undefined): void {
-    const { campaign_id, tenant_id } = ref;
-    const of_tenant = [...this.#running.values()].filter((one) => one.tenant_id === tenant_id);
-    if (this.#running.has(campaign_id) || of_tenant.length >= MAX_OF_TENANT) return;
-    this.#served = campaign_id;
+    const { campaign_id } = ref;
     const done = this.#work(ref, stop).then((has_more) => {
       this.#running.delete(campaign_id);
+      this.#places.free(ref);
       if (has_more) this.onMore();
     });
-    this.#running.set(campaign_id, { tenant_id, done });
+    this.#running.set(campaign_id, done);
   }
 
   /** Whether the time was over before the work was. Never rejects. */
@@ -179,10 +175,11 @@ export class CampaignWork {
   /** Takes back from the sender what it could not send: its members are reserved again. */
   #takeBack(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(campaign, async (tx, locked) => {
-      const taken = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
+      const { taken, shares } = await takeBackUnsent(tx, locked, TAKE_BACK_BATCH);
       if (taken === 0) return false;
       const released_to = await selectReleasedTo(tx, locked);
-      const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), taken);
+      if (released_to === null) return true;
+      const used_to_ms = withoutShares(locked.rate_per_second, released_to.getTime(), shares);
       await noteReleased(tx, locked, new Date(Math.ceil(used_to_ms)));
       return true;
     });

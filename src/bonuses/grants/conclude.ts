@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { pauseMs } from '../adapters/retry-schedule.ts';
+import { hurriedPauseMs, pauseMs } from '../adapters/retry-schedule.ts';
 import { applyEvent, applyEvents, type Reported } from './apply.ts';
 import { reported, type Conclusion } from './conclusion.ts';
 import { updateCall, type CallChange } from './conclude-queries.ts';
@@ -130,6 +130,7 @@ function changeOf(
         grant.may_be_sent || (!is_cancel && certainty === 'unknown' && grant.outcome !== 'confirmed');
       const outcome =
         grant.outcome === 'confirmed' || is_cancel ? grant.outcome : may_be_sent ? 'unknown' : 'unsent';
+      const is_put_off = outcome === 'unsent' && !is_cancel && grant.campaign_id !== null;
       return {
         ...grant,
         outcome: outcome === 'sent' ? 'unknown' : outcome,
@@ -137,6 +138,7 @@ function changeOf(
         last_error: { code, message, at },
         attempts: is_made || !is_sent ? grant.attempts : Math.max(0, grant.attempts - 1),
         ...waiting(grant, now, retry_after_ms ?? 0),
+        put_off_to: is_put_off ? putOffTo(grant, now, retry_after_ms ?? 0) : null,
       };
     }
     case 'cancel_refused': {
@@ -163,6 +165,11 @@ function changeOf(
 function afterRefusal(grant: GrantRow, now: Date): Pick<CallChange, 'next_attempt_at' | 'needs_review'> {
   if (grant.status === 'pending') return waiting(grant, now, 0);
   return { next_attempt_at: null, needs_review: grant.needs_review };
+}
+
+/** From when on a campaign's grant may go on if its platform takes others again. */
+function putOffTo(grant: GrantRow, now: Date, retry_after_ms: number): Date {
+  return new Date(now.getTime() + hurriedPauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms));
 }
 
 const NOT_CANCELLED = { cancel_requested_at: null, cancel_reason: null };

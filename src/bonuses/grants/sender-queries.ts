@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -21,6 +22,11 @@ export interface WaitingLane extends GrantLane {
 /** Calls at once of the built-in sandbox, which has no adapter. */
 const MOST_OF_SANDBOX = 16;
 
+/** Of the table `g`: a call may be made when its time has come. Grants that were put off wait for a share first. */
+function mayBeCalled(sql: Tx): PendingQuery<Row[]> {
+  return sql`g.next_attempt_at is not null and (g.put_off_to is null or g.outcome <> 'unsent')`;
+}
+
 /**
  * Lanes with something to be called, in the order of their keys after `after`, each with its earliest time. Reads one row
  * per lane, however many grants wait in it.
@@ -32,7 +38,7 @@ export async function selectWaitingLanes(
 ): Promise<WaitingLane[]> {
   const lane = sql`g.adapter_slug, g.tenant_id, g.project_id`;
   const first = sql`
-    select ${lane}, g.next_attempt_at as next_at from bonus_grants g where g.next_attempt_at is not null`;
+    select ${lane}, g.next_attempt_at as next_at from bonus_grants g where ${mayBeCalled(sql)}`;
   const order = sql`order by ${lane}, g.next_attempt_at limit 1`;
   const beyond =
     after === undefined
@@ -73,14 +79,14 @@ export async function claimGrants(
     with due as materialized (
       select g.grant_id, case when ${limited} then ${ends_at} end as expires_at from bonus_grants g
       where g.adapter_slug = ${adapter_slug} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
-        and g.next_attempt_at <= ${now}
+        and ${mayBeCalled(sql)} and g.next_attempt_at <= ${now}
         and not exists (select from tenant_configs c
           where c.tenant_id = ${tenant_id} and c.config -> 'bonuses' -> 'paused' = 'true')
       order by g.next_attempt_at
       limit ${limit}
       for no key update skip locked)
     update bonus_grants g set
-      calls = g.calls + 1, next_attempt_at = ${lost_at}, first_called_at = coalesce(g.first_called_at, ${now}),
+      calls = g.calls + 1, next_attempt_at = ${lost_at}, put_off_to = null, first_called_at = coalesce(g.first_called_at, ${now}),
       expires_at = coalesce(due.expires_at, g.expires_at),
       order_body = case when due.expires_at is null then g.order_body
         else jsonb_set(g.order_body::jsonb, '{template,expires_at}',
@@ -95,6 +101,25 @@ export async function claimGrants(
     from due
     where g.grant_id = due.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
     returning ${grantColumns(sql)}`;
+}
+
+/**
+ * Lets grants of a campaign that were put off go on before their time, because its platform takes calls again: as far as
+ * it has not asked them to wait, and each with a share of the rate. Of `most` at once, without those that are held.
+ */
+export async function hurryPutOff(
+  sql: Tx,
+  { tenant_id, project_id, campaign_id }: ProjectRef & { campaign_id: string },
+  most: number,
+): Promise<void> {
+  await sql`
+    update bonus_grants g set next_attempt_at = found.put_off_to
+    from (
+      select o.ctid, o.put_off_to from bonus_grants o
+      where o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+        and o.status = 'pending' and o.outcome = 'unsent' and o.put_off_to < o.next_attempt_at
+      limit ${most} for no key update skip locked) found
+    where g.ctid = found.ctid`;
 }
 
 /** Calls of platforms that are due, also those of lanes that are paused. */

@@ -1,3 +1,4 @@
+import { BackOff } from '../../platform/back-off.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Platforms } from '../adapters/platforms.ts';
@@ -6,7 +7,13 @@ import { attemptCall } from './attempt.ts';
 import { conclude } from './conclude.ts';
 import type { GrantRow } from './grant-row.ts';
 import { CALL_MS } from './issue.ts';
-import { claimGrants, selectWaitingLanes, type GrantLane, type WaitingLane } from './sender-queries.ts';
+import {
+  claimGrants,
+  hurryPutOff,
+  selectWaitingLanes,
+  type GrantLane,
+  type WaitingLane,
+} from './sender-queries.ts';
 
 /** The parts of the platform that the sender uses. */
 export interface SenderDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger'> {
@@ -22,6 +29,9 @@ const MAX_LANES = 1_000;
 const MAX_CALLS = 256;
 const MAX_PER_TENANT = 64;
 const MAX_PER_LANE = 16;
+/** How often, after answers of its platform, a campaign's grants are looked for that were put off, and how many at once. */
+const HURRY_PAUSE_MS = 1_000;
+const MAX_HURRIED = 1_000;
 
 /**
  * Calls platforms for grants that are due: intents that were not sent, grants whose outcome is not known, cancellations,
@@ -35,6 +45,8 @@ export class Sender {
   /** Calls until they are concluded; they never reject. */
   readonly #calls = new Set<Promise<void>>();
   readonly #places = new Places();
+  /** Campaigns whose grants were looked for a moment ago. */
+  readonly #hurried = new BackOff(HURRY_PAUSE_MS);
   #after: WaitingLane | undefined;
   /** The lane that was given places last. */
   #served: string | undefined;
@@ -87,6 +99,16 @@ export class Sender {
     this.#calls.add(call);
   }
 
+  /** The platform has answered: what it has put off of the campaign does not wait for its whole pause. Never rejects. */
+  async #hurry({ tenant_id, project_id, campaign_id }: GrantRow): Promise<void> {
+    if (campaign_id === null || this.#hurried.has(campaign_id)) return;
+    this.#hurried.begin(campaign_id);
+    const { postgres, logger } = this.#deps;
+    await hurryPutOff(postgres.service, { tenant_id, project_id, campaign_id }, MAX_HURRIED).catch(
+      (err: unknown) => logger.warn({ err, campaign_id }, 'grants that were put off could not be hurried'),
+    );
+  }
+
   /** Never rejects; whether the platform was called, or the grant has ended without. */
   async #call(grant: GrantRow): Promise<boolean> {
     const { clock, logger, postgres } = this.#deps;
@@ -96,6 +118,7 @@ export class Sender {
       await retryConflicts(() =>
         postgres.service.begin((tx) => conclude(tx, grant, conclusion, new Date(clock.now_ms()))),
       );
+      if (conclusion.kind === 'report') await this.#hurry(grant);
       return conclusion.kind !== 'retry' || conclusion.is_made;
     } catch (error) {
       // It is claimed again once this claim is over, and then its status is asked for first.

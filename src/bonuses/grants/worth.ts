@@ -12,7 +12,7 @@ import {
 } from '../templates/amounts.ts';
 import type { BonusTerms } from '../templates/terms.ts';
 import { notEligible } from './eligibility.ts';
-import type { FrozenRate } from './grant-row.ts';
+import type { FrozenRate, GrantRow } from './grant-row.ts';
 import { selectScales } from './issue-queries.ts';
 
 /** What a grant is worth, in its currency and in the base currency. `terms` are in the currency of the grant. */
@@ -21,7 +21,8 @@ export interface Worth {
   amounts: GrantAmounts;
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  base_fx: (FrozenRate & ExactRate) | null;
+  /** What was frozen by an earlier version has no steps. */
+  base_fx: GrantRow['base_fx'];
 }
 
 /** The rates between the currencies of a template, of a grant and of the tenant; null: they are the same. */

@@ -42,6 +42,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && (error as { code?: string }).code === '55P03';
 }
 
+/** Whether a statement took too long, or was ended by somebody. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: string }).code === '57014';
+}
+
 /**
  * Whether a statement waited too long for the lock of a whole table, which concerns every tenant. Of a wait for a row
  * Postgres says where it was; advisory locks are locks of a name.

@@ -6,6 +6,7 @@ import { selectMemberGroups } from '../../../src/bonuses/campaigns/member-querie
 import {
   countWaiting,
   lockReserved,
+  resumePutOff,
   selectReleasing,
   selectReleasedTo,
 } from '../../../src/bonuses/campaigns/release-queries.ts';
@@ -30,6 +31,7 @@ import {
 } from '../../../src/bonuses/grants/campaign-settlement-queries.ts';
 import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
 import { countGrants } from '../../../src/bonuses/grants/issue-queries.ts';
+import { hurryPutOff } from '../../../src/bonuses/grants/sender-queries.ts';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -120,8 +122,18 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   const counted = { ...newcomer, exclusion_group: 'group', window_from: null, day_from: now };
   const works: ((tx: Tx) => Promise<unknown>)[] = [
     async (tx) => expect(await selectOpenCampaigns(tx, NIL_ID, 10)).toMatchObject([{ has_work: true }]),
-    async (tx) => expect(await selectReleasing(tx, NIL_ID, 10)).toHaveLength(1),
-    async (tx) => expect(await countWaiting(tx, ref, { most: 512, now })).toEqual({ waiting: 10, due: 0 }),
+    async (tx) => expect(await selectReleasing(tx, NIL_ID, 10, now)).toHaveLength(1),
+    async (tx) => {
+      const none = { due: 0, put_off: 0, early: 0 };
+      expect(await countWaiting(tx, ref, { most: 512, now })).toEqual({ waiting: 10, ...none });
+    },
+    async (tx) => {
+      await tx`update bonus_grants set put_off_to = ${now} where campaign_id = ${campaign_id} and outcome = 'unsent'`;
+      await explained.executions();
+      await hurryPutOff(tx, ref, 512);
+      expect(await resumePutOff(tx, ref, { limit: 5, now, is_early: false })).toBe(5);
+      expect(await resumePutOff(tx, ref, { limit: 2, now, is_early: true })).toBe(2);
+    },
     async (tx) => expect(await lockReserved(tx, ref, { limit: 5 })).toHaveLength(5),
     async (tx) => expect(await lockReserved(tx, ref, { limit: 1, only: newcomer.player_id })).toEqual([]),
     async (tx) => expect(await selectFrozenTerms(tx, ref, [terms_id])).toHaveLength(1),
@@ -135,7 +147,7 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
       }));
       await updateRows(tx, ref, 'reserved', sent);
     },
-    async (tx) => expect(await takeBackUnsent(tx, ref, 5)).toBe(5),
+    async (tx) => expect(await takeBackUnsent(tx, ref, 5)).toEqual({ taken: 5, shares: 5 }),
     async (tx) => expect(await endReserved(tx, ref, 15)).toEqual({ members: 10, cost_base: 10n }),
     async (tx) => expect(await lockUnsent(tx, ref, 5)).toHaveLength(5),
     async (tx) => {
@@ -229,4 +241,42 @@ it('writing what was decided reads few of many pending members', async () => {
     await updateRows(tx, ref, 'pending', [{ player_ids: [player_id], status: 'skipped', code: 'BUDGET' }]);
   };
   expect(await heavy(decide)).toEqual([]);
+});
+
+it('a release reads no members who were released before, though an old snapshot keeps what they were', async () => {
+  const { tenant_id, project_id, platform } = explained.service;
+  const sql = platform.postgres.service;
+  const ref = { tenant_id, project_id, campaign_id: randomUUID() };
+  await sql`
+    insert into bonus_campaigns
+    select (jsonb_populate_record(c, jsonb_build_object('campaign_id', ${ref.campaign_id}::text))).*
+    from bonus_campaigns c where c.campaign_id = ${campaign_id}`;
+  await sql`
+    insert into bonus_campaign_rows (tenant_id, project_id, campaign_id, player_id, status, terms_id)
+    select ${tenant_id}::uuid, ${project_id}::uuid, ${ref.campaign_id}::uuid, gen_random_uuid(), 'reserved',
+      ${terms_id}::uuid from generate_series(1, 5000)`;
+  const last = await sql<{ player_id: string }[]>`
+    select player_id from bonus_campaign_rows where campaign_id = ${ref.campaign_id} order by player_id desc limit 11`;
+  const [after = ''] = last.splice(10).map(({ player_id }) => player_id);
+  await sql.begin('isolation level repeatable read', async (old) => {
+    await old`select from bonus_campaign_rows limit 1`;
+    await sql`
+      update bonus_campaign_rows set status = 'sent', grant_id = gen_random_uuid()
+      where campaign_id = ${ref.campaign_id} and player_id <= ${after}`;
+    const works: ((tx: Tx) => Promise<unknown>)[] = [
+      async (tx) => {
+        const found = await selectReleasing(tx, NIL_ID, 10, new Date());
+        expect(found).toContainEqual(expect.objectContaining({ ...ref, has_reserved: true }));
+      },
+      async (tx) => {
+        const found = await lockReserved(tx, ref, { limit: 20, after });
+        expect(found.map(({ member_id }) => member_id)).toEqual(
+          last.map(({ player_id }) => player_id).reverse(),
+        );
+      },
+    ];
+    for (const work of works) expect(await heavy(work)).toEqual([]);
+    // It can tell: from the first one on, all of them are read.
+    expect(await heavy((tx) => lockReserved(tx, ref, { limit: 5 }))).toHaveLength(1);
+  });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, type CampaignsFixture } from './campaigns-fixture.ts';
+import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { campaignsFixture, holdRelease, release, type CampaignsFixture } from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -91,6 +91,51 @@ describe('the product that members bet on, by the conditions of the segment', ()
     const patched = await on.client.api('PATCH', `/v1/segments/${segment_id}`, { definition });
     expect(patched.status, JSON.stringify(patched.error)).toBe(200);
     expect((await on.issue(data.id)).status).toBe(200);
+  });
+
+  it('is judged at each grant, by the conditions of the issue: the licence may have changed since', async () => {
+    const on = await campaignsFixture(service);
+    const { tenant_id, project_id } = on.tenant;
+    const players = await on.client.players(3);
+    await on.sql`
+      update players set custom_attributes = '{"rg_risk": "none", "birth_date": "1980-01-01"}'
+      where tenant_id = ${tenant_id}`;
+    // Nothing is released before the licence has changed.
+    const reserved = async (conditions: Body[], rest: Body = {}) => {
+      const template_id = await on.template({ product: 'betting' });
+      const segment_id = await segmentOf(on, conditions);
+      await on.sql`
+        insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+        select ${tenant_id}::uuid, ${project_id}::uuid, ${segment_id}::uuid, player_id, now() - interval '1 second' from players
+        where tenant_id = ${tenant_id} on conflict do nothing`;
+      const { data } = await on.create({ template_id, segment_id, rate_per_second: 100, ...rest });
+      await on.config({ paused: true });
+      expect((await on.issue(data.id)).status).toBe(200);
+      await holdRelease(on, data.id);
+      await on.config({ paused: false });
+      await eventually('all are reserved', async () => {
+        const rows = await on.sql`
+          select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'reserved'`;
+        return rows.length === players.length ? true : undefined;
+      });
+      return { id: data.id, segment_id };
+    };
+    const of_casino = await reserved([bets('bet_placed')]);
+    const of_nothing = await reserved([TRAIT]);
+    const said = await reserved([bets('bet_placed')], { qualifying_product: 'betting' });
+    const definition = { operator: 'AND', conditions: [SPORT] };
+    const patched = await on.client.api('PATCH', `/v1/segments/${of_casino.segment_id}`, { definition });
+    expect(patched.status, JSON.stringify(patched.error)).toBe(200);
+    const licence = { license_jurisdiction: 'ukgc' };
+    expect((await on.client.api('PATCH', '/v1/tenant/config', licence)).status).toBe(200);
+    for (const { id } of [of_casino, of_nothing, said]) await release(on, id);
+    const done = (id: string) => on.reaches(id, ({ status }) => status === 'issued');
+    expect((await done(of_nothing.id)).stats).toMatchObject({ granted: 3 });
+    expect((await done(said.id)).stats).toMatchObject({ granted: 3 });
+    const judged = await done(of_casino.id);
+    expect(judged.skips).toEqual({ LICENCE_RULE: 3 });
+    // What the caller has said of the product is shown as it was said.
+    expect(judged).toMatchObject({ qualifying_product: null });
   });
 });
 

@@ -4,7 +4,13 @@ import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+import {
+  campaignsFixture,
+  consistent,
+  holdRelease,
+  release,
+  type CampaignsFixture,
+} from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -224,7 +230,7 @@ describe('campaigns beside each other', () => {
     await on.issue(data.id);
     await on.sql`update bonus_campaigns set rate_per_second = 1 where campaign_id = ${data.id}`;
     // Nothing is released while the rate is used up.
-    await on.sql`update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+    await holdRelease(on, data.id);
     await on.config({ paused: false });
     await eventually('all are reserved', async () =>
       (await rowsOf(on, data.id, 'reserved')) === 3 ? true : undefined,
@@ -237,7 +243,7 @@ describe('campaigns beside each other', () => {
       await tx`update bonus_budgets set used_base = 2000 where template_id = ${template_id}`;
       await tx`update bonus_templates set status = 'paused' where template_id = ${template_id}`;
     });
-    await on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${data.id}`;
+    await release(on, data.id);
     const stands = await on.reaches(data.id, ({ stats }) => stats.granted === 2);
     expect(stands).toMatchObject({ status: 'issuing', stats: { pending: 1, granted: 2 } });
     const told = await on.reaches(data.id, ({ last_error }) => last_error !== null);

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { noteReleased } from '../../../src/bonuses/campaigns/release-queries.ts';
 import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, type TestService } from '../../engines/service.ts';
@@ -37,6 +38,16 @@ export async function campaignsFixture(service: TestService, base_currency?: str
   };
 }
 export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
+
+/** Nothing of the campaign is released for an hour, as if its rate were used up so far. */
+export const holdRelease = (on: CampaignsFixture, campaign_id: string) =>
+  usedTo(on, campaign_id, new Date(Date.now() + 3_600_000));
+
+/** Nothing of the campaign's rate is used ahead. */
+export const release = (on: CampaignsFixture, campaign_id: string) => usedTo(on, campaign_id, new Date());
+
+const usedTo = ({ sql, tenant }: CampaignsFixture, campaign_id: string, released_to: Date) =>
+  noteReleased(sql, { ...tenant, campaign_id }, released_to);
 
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import { PROCESSORS } from '../../../src/platform/postgres/limits.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+import {
+  campaignsFixture,
+  consistent,
+  holdRelease,
+  release,
+  type CampaignsFixture,
+} from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -22,19 +29,15 @@ async function countOf(on: CampaignsFixture, campaign_id: string, status: string
 async function reserved(on: CampaignsFixture, players: readonly string[], rest: Body) {
   const segment_id = await on.client.segment([...players]);
   const { data } = await on.create({ segment_id, ...rest });
-  await on.sql`
-    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await on.config({ paused: true });
   await on.issue(data.id);
-  await on.sql`
-    update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await holdRelease(on, data.id);
+  await on.config({ paused: false });
   await eventually('all are reserved', async () =>
     (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
   );
   return data.id;
 }
-
-const release = (on: CampaignsFixture, campaign_id: string) =>
-  on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
 
 describe('the release of a campaign', () => {
   it('that waits for the budget of its template stops no other', async () => {
@@ -61,6 +64,21 @@ describe('the release of a campaign', () => {
     expect(done.stats).toMatchObject({ granted: 2, skipped: 1 });
     await consistent(slow, slow_id);
     await consistent(other, other_id);
+  });
+
+  it('does not wait for decisions about other members, which hold the campaign’s limits', async () => {
+    const on = await fresh();
+    const players = await on.client.players(3);
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 100 });
+    await on.config({ paused: true });
+    await release(on, id);
+    await on.sql.begin(async (tx) => {
+      await tx`select from bonus_campaign_budgets where campaign_id = ${id} for no key update`;
+      await on.config({ paused: false });
+      await on.reaches(id, ({ stats }) => stats.granted === 3);
+    });
+    await on.reaches(id, ({ status }) => status === 'issued');
+    await consistent(on, id);
   });
 
   it('goes on behind a member whose player is held', async () => {
@@ -120,7 +138,94 @@ it('grants that are taken back before they were sent give their shares of the ra
   });
   const [budget] = await on.sql<{ ahead_ms: number }[]>`
     select (extract(epoch from released_to - now()) * 1000)::float8 as ahead_ms
-    from bonus_campaign_budgets where campaign_id = ${id}`;
+    from bonus_campaign_releases where campaign_id = ${id}`;
   expect(budget?.ahead_ms).toBeLessThan(2_000);
   await consistent(on, id);
+});
+
+describe('a release that takes too long', () => {
+  it('goes on with fewer members at once', async () => {
+    const on = await fresh();
+    const players = await on.client.players(150);
+    const { data } = await on.create({
+      template_id: await on.template(),
+      segment_id: await on.client.segment(players),
+    });
+    // As on a machine that is busy: all at once take 3 s, and no statement may take more than 1 s.
+    const owner = (statement: string) =>
+      on.sql.begin(async (tx) => {
+        await tx`set local role none`;
+        await tx.unsafe(statement);
+      });
+    await owner(`
+      create function rest_a_while() returns trigger language plpgsql as $$
+        begin perform pg_sleep(0.02); return new; end $$;
+      create trigger rest_a_while before insert on bonus_grants for each row
+        when (new.campaign_id = '${data.id}') execute function rest_a_while()`);
+    try {
+      await on.issue(data.id);
+      const done = await on.reaches(data.id, ({ status }) => status === 'issued');
+      expect(done.stats.granted).toBe(150);
+      await consistent(on, data.id);
+    } finally {
+      await owner('drop trigger rest_a_while on bonus_grants; drop function rest_a_while');
+    }
+  });
+});
+
+describe('why a release stands still', () => {
+  /** A campaign whose release fails, because this version cannot read what was promised. */
+  async function failing(on: CampaignsFixture) {
+    const adapter = await on.adapter();
+    await adapter.fake.control({ answer: { status: 429, body: '', headers: { 'retry-after': '3600' } } });
+    const players = await on.client.players(3);
+    const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 100 });
+    const [kept] = await on.sql<{ terms: string }[]>`
+      select terms::text from bonus_campaign_terms where campaign_id = ${id}`;
+    const setTerms = (terms: string) =>
+      on.sql`update bonus_campaign_terms set terms = ${terms}::text::jsonb where campaign_id = ${id}`;
+    await setTerms('{}');
+    await release(on, id);
+    await on.reaches(id, ({ last_error }) => last_error !== null);
+    return { adapter, id, players, mend: () => setTerms(kept?.terms ?? '') };
+  }
+
+  it('is shown until it goes on, whichever process has noted it', async () => {
+    const on = await fresh();
+    const { adapter, id, mend } = await failing(on);
+    await mend();
+    const other = new CampaignRelease(service.platform);
+    await eventually('another process has released them', async () => {
+      await other.turn();
+      return (await countOf(on, id, 'reserved')) === 0 ? true : undefined;
+    });
+    const shown = await on.reaches(id, ({ last_error }) => last_error === null);
+    expect(shown).toMatchObject({ status: 'issuing', stats: { pending: 3 } });
+    await other.close();
+    await adapter.close();
+  });
+
+  it('is not forgotten because decisions go on', async () => {
+    const on = await fresh();
+    const { adapter, id, players, mend } = await failing(on);
+    // The second is decided when everything is done that follows from the first.
+    for (const player_id of players.slice(0, 2)) {
+      await on.sql.begin(async (tx) => {
+        await tx`update bonus_campaign_budgets set used_base = used_base - 1000, used_grants = used_grants - 1
+          where campaign_id = ${id}`;
+        await tx`update bonus_budgets set used_base = used_base - 1000 where tenant_id = ${on.tenant.tenant_id}`;
+        await tx`update bonus_campaign_rows set status = 'pending', terms_id = null, cost_base = 0, is_open = false
+          where campaign_id = ${id} and player_id = ${player_id}`;
+      });
+      await eventually('it is decided', async () =>
+        (await countOf(on, id, 'reserved')) === 3 ? true : undefined,
+      );
+    }
+    expect((await on.show(id)).last_error).not.toBeNull();
+    await mend();
+    await on.reaches(id, ({ last_error }) => last_error === null);
+    expect(await countOf(on, id, 'reserved')).toBe(0);
+    await consistent(on, id);
+    await adapter.close();
+  });
 });

@@ -7,7 +7,13 @@ import { compareBudgets } from '../../../src/bonuses/reconcile/compare-budgets.t
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { eventually, startTestService, type TestService } from '../../engines/service.ts';
-import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+import {
+  campaignsFixture,
+  consistent,
+  holdRelease,
+  release,
+  type CampaignsFixture,
+} from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -28,7 +34,7 @@ async function reserved(
   const { data } = await on.create({ template_id, segment_id, rate_per_second: 100, ...rest });
   await on.config({ paused: true });
   await on.issue(data.id);
-  await on.sql`update bonus_campaign_budgets set released_to = now() + interval '1 hour' where campaign_id = ${data.id}`;
+  await holdRelease(on, data.id);
   await on.config({ paused: false });
   await eventually('all are reserved', async () =>
     (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
@@ -41,9 +47,6 @@ async function countOf(on: CampaignsFixture, campaign_id: string, status: string
     select from bonus_campaign_rows where campaign_id = ${campaign_id} and status = ${status}`;
   return rows.length;
 }
-
-const release = (on: CampaignsFixture, campaign_id: string) =>
-  on.sql`update bonus_campaign_budgets set released_to = now() where campaign_id = ${campaign_id}`;
 
 async function codeOf(on: CampaignsFixture, campaign_id: string, player_id: string) {
   const [row] = await on.sql<{ status: string; code: string | null }[]>`
