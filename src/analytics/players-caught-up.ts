@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identityKeyOf, playerKey } from '../ingest/events/envelope.ts';
 import { noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
 import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -10,15 +9,14 @@ const POLL_MS = 25;
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 
-/** A player of a project, by the ids under which the log has its events. */
+/** A player, by the keys under which the log has its events. */
 export interface LoggedPlayer {
   /** Under which the caller asks. */
   asked_id: string;
-  project_id: string;
-  /** Every id that an event of the player may name. */
-  ids: readonly string[];
-  /** The ids that the fold's records of the player have. */
-  event_player_ids: readonly string[];
+  /** The keys of accepted events, by every id that one of the player may name. */
+  accepted_keys: readonly string[];
+  /** The keys of the fold's records of the player. */
+  folded_keys: readonly string[];
 }
 
 /** Players whose events are to be passed in these partitions, of which `mark` has the ends. */
@@ -45,7 +43,7 @@ export async function playersBehind(
   const waitingFor = (
     mark: NotedEnds,
     of: readonly LoggedPlayer[],
-    keysOf: (player: LoggedPlayer) => string[],
+    keysOf: (player: LoggedPlayer) => readonly string[],
   ): Waiting => ({
     mark,
     players: of.map((player) => {
@@ -53,13 +51,15 @@ export async function playersBehind(
       return { player, partitions: new Set(partitions) };
     }),
   });
-  let to_fold = waitingFor(await noted(OWNERS.fold), players, identityKeys);
+  let to_fold = waitingFor(await noted(OWNERS.fold), players, ({ accepted_keys }) => accepted_keys);
   let to_sink: Waiting[] = [];
   for (;;) {
     const { left, passed } = await look(engines, OWNERS.fold, 'emitted', to_fold);
     to_fold = left;
     // The fold's records of these players are on the log by now.
-    if (passed.length > 0) to_sink.push(waitingFor(await noted(OWNERS.sink), passed, recordKeys));
+    if (passed.length > 0) {
+      to_sink.push(waitingFor(await noted(OWNERS.sink), passed, ({ folded_keys }) => folded_keys));
+    }
     const looks = await Promise.all(to_sink.map((one) => look(engines, OWNERS.sink, 'applied', one)));
     to_sink = looks.flatMap((one) => (one.left.players.length > 0 ? [one.left] : []));
     const behind = [to_fold, ...to_sink].flatMap((one) => one.players.map(({ player }) => player.asked_id));
@@ -84,7 +84,3 @@ async function look(
     passed: players.filter((one) => !isBehind(one)).map(({ player }) => player),
   };
 }
-
-const identityKeys = ({ project_id, ids }: LoggedPlayer) => ids.map((id) => identityKeyOf(project_id, id));
-const recordKeys = ({ project_id, event_player_ids }: LoggedPlayer) =>
-  event_player_ids.map((id) => playerKey(project_id, id));

@@ -1,5 +1,6 @@
 import { playersBehind, type LoggedPlayer } from '../../analytics/players-caught-up.ts';
 import { ApiError } from '../../errors.ts';
+import { identityKeyOf, playerKey } from '../../ingest/events/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
@@ -87,9 +88,9 @@ export async function loggedPlayersOf(
   return named.map(({ asked_id, player_id, former_ids, event_former_ids, anonymous_ids }) => ({
     asked_id,
     player_id,
-    project_id,
-    ids: [player_id, ...former_ids, ...anonymous_ids],
     event_player_ids: [player_id, ...event_former_ids],
+    accepted_keys: [player_id, ...former_ids, ...anonymous_ids].map((id) => identityKeyOf(project_id, id)),
+    folded_keys: [player_id, ...event_former_ids].map((id) => playerKey(project_id, id)),
   }));
 }
 
