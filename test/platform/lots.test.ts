@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Lots, type ApartWork, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
 import { TooBusy } from '../../src/platform/waiting-line.ts';
 
@@ -170,20 +170,24 @@ describe('lots', () => {
   });
 
   it('refuse what has waited for too long', async () => {
-    const { lots, lot, begun } = heldLots({
-      ...LIMITS,
-      beside_after_ms: 60_000,
-      waiting: { ...LIMITS.waiting, max_wait_ms: 1 },
-    });
-    const first = lots.run(ask(1));
-    const held = await lot(0);
-    const late = lots.run(ask(2)).catch((error: unknown) => error);
-    const since_ms = performance.now();
-    while (performance.now() - since_ms < 5) await new Promise((resolve) => setImmediate(resolve));
-    held.done();
-    expect(await late).toBeInstanceOf(TooBusy);
-    expect(await first).toBe('lot 1');
-    expect(begun.flatMap(({ lot: taken }) => taken.map(({ id }) => id))).toEqual([1]);
+    let now_ms = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now_ms);
+    try {
+      const { lots, lot, begun } = heldLots();
+      const first = lots.run(ask(1));
+      const held = await lot(0);
+      const late = lots.run(ask(2)).catch((error: unknown) => error);
+      now_ms = LIMITS.waiting.max_wait_ms + 1;
+      const next = lots.run(ask(3));
+      held.done();
+      expect(await late).toBeInstanceOf(TooBusy);
+      expect(await first).toBe('lot 1');
+      (await lot(1)).done();
+      expect(await next).toBe('lot 3');
+      expect(begun.flatMap(({ lot: taken }) => taken.map(({ id }) => id))).toEqual([1, 3]);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('let one tenant take only its share of the places to wait in', async () => {
