@@ -175,14 +175,20 @@ it('two messages that always fail do not make every probe of a provider', async 
     'none is on its way',
     async () => (await countOf(campaign_id, 'queued null')) === 3,
   );
-  answer = (response, body) => response.writeHead(poisons.some((id) => body.includes(id)) ? 500 : 202).end();
+  const probed: string[] = [];
+  answer = (response, body) => {
+    const fails = poisons.some((id) => body.includes(id));
+    probed.push(fails ? 'fails' : 'works');
+    return response.writeHead(fails ? 500 : 202).end();
+  };
   ahead_ms += 4_000;
   for (let probe = 1; probe <= 3; probe++) {
     const before = await rest_s();
     ahead_ms += (before ?? 0) * 1_000 + 50;
     await running.turnsUntil('it is probed', async () => (await rest_s()) !== before);
   }
-  expect(asked).toBe(3 + 3);
+  // Once the provider works, its other messages go again at once; that is no probe.
+  expect(probed.slice(0, 3)).toContain('works');
   await running.turnsUntil(
     'the other one is sent',
     async () => (await countOf(campaign_id, 'sent null')) === 1,
