@@ -237,6 +237,18 @@ describe('recomputing players', () => {
       );
     await enters();
     await caughtUp();
+    // Its first refresh, or an evaluation that others wanted, would bring the membership back.
+    await eventually('the segment was refreshed', async () => {
+      const { data } = await api('GET', `/v1/segments/${id}`);
+      return data['last_computed_at'] !== null && data['refresh_progress'] === null ? true : undefined;
+    });
+    const nobodyWaits = () =>
+      eventually('nobody waits', async () => {
+        const waiting = await platform.postgres
+          .service`select from dirty_players where project_id = ${project_id}`;
+        return waiting.length === 0 ? true : undefined;
+      });
+    await nobodyWaits();
     const project = { tenant_id, project_id, player_ids: [player, UNKNOWN] };
     for (const events of [undefined, ['login', 'bonus_claimed']]) {
       // As if the membership had been lost.
@@ -245,15 +257,12 @@ describe('recomputing players', () => {
       const { status, body } = await recompute({ ...project, ...(events === undefined ? {} : { events }) });
       expect([status, body.data]).toEqual([200, { queued: 2 }]);
       await enters();
+      await nobodyWaits();
     }
     await platform.postgres
       .service`delete from segment_members where segment_id = ${id} and player_id = ${player}`;
     await recompute({ ...project, events: ['login'] });
-    await eventually('nobody waits', async () => {
-      const waiting = await platform.postgres
-        .service`select from dirty_players where project_id = ${project_id}`;
-      return waiting.length === 0 ? true : undefined;
-    });
+    await nobodyWaits();
     expect(await segmentsOf(player)).not.toContain(id);
   });
 });
