@@ -85,13 +85,16 @@ export async function loggedPlayersOf(
   const named = await postgres.readAsTenant(tenant_id, (tx) =>
     selectLoggedIds(tx, { tenant_id, project_id }, player_ids),
   );
-  return named.map(({ asked_id, player_id, former_ids, event_former_ids, anonymous_ids }) => ({
-    asked_id,
-    player_id,
-    event_player_ids: [player_id, ...event_former_ids],
-    accepted_keys: [player_id, ...former_ids, ...anonymous_ids].map((id) => identityKeyOf(project_id, id)),
-    folded_keys: [player_id, ...event_former_ids].map((id) => playerKey(project_id, id)),
-  }));
+  return named.map(({ asked_id, player_id, former_ids, event_former_ids, anonymous_ids }) => {
+    const event_player_ids = [player_id, ...event_former_ids];
+    return {
+      asked_id,
+      player_id,
+      event_player_ids,
+      accepted_keys: [player_id, ...former_ids, ...anonymous_ids].map((id) => identityKeyOf(project_id, id)),
+      folded_keys: event_player_ids.map((id) => playerKey(project_id, id)),
+    };
+  });
 }
 
 /** The cashback of a template; undefined: it is none, or cannot be read. */
