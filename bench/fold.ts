@@ -1,11 +1,11 @@
 import { startPlayerFold } from '../processors/player-fold/index.ts';
 import type { EventBody } from '../src/ingest/events/validate.ts';
 import { ThresholdCache } from '../src/ledger/crossings/threshold-cache.ts';
-import { anonymousIdentityKey, betKey, parseRecord, type FoldEvent } from '../src/ledger/fold/fold-event.ts';
+import { anonymousIdentityKey, parseRecord, type FoldEvent } from '../src/ledger/fold/fold-event.ts';
 import { decide } from '../src/ledger/fold/decide.ts';
 import { requestFor } from '../src/ledger/fold/snapshot.ts';
 import { readPosition, readSnapshot } from '../src/ledger/fold/read-queries.ts';
-import { writeEffects } from '../src/ledger/fold/write-queries.ts';
+import { prepareWrite } from '../src/ledger/fold/write-queries.ts';
 import { newId } from '../src/platform/ids.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
 import type { LogRecord } from '../src/platform/event-log/port.ts';
@@ -74,8 +74,6 @@ async function bareTransactions(service: TestService, label: string) {
     const { effects } = decide(part, snapshot, { newId, partition: 1 });
     for (const player of effects.newPlayers)
       snapshot.players.set(anonymousIdentityKey(project_id, player.anonymous_id), player.player_id);
-    for (const bet of effects.bets)
-      snapshot.betRevisions.set(betKey(project_id, bet.kind, bet.bet_id), (bet.read_revision ?? 0) + 1);
     const next = (part.at(-1)?.record.offset ?? 0n) + 1n;
     const position = { topic: BARE_TOPIC, partition: 0, read, next, emitted: read ?? 0n };
     read = position.next;
@@ -85,7 +83,7 @@ async function bareTransactions(service: TestService, label: string) {
     for (const { effects, request, position } of prepared) {
       await sql.begin(async (tx) => {
         await readSnapshot(tx, request);
-        await writeEffects(tx, effects, position, Date.now(), new Map());
+        await prepareWrite(tx, effects, position, Date.now(), new Map())();
       });
     }
     return EVENTS;
@@ -102,7 +100,7 @@ function toEvent(record: LogRecord): FoldEvent {
 async function bytesOnDisk(service: TestService): Promise<Result[]> {
   const sql = service.platform.postgres.service;
   const results: Result[] = [];
-  for (const table of ['ledger', 'bets']) {
+  for (const table of ['ledger', 'player_totals']) {
     const [row] = await sql<{ bytes: number }[]>`
       select (pg_total_relation_size(${table}::regclass) / greatest(1, (select count(*) from ${sql(table)})))::float8 as bytes`;
     results.push(

@@ -59,6 +59,6 @@ export async function countConverted(
   const [row] = await sql<{ converted: number; waiting: number }[]>`
     select count(*) filter (where rate is not null)::integer as converted,
       count(*) filter (where amount is not null and base_amount is null)::integer as waiting
-    from ledger where tenant_id = ${tenant_id} and starts_with(reference, ${prefix})`;
+    from ledger join projects using (project_no) where tenant_id = ${tenant_id} and starts_with(reference, ${prefix})`;
   return row ?? { converted: 0, waiting: 0 };
 }

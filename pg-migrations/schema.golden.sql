@@ -364,21 +364,6 @@ create policy own_tenant on audit_log for all to engagement_api using ((tenant_i
 grant insert, select on public.audit_log to engagement_api;
 grant insert, select on public.audit_log to engagement_service;
 
-create table public.bets (
-  tenant_id uuid not null,
-  project_id uuid not null,
-  kind bet_kind not null,
-  bet_id text not null,
-  status bet_status not null,
-  revision integer not null,
-  constraint bets_pkey PRIMARY KEY (tenant_id, project_id, kind, bet_id)
-) with (fillfactor=80);
--- row-level security of public.bets: enabled, forced
-create policy every_tenant on bets for all to engagement_service using (true);
-create policy own_tenant on bets for all to engagement_api using ((tenant_id = current_tenant_id()));
-grant delete, insert, select, update on public.bets to engagement_api;
-grant delete, insert, select, update on public.bets to engagement_service;
-
 create table public.bonus_breaches (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -914,9 +899,8 @@ create table public.event_corrections (
   correction_id bigint not null generated as identity,
   project_id uuid not null,
   reference text not null,
-  event money_event not null,
-  occurrence bigint not null,
   queued_at timestamp with time zone not null default now(),
+  ordinal smallint not null,
   constraint event_corrections_correction_id_key UNIQUE (correction_id),
   constraint event_corrections_pkey PRIMARY KEY (tenant_id, correction_id)
 );
@@ -1291,33 +1275,30 @@ grant delete, insert, select, update on public.kyc_decisions to engagement_api;
 grant delete, insert, select, update on public.kyc_decisions to engagement_service;
 
 create table public.ledger (
-  tenant_id uuid not null,
-  project_id uuid not null,
-  reference text not null,
-  event money_event not null,
-  occurrence bigint not null,
-  player_id uuid not null,
+  log_offset bigint not null,
   occurred_at timestamp with time zone not null,
+  base_amount bigint,
+  base_payout bigint,
+  rate_ts timestamp with time zone,
+  ingestion_id uuid not null,
+  player_id uuid not null,
+  project_no integer not null,
+  event money_event not null,
+  ordinal smallint not null,
+  event_index smallint not null,
+  log_partition smallint not null,
+  rate_is_inverse boolean,
+  reference text not null,
   currency text,
   amount numeric(38,0),
   payout numeric(38,0),
-  base_amount bigint,
-  base_payout bigint,
   rate numeric,
-  rate_ts timestamp with time zone,
-  ingestion_id uuid not null,
-  event_index smallint not null,
-  log_partition integer not null,
-  log_offset bigint not null,
-  rate_is_inverse boolean,
-  constraint ledger_pkey PRIMARY KEY (tenant_id, project_id, reference, event, occurrence)
+  constraint ledger_pkey PRIMARY KEY (project_no, reference, ordinal)
 );
-CREATE INDEX ledger_by_rate ON public.ledger USING btree (tenant_id, currency, occurred_at, project_id, reference, event, occurrence) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
+CREATE INDEX ledger_by_rate ON public.ledger USING btree (project_no, currency, occurred_at, reference, ordinal) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
 CREATE INDEX ledger_pending ON public.ledger USING btree (ingestion_id) WHERE (((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
 -- row-level security of public.ledger: enabled, forced
 create policy every_tenant on ledger for all to engagement_service using (true);
-create policy own_tenant on ledger for all to engagement_api using ((tenant_id = current_tenant_id()));
-grant delete, insert, select, update on public.ledger to engagement_api;
 grant delete, insert, select, update on public.ledger to engagement_service;
 
 create table public.ledger_adjustments (
@@ -1325,17 +1306,16 @@ create table public.ledger_adjustments (
   project_id uuid not null,
   adjustment_id bigint not null generated as identity,
   reference text not null,
-  event money_event not null,
-  occurrence bigint not null,
   base_amount bigint,
   base_payout bigint,
   rate numeric,
   rate_ts timestamp with time zone,
   rate_is_inverse boolean,
   adjusted_at timestamp with time zone not null,
+  ordinal smallint not null,
   constraint ledger_adjustments_pkey PRIMARY KEY (tenant_id, project_id, adjustment_id)
 );
-CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, event, occurrence);
+CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, ordinal);
 -- row-level security of public.ledger_adjustments: enabled, forced
 create policy every_tenant on ledger_adjustments for all to engagement_service using (true);
 create policy own_tenant on ledger_adjustments for all to engagement_api using ((tenant_id = current_tenant_id()));
@@ -1603,6 +1583,8 @@ create table public.projects (
   project_id uuid not null,
   name text not null,
   created_at timestamp with time zone not null default now(),
+  project_no integer not null generated as identity,
+  constraint projects_by_number UNIQUE (project_no),
   constraint projects_pkey PRIMARY KEY (tenant_id, project_id),
   constraint projects_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );

@@ -1,7 +1,8 @@
 import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
 import type { Thresholds } from '../../src/ledger/crossings/threshold-cache.ts';
-import { foldBatch, type FoldContext } from '../../src/ledger/fold/fold-batch.ts';
+import { startFolding } from '../../src/ledger/fold/fold-ahead.ts';
+import type { Before, FoldContext } from '../../src/ledger/fold/fold-batch.ts';
 import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
 import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -49,19 +50,42 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
   });
 }
 
+/**
+ * While a part is written, the one after it is read and decided, and the one before it is emitted. A part is started when
+ * the second one before it has been emitted, so two are in transactions at most.
+ */
 async function handle(platform: Platform, context: FoldContext, batch: LogBatch): Promise<void> {
   let emitted_to = batch.from;
-  let emitting: Promise<bigint> = Promise.resolve(emitted_to);
-  for (const part of partsOf(batch)) {
-    // Both must have ended before the batch is given up and comes again: a fold that is still running would move the
-    // position under the repeated one.
-    const [folded, before] = await Promise.allSettled([foldBatch(context, part, emitted_to), emitting]);
-    if (before.status === 'rejected') throw before.reason;
-    if (folded.status === 'rejected') throw folded.reason;
-    emitted_to = before.value;
-    emitting = emit(platform, part, folded.value).then(() => endOf(part));
+  const nothing: Started = { before: undefined, applied: Promise.resolve(), emitted: Promise.resolve() };
+  let [last, second_last] = [nothing, nothing];
+  try {
+    for (const part of partsOf(batch)) {
+      await second_last.emitted;
+      const { before, applied: applied_before, emitted: emitted_before } = last;
+      const folding = startFolding(context, part, () => emitted_to, { before, applied_before });
+      const emitted = Promise.all([folding.applied, emitted_before]).then(async ([emission]) => {
+        await emit(platform, part, emission);
+        emitted_to = endOf(part);
+      });
+      second_last = last;
+      last = { before: undefined, applied: folding.applied, emitted };
+      // A failure shows where it is awaited, which may be later.
+      emitted.catch(() => undefined);
+      last.before = await folding.decided;
+    }
+    await last.emitted;
+  } finally {
+    // All must have ended before the batch is given up and comes again: a fold that is still running would move the position
+    // under the repeated one.
+    await Promise.allSettled([second_last, last].flatMap(({ applied, emitted }) => [applied, emitted]));
   }
-  await emitting;
+}
+
+/** A part that was started. */
+interface Started {
+  before: Before | undefined;
+  applied: Promise<unknown>;
+  emitted: Promise<void>;
 }
 
 function partsOf(batch: LogBatch): LogBatch[] {

@@ -87,12 +87,13 @@ export interface Correction {
 /** The oldest corrections in the order in which the rows were restated. */
 export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
   return sql<Correction[]>`
-    select c.correction_id, l.tenant_id, l.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
+    select c.correction_id, c.tenant_id, c.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
       l.event_index, l.base_amount, l.base_payout
     from (select * from event_corrections order by correction_id limit ${limit}) c
+    join projects p using (tenant_id, project_id)
     cross join lateral (
-      select * from ledger l where l.tenant_id = c.tenant_id and l.project_id = c.project_id
-        and l.reference = c.reference and l.event = c.event and l.occurrence = c.occurrence offset 0) l
+      select * from ledger l where l.project_no = p.project_no and l.reference = c.reference
+        and l.ordinal = c.ordinal offset 0) l
     order by c.correction_id`;
 }
 

@@ -141,11 +141,12 @@ async function readLedger({ tenant_id }: TestTenant): Promise<Row[]> {
       l.amount::text, l.payout::text, l.base_amount, l.base_payout, l.rate::text, epoch_ms(l.rate_ts) as rate_ms,
       l.rate_is_inverse, f.rate is not null as rate_is_known
     from ledger l
+    join projects p using (project_no)
     join tenants t using (tenant_id)
-    left join fx_rates f on f.tenant_id = l.tenant_id and f.ts = l.rate_ts and f.rate = l.rate
+    left join fx_rates f on f.tenant_id = p.tenant_id and f.ts = l.rate_ts and f.rate = l.rate
       and f.base = case when l.rate_is_inverse then t.base_currency else l.currency end
       and f.quote = case when l.rate_is_inverse then l.currency else t.base_currency end
-    where l.tenant_id = ${tenant_id}`;
+    where p.tenant_id = ${tenant_id}`;
 }
 
 /** The row and its expected values, where it differs from the result of the current rates; otherwise empty. */

@@ -423,7 +423,8 @@ describe('bodies that contain ids of others', () => {
     }
     expect(
       await platform.postgres.service`
-      select from ledger where project_id = ${own.project_id} and reference like 'theft-%'`,
+      select from ledger join projects using (project_no)
+      where project_id = ${own.project_id} and reference like 'theft-%'`,
     ).toHaveLength(0);
     await expectUnchanged('events');
   });

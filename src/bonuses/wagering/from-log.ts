@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import { groupByEvent, headOf, type PlayerEvent } from '../../ingest/events/envelope.ts';
-import { betKey, referenceKey } from '../../ledger/fold/fold-event.ts';
-import { readBetRevisions, readLedger } from '../../ledger/fold/read-queries.ts';
+import { referenceKey } from '../../ledger/fold/fold-event.ts';
+import { readLedger } from '../../ledger/fold/read-queries.ts';
 import { betKindOf, type BetKind } from '../../ledger/money/ledger.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -178,34 +178,24 @@ export function addBet(bets: Map<string, NamedBet>, event: string, bet_id: unkno
   if (typeof category === 'string') bet.categories.set(event, category);
 }
 
-/**
- * The bets as the ledger has them. Revisions are read before the rows, so a state is at least as new as its revision; the
- * next event of the bet brings what was missed.
- */
+/** The bets as the ledger has them. Rows are only added, so a later state of a bet has more of them: its revision. */
 async function reportsOf(tx: Tx, project: ProjectRef, bets: readonly NamedBet[]): Promise<BetReport[]> {
-  const { project_id } = project;
-  const named = bets.map(({ kind, bet_id }) => ({ ...project, kind, bet_id }));
   const references = [...new Set(bets.map(({ bet_id }) => bet_id))];
-  const [revisions, ledger] = await Promise.all([
-    readBetRevisions(tx, named),
-    readLedger(
-      tx,
-      references.map((reference) => ({ ...project, reference })),
-    ),
-  ]);
+  const ledger = await readLedger(
+    tx,
+    references.map((reference) => ({ ...project, reference })),
+  );
   return bets.flatMap(({ kind, bet_id, categories }): BetReport[] => {
-    const rows = (ledger.get(referenceKey(project_id, bet_id)) ?? []).filter(isOf(kind));
+    const rows = (ledger.get(referenceKey(project.project_id, bet_id)) ?? []).filter(isOf(kind));
     const bet = rows.length === 0 ? undefined : ledgerBet(kind, rows);
-    const revision = revisions.get(betKey(project_id, kind, bet_id));
     // An open sport bet counts nothing yet.
-    if (bet === undefined || revision === undefined || (kind === 'sport' && bet.state === 'placed'))
-      return [];
+    if (bet === undefined || (kind === 'sport' && bet.state === 'placed')) return [];
     const { counted_event, ...state } = bet;
     return [
       {
         ...state,
         bet_id,
-        revision: BigInt(revision),
+        revision: BigInt(rows.length),
         is_of_ledger: true,
         game_category: kind === 'sport' ? null : (categories.get(counted_event) ?? null),
       },

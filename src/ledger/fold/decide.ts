@@ -2,7 +2,7 @@ import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
 import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
-import { betKindOf, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
+import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { transactionEffect } from '../money/transactions.ts';
 import { isActivity } from './activity.ts';
@@ -19,11 +19,8 @@ export interface DecideOptions {
   partition: number;
 }
 
-interface TouchedBet {
-  tenant_id: string;
-  project_id: string;
+interface TouchedBet extends ProjectRef {
   kind: BetKind;
-  bet_id: string;
   rows: LedgerRow[];
   /** How many of the rows were in the ledger before this batch. */
   rows_before: number;
@@ -67,12 +64,12 @@ class Decider {
 
   decide(events: readonly FoldEvent[]): Decision {
     for (const event of events) this.#take(event);
-    const { bets, stake_mismatches } = this.#settleBets();
+    const { reliedOn, stake_mismatches } = this.#settleBets();
     return {
       effects: {
         newPlayers: [...this.#newPlayers.values()],
         ledgerRows: this.#ledgerRows,
-        bets,
+        reliedOn,
         players: this.#playerEffects(),
         statuses: [...this.#statuses].map(([player_id, change]) => ({
           ...this.#projectOf(player_id),
@@ -140,6 +137,7 @@ class Decider {
       tenant_id,
       project_id,
       reference: claim.reference,
+      ordinal: this.#rowsOf(claim.reference_key).length,
       event: claim.event,
       occurrence: claim.occurrence,
       player_id,
@@ -181,8 +179,8 @@ class Decider {
       let bet = this.#touchedBets.get(key);
       if (bet === undefined) {
         const before = rows.filter((other) => betKindOf(other.event) === kind);
-        const { tenant_id, project_id, reference: bet_id } = row;
-        bet = { tenant_id, project_id, kind, bet_id, rows: before, rows_before: before.length };
+        const { tenant_id, project_id } = row;
+        bet = { tenant_id, project_id, kind, rows: before, rows_before: before.length };
         this.#touchedBets.set(key, bet);
       }
       bet.rows.push(row);
@@ -194,28 +192,19 @@ class Decider {
   }
 
   /** For each touched bet, adds what it contributes now and subtracts what it contributed before the batch. */
-  #settleBets(): { bets: Decision['effects']['bets']; stake_mismatches: number } {
+  #settleBets(): { reliedOn: LedgerRow[]; stake_mismatches: number } {
     let stake_mismatches = 0;
-    const bets: Decision['effects']['bets'] = [];
-    for (const [key, bet] of this.#touchedBets) {
+    const reliedOn: LedgerRow[] = [];
+    for (const bet of this.#touchedBets.values()) {
       const before = bet.rows.slice(0, bet.rows_before);
       if (before.length > 0) {
         for (const delta of betEffect(bet.kind, before).deltas) this.#addFor(bet, delta, -1n);
+        for (const row of before) if (isRestatable(row)) reliedOn.push(row);
       }
-      const { status, deltas } = betEffect(bet.kind, bet.rows);
-      for (const delta of deltas) this.#addFor(bet, delta, 1n);
+      for (const delta of betEffect(bet.kind, bet.rows).deltas) this.#addFor(bet, delta, 1n);
       if (stakesDiffer(bet.rows) && !stakesDiffer(before)) stake_mismatches++;
-      const { tenant_id, project_id, kind, bet_id } = bet;
-      bets.push({
-        tenant_id,
-        project_id,
-        kind,
-        bet_id,
-        status,
-        read_revision: this.#snapshot.betRevisions.get(key),
-      });
     }
-    return { bets, stake_mismatches };
+    return { reliedOn, stake_mismatches };
   }
 
   /**

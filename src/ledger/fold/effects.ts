@@ -1,6 +1,5 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
-import type { BetStatus } from '../money/bets.ts';
-import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import type { KycChange } from '../../players/kyc/decisions/decision-queries.ts';
 import type { StatusChange } from './status-events.ts';
@@ -28,16 +27,6 @@ export interface NewPlayer {
   first_seen_at_ms: number;
 }
 
-export interface BetWrite {
-  tenant_id: string;
-  project_id: string;
-  kind: BetKind;
-  bet_id: string;
-  status: BetStatus;
-  /** The revision that was read; undefined for a new bet. */
-  read_revision: number | undefined;
-}
-
 export interface PlayerStatusChange extends StatusChange {
   tenant_id: string;
   project_id: string;
@@ -48,7 +37,11 @@ export interface PlayerStatusChange extends StatusChange {
 export interface Effects {
   newPlayers: NewPlayer[];
   ledgerRows: LedgerRow[];
-  bets: BetWrite[];
+  /**
+   * Rows of the ledger that a change of rates may restate, and that the totals of this batch depend on: they must still
+   * have these base amounts.
+   */
+  reliedOn: LedgerRow[];
   players: PlayerEffect[];
   statuses: PlayerStatusChange[];
   kyc: KycChange[];

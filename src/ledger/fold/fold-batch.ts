@@ -7,13 +7,13 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
 import { decide } from './decide.ts';
-import type { Decision, Emission } from './effects.ts';
+import type { Decision, Effects, Emission } from './effects.ts';
 import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
 import { readPosition, readSnapshot } from './read-queries.ts';
 import { poisonRecord } from './rejections.ts';
 import { replay } from './replay.ts';
-import { requestFor } from './snapshot.ts';
-import { writeEffects } from './write-queries.ts';
+import { addEffects, requestFor } from './snapshot.ts';
+import { prepareWrite } from './write-queries.ts';
 
 export interface FoldContext {
   sql: Db;
@@ -115,9 +115,14 @@ async function applyRecords(
     events: readonly FoldEvent[],
     rejections: readonly Rejection[],
   ) => {
-    const move = { read, next: (part.at(-1)?.offset ?? 0n) + 1n, emitted };
-    const emission = await applyInOneTransaction(context, batch, move, part.length, events, rejections);
-    read = move.next;
+    const { topic, partition } = batch;
+    const next = (part.at(-1)?.offset ?? 0n) + 1n;
+    const emission = await applyPart(
+      context,
+      { topic, partition, records: part, read, next, emitted },
+      { events, rejections },
+    );
+    read = next;
     return emission;
   };
   const work = async (part: readonly LogRecord[]) => {
@@ -153,34 +158,72 @@ async function isolating(
   }
 }
 
-/** `move`: the position at which the records were chosen, and the one after them. */
-async function applyInOneTransaction(
+/** A part of a batch: its records, and the position at which they were chosen. */
+export interface Part {
+  topic: string;
+  partition: number;
+  records: readonly LogRecord[];
+  /** The position read; undefined before the first batch of the partition. */
+  read: bigint | undefined;
+  next: bigint;
+  /** Everything below was emitted. */
+  emitted: bigint;
+}
+
+/** What the part before does, and whether that was committed. */
+export interface Before {
+  effects: Effects;
+  committed: Promise<boolean>;
+}
+
+/** The part before was not applied as it was decided. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
+}
+
+/**
+ * Applies a part in one transaction, all of it or nothing. With `before` it reads and decides while the part before is
+ * being written, and writes once that is committed; rejects with {@link Overtaken} when it is not. `onDecided` gets
+ * the effects before they are written.
+ */
+export async function applyPart(
   context: FoldContext,
-  batch: LogBatch,
-  move: { read: bigint | undefined; next: bigint; emitted: bigint },
-  records: number,
-  events: readonly FoldEvent[],
-  rejections: readonly Rejection[],
+  part: Part,
+  { events, rejections }: Parsed,
+  before?: Before,
+  onDecided?: (effects: Effects) => void,
 ): Promise<Emission> {
   const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
   const thresholds = await context.thresholds.of(tenantsOf(events));
-  const { topic, partition } = batch;
+  const { partition } = part;
   const started_ms = performance.now();
+  const request = requestFor(events, baseCurrencies);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
-    const snapshot = await readSnapshot(tx, requestFor(events, baseCurrencies));
+    // What is known of a player's KYC is not among the effects of a part.
+    if (request.kyc.length > 0) await committed(before);
+    const snapshot = await readSnapshot(tx, request);
+    if (before !== undefined) addEffects(snapshot, before.effects);
     for (const { tenant_id, base_currency } of snapshot.projects.values())
       baseCurrencies.set(tenant_id, base_currency);
     const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
-    await writeEffects(tx, decided.effects, { topic, partition, ...move }, clock.now_ms(), thresholds);
+    onDecided?.(decided.effects);
+    const write = prepareWrite(tx, decided.effects, part, clock.now_ms(), thresholds);
+    await committed(before);
+    await write();
     return decided;
   });
-  positions.set(partition, move.next);
-  metrics.foldBatchEvents.observe(records);
+  positions.set(partition, part.next);
+  metrics.foldBatchEvents.observe(part.records.length);
   metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);
   metrics.eventsFolded.inc(decision.emission.events.length);
   metrics.duplicates.inc(decision.duplicates);
   metrics.stakeMismatches.inc(decision.stake_mismatches);
   return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
+}
+
+async function committed(before: Before | undefined): Promise<void> {
+  if (before !== undefined && !(await before.committed))
+    throw new Overtaken('the part before was not applied as it was decided');
 }
 
 function tenantsOf(events: readonly FoldEvent[]): string[] {
@@ -189,7 +232,13 @@ function tenantsOf(events: readonly FoldEvent[]): string[] {
   return [...tenants];
 }
 
-function parseAll(records: readonly LogRecord[]): { events: FoldEvent[]; rejections: Rejection[] } {
+/** What the records say, and those that are no events. */
+export interface Parsed {
+  events: readonly FoldEvent[];
+  rejections: readonly Rejection[];
+}
+
+export function parseAll(records: readonly LogRecord[]): Parsed {
   const events: FoldEvent[] = [];
   const rejections: Rejection[] = [];
   for (const record of records) {

@@ -1,36 +1,35 @@
 import type { Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
-import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { readKyc } from '../../players/kyc/decisions/decision-queries.ts';
 import { mayEventsDecide } from '../../players/kyc/decisions/models.ts';
-import { anonymousIdentityKey, betKey, playerIdentityKey, referenceKey } from './fold-event.ts';
+import { anonymousIdentityKey, playerIdentityKey, referenceKey } from './fold-event.ts';
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 
 /**
  * Reads everything a batch needs in one round trip. Each look-up is a `lateral … offset 0`, which reads key by key
  * through the index. For a plain join the planner may choose to scan the whole table.
  *
- * Each statement sees what was committed when it began. So the revisions of bets are read before their ledger rows: a
- * transaction that commits in between raises a revision that was read, and the write detects that. In the opposite
- * order a new revision could be read with old rows, and a bet would count twice.
+ * Each statement sees what was committed when it began. What is committed later is noticed by the write: another row of
+ * a reference that was read takes the ordinal of this batch's row.
  *
  * Rates are read after the transaction has its id. fx-restater handles every new rate, and before that it waits for
  * all transactions that may have read rates without it; it finds them by their ids.
  */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
-  const [projects, , , betRevisions, ledger, conversions] = await Promise.all([
+  const [projects, , , ledger, conversions] = await Promise.all([
     readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players),
     readPlayers(tx, request.players, players),
-    readBetRevisions(tx, request.bets),
     readLedger(tx, request.references),
     readConversions(tx, request.conversions),
   ]);
   const kyc = await readDecidableKyc(tx, request.kyc, { projects, players });
-  return { players, ledger, betRevisions, projects, conversions, kyc };
+  return { players, ledger, projects, conversions, kyc };
 }
 
 /** The KYC of the players whose tenants let events decide it; nothing is asked for other batches, which are nearly all. */
@@ -82,7 +81,7 @@ async function readProjects(
   projects: SnapshotRequest['projects'],
 ): Promise<Map<string, ProjectOwner>> {
   const rows = await tx<(ProjectOwner & { project_id: string })[]>`
-    select p.project_id, p.tenant_id, t.base_currency,
+    select p.project_id, p.project_no, p.tenant_id, t.base_currency,
       case when c.is_kyc_model_chosen then c.kyc_model end as kyc_model
     from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
@@ -131,52 +130,36 @@ async function readPlayers(
     into.set(playerIdentityKey(project_id, named_id), player_id);
 }
 
-/** All rows of the given transaction_ids and bet_ids, by reference key. Rows of a merged player name the survivor. */
+/**
+ * All rows of the given transaction_ids and bet_ids, by reference key, in the order of their ordinals. Rows of a merged
+ * player name the survivor.
+ */
 export async function readLedger(
   tx: Tx,
   references: SnapshotRequest['references'],
 ): Promise<Map<string, LedgerRow[]>> {
   const ledger = new Map<string, LedgerRow[]>();
   if (references.length === 0) return ledger;
+  const { projects, places } = placesOf(references);
   const rows = (await tx`
-    select ${tx.unsafe(LEDGER_COLUMNS)}
-    from unnest(${plainArray(references.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(references.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(references.map((r) => r.reference))}::text::text[]) as r (tenant_id, project_id, reference)
+    select p.place, ${tx.unsafe(LEDGER_COLUMNS)}
+    from ${projectsInPlaces(tx, projects)} p
+    join unnest(${plainArray(places)}::text::integer[],
+      ${textArray(references.map((r) => r.reference))}::text::text[]) as r (place, reference) using (place)
     cross join lateral (
-      select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
-        and l.reference = r.reference offset 0) l
-    ${tx.unsafe(JOIN_SURVIVOR)}`.values()) as unknown as LedgerValues[];
-  for (const values of rows) {
-    const row = toLedgerRow(values);
+      select * from ledger l where l.project_no = p.project_no and l.reference = r.reference offset 0) l
+    ${tx.unsafe(JOIN_SURVIVOR)}`.values()) as unknown as [number, ...LedgerValues][];
+  for (const [place, ...values] of rows) {
+    const project = projects[place - 1];
+    if (project === undefined) throw new Error('a row of the ledger is of no project that was asked for');
+    const row = toLedgerRow(project, values);
     const key = referenceKey(row.project_id, row.reference);
     const list = ledger.get(key);
     if (list === undefined) ledger.set(key, [row]);
     else list.push(row);
   }
+  for (const list of ledger.values()) if (list.length > 1) list.sort((a, b) => a.ordinal - b.ordinal);
   return ledger;
-}
-
-/** The revisions of bets, by {@link betKey}. */
-export async function readBetRevisions(tx: Tx, bets: SnapshotRequest['bets']): Promise<Map<string, number>> {
-  if (bets.length === 0) return new Map();
-  const rows = (await tx`
-    select b.project_id, b.kind, b.bet_id, b.revision
-    from unnest(${plainArray(bets.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(bets.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(bets.map((r) => r.kind))}::text::bet_kind[],
-      ${textArray(bets.map((r) => r.bet_id))}::text::text[]) as r (tenant_id, project_id, kind, bet_id)
-    cross join lateral (
-      select * from bets b where b.tenant_id = r.tenant_id and b.project_id = r.project_id
-        and b.kind = r.kind and b.bet_id = r.bet_id offset 0) b`.values()) as unknown as [
-    string,
-    BetKind,
-    string,
-    number,
-  ][];
-  return new Map(
-    rows.map(([project_id, kind, bet_id, revision]) => [betKey(project_id, kind, bet_id), revision]),
-  );
 }
 
 /** The next offset to apply, or undefined before the partition's first batch. */

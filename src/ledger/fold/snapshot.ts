@@ -1,18 +1,17 @@
 import { needsRate, type Conversion } from '../money/conversion.ts';
-import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import type { LedgerRow } from '../money/ledger.ts';
 import type { KnownKyc } from '../../players/kyc/decisions/decision-queries.ts';
 import type { KycModel } from '../../tenants/config/catalogue.ts';
-import type { FoldEvent } from './fold-event.ts';
+import type { Effects } from './effects.ts';
+import { anonymousIdentityKey, playerIdentityKey, referenceKey, type FoldEvent } from './fold-event.ts';
 import { kycKindOf } from './kyc-kinds.ts';
 
-/** The players, ledger rows, bets, projects and rates of a batch, as the transaction read them from Postgres. */
+/** The players, ledger rows, projects and rates of a batch, as the transaction read them from Postgres. */
 export interface Snapshot {
   /** identity key → player_id, for the identities that exist. */
   players: Map<string, string>;
-  /** reference key → all ledger rows of that transaction_id or bet_id. */
+  /** reference key → all ledger rows of that transaction_id or bet_id, in the order of their ordinals. */
   ledger: Map<string, LedgerRow[]>;
-  /** bet key → revision, for the bets that exist. */
-  betRevisions: Map<string, number>;
   /** project_id → its tenant and base currency, for the projects that exist. */
   projects: Map<string, ProjectOwner>;
   /** conversion key → the conversion to the base currency at that time, where a rate is known. */
@@ -23,6 +22,8 @@ export interface Snapshot {
 
 export interface ProjectOwner {
   tenant_id: string;
+  /** Stands for the project in the ledger. */
+  project_no: number;
   base_currency: string;
   /** Who decides the KYC of the tenant's players; null: nobody has chosen. */
   kyc_model: KycModel | null;
@@ -33,7 +34,6 @@ export interface SnapshotRequest {
   anonymous: { tenant_id: string; project_id: string; id: string }[];
   players: { tenant_id: string; project_id: string; id: string }[];
   references: { tenant_id: string; project_id: string; reference: string }[];
-  bets: { tenant_id: string; project_id: string; kind: BetKind; bet_id: string }[];
   projects: { tenant_id: string; project_id: string }[];
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
   /** The identities of which the batch has kyc_* events. */
@@ -52,7 +52,6 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
     anonymous: [],
     players: [],
     references: [],
-    bets: [],
     projects: [],
     conversions: [],
     kyc: [],
@@ -69,18 +68,35 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
     if (kycKindOf(accepted.event.event) !== undefined && isFirst(seen.keys, `kyc:${identity.key}`))
       request.kyc.push({ tenant_id, project_id, identity_key: identity.key });
     if (claim === undefined) continue;
-    const { reference, reference_key, bet } = claim;
+    const { reference, reference_key, currency } = claim;
     if (isFirst(seen.references, reference_key))
       request.references.push({ tenant_id, project_id, reference });
-    if (bet !== undefined && isFirst(seen.keys, bet.key)) {
-      request.bets.push({ tenant_id, project_id, kind: bet.kind, bet_id: reference });
-    }
-    const { currency } = claim;
     if (currency === null || !needsRate(claim, baseCurrencies.get(tenant_id))) continue;
     if (isFirst(seen.keys, conversionKey(tenant_id, currency, occurred_at_ms)))
       request.conversions.push({ tenant_id, currency, occurred_at_ms });
   }
   return request;
+}
+
+/**
+ * Adds to a snapshot what the part before does, whose transaction may not have been committed when the snapshot was read.
+ * What was committed by then is in the snapshot, and stays as it was read: it may have changed since.
+ */
+export function addEffects({ players, ledger }: Snapshot, { newPlayers, ledgerRows }: Effects): void {
+  for (const { project_id, anonymous_id, player_id } of newPlayers) {
+    for (const key of [
+      anonymousIdentityKey(project_id, anonymous_id),
+      playerIdentityKey(project_id, player_id),
+    ]) {
+      if (!players.has(key)) players.set(key, player_id);
+    }
+  }
+  for (const row of ledgerRows) {
+    const key = referenceKey(row.project_id, row.reference);
+    const rows = ledger.get(key);
+    if (rows === undefined) ledger.set(key, [row]);
+    else if (rows.every(({ ordinal }) => ordinal < row.ordinal)) rows.push(row);
+  }
 }
 
 function isFirst(seen: Set<string>, key: string): boolean {

@@ -1,12 +1,12 @@
-import type { PendingQuery, Row } from 'postgres';
 import { leaveToSweep, requestTiers, type TierRequest } from '../crossings/queries.ts';
 import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/thresholds.ts';
-import type { LedgerRow } from '../money/ledger.ts';
+import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { writeKyc } from '../../players/kyc/decisions/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
-import type { BetWrite, Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
+import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
+import type { Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
 
 interface Position {
   topic: string;
@@ -18,35 +18,43 @@ interface Position {
   emitted: bigint;
 }
 
+/** Statements that are ready to be sent. */
+type Write<T = void> = () => Promise<T>;
+
 /**
- * Writes a batch's effects; the statements are sent in one round trip. Rejects with {@link WriteConflict} when another
- * transaction changed the position or a row that was read; the caller's transaction must then roll back. Every writer
- * of players or money except merges takes its locks in this order: identities, players, player_totals, bets, ledger.
+ * Makes the statements that write a batch's effects, of thousands of values each, and returns a function that sends them in
+ * one round trip: they can be made while another transaction is still awaited. Rejects with {@link WriteConflict} when
+ * another transaction changed the position or a row that was read; the caller's transaction must then roll back. Every
+ * writer of players or money except merges takes its locks in this order: identities, players, player_totals, ledger.
  * Players whose tier is to be computed are noted in a second round trip.
  */
-export async function writeEffects(
+export function prepareWrite(
   tx: Tx,
   effects: Effects,
   position: Position,
   now_ms: number,
   thresholds: ReadonlyMap<string, TenantThresholds>,
-): Promise<void> {
-  const [, , , , looks] = await Promise.all([
-    movePosition(tx, position),
-    insertPlayers(tx, effects.newPlayers, now_ms),
-    changeStatuses(tx, effects.statuses, now_ms),
-    writeKyc(tx, effects.kyc, now_ms),
-    addToTotals(
-      tx,
-      effects.players,
-      { new_ids: new Set(effects.newPlayers.map((p) => p.player_id)), thresholds },
-      now_ms,
-    ),
-    writeBets(tx, effects.bets),
-    insertLedger(tx, effects.ledgerRows, position.partition),
-  ]);
-  await Promise.all([requestTiers(tx, looks.now), leaveToSweep(tx, looks.by_sweep, new Date(now_ms))]);
+): Write {
+  const new_ids = new Set(effects.newPlayers.map((p) => p.player_id));
+  const players = insertPlayers(tx, effects.newPlayers, now_ms);
+  const totals = addToTotals(tx, effects.players, { new_ids, thresholds }, now_ms);
+  const reliedOn = lockReliedOn(tx, effects.reliedOn);
+  const ledger = insertLedger(tx, effects.ledgerRows, position.partition);
+  return async () => {
+    const [, , , , looks] = await Promise.all([
+      movePosition(tx, position),
+      players(),
+      changeStatuses(tx, effects.statuses, now_ms),
+      writeKyc(tx, effects.kyc, now_ms),
+      totals(),
+      reliedOn(),
+      ledger(),
+    ]);
+    await Promise.all([requestTiers(tx, looks.now), leaveToSweep(tx, looks.by_sweep, new Date(now_ms))]);
+  };
 }
+
+const nothing: Write = async () => undefined;
 
 async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: Position): Promise<void> {
   const moved =
@@ -60,15 +68,15 @@ async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: P
 }
 
 /** Two writers may create a player for one identity: the second violates the identity's key and starts again. */
-async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Promise<void> {
-  if (players.length === 0) return;
+function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Write {
+  if (players.length === 0) return nothing;
   const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
   const tenants = plainArray(sorted.map((p) => p.tenant_id));
   const projects = plainArray(sorted.map((p) => p.project_id));
   const ids = plainArray(sorted.map((p) => p.player_id));
   const anonymous = textArray(sorted.map((p) => p.anonymous_id));
   const now = new Date(now_ms);
-  await Promise.all([
+  const statements = [
     tx`
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
       select r.tenant_id, r.project_id, r.anonymous_id, r.player_id, ${now}
@@ -81,59 +89,67 @@ async function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Prom
       from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[], ${ids}::text::uuid[],
         ${anonymous}::text::text[], ${textArray(sorted.map((p) => p.default_currency_code))}::text::text[])
         as r (tenant_id, project_id, player_id, anonymous_id, currency)`,
-  ]);
+  ];
+  return async () => void (await Promise.all(statements));
 }
 
-/** The primary key is the claim: the second writer of a key violates it and starts again. */
-async function insertLedger(tx: Tx, rows: LedgerRow[], log_partition: number): Promise<void> {
-  if (rows.length === 0) return;
+/**
+ * Locks rows whose base amounts this batch relies on, so that they stay as they are until its commit. Rejects with
+ * {@link WriteConflict} when one of them was restated since it was read. Only amounts in other currencies are in question.
+ */
+function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
+  if (rows.length === 0) return nothing;
+  const sorted = rows.toSorted(byLedgerKey);
+  const { projects, places } = placesOf(sorted);
+  const unchanged = tx`
+    select l.ordinal
+    from ${projectsInPlaces(tx, projects)} p
+    join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
+      ${plainArray(sorted.map((r) => r.ordinal))}::text::smallint[],
+      ${plainArray(sorted.map((r) => r.base_amount))}::text::bigint[],
+      ${plainArray(sorted.map((r) => r.base_payout))}::text::bigint[])
+      as r (place, reference, ordinal, base_amount, base_payout) using (place)
+    cross join lateral (
+      select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
+        and l.ordinal = r.ordinal
+        and (l.base_amount, l.base_payout) is not distinct from (r.base_amount, r.base_payout)
+      for share offset 0) l`;
+  return async () => {
+    if ((await unchanged).length !== rows.length) throw new WriteConflict('a bet of this batch was restated');
+  };
+}
+
+/**
+ * The primary key is the claim: the second writer of an ordinal violates it and starts again. Sorted, so that two writers
+ * of the same references wait for each other in the same order.
+ */
+function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write {
+  if (added.length === 0) return nothing;
+  const rows = added.toSorted(byLedgerKey);
   // Every column costs time per row, and most installations have few amounts in foreign currencies.
   const rates = rows.some((r) => r.rate !== null) ? rateColumns(tx, rows) : undefined;
-  await tx`
-    insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
-      amount, payout, base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index,
-      log_partition, log_offset)
-    select r.tenant_id, r.project_id, r.reference, r.event, r.occurrence, r.player_id,
+  const { projects, places } = placesOf(rows);
+  const insertion = tx`
+    insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, currency, amount, payout,
+      base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index, log_partition, log_offset)
+    select p.project_no, r.reference, r.ordinal, r.event, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
       r.amount, r.payout, r.base_amount, r.base_payout, ${rates === undefined ? tx`null, null, null` : tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse`},
-      r.ingestion_id, r.event_index, ${log_partition}::integer, r.log_offset
-    from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(rows.map((r) => r.reference))}::text::text[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
-      ${plainArray(rows.map((r) => r.occurrence))}::text::bigint[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
+      r.ingestion_id, r.event_index, ${log_partition}::smallint, r.log_offset
+    from ${projectsInPlaces(tx, projects)} p
+    join unnest(
+      ${plainArray(places)}::text::integer[], ${textArray(rows.map((r) => r.reference))}::text::text[],
+      ${plainArray(rows.map((r) => r.ordinal))}::text::smallint[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
+      ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
       ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
       ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
       ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
       ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
       ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]${rates ?? tx``}
-    ) as r (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at_ms, currency,
-      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})`;
-}
-
-/** Inserts new bets, and updates known bets that still have the revision that was read; else a write conflict. */
-async function writeBets(tx: Tx, bets: BetWrite[]): Promise<void> {
-  // Sorted, so that two writers of the same bets wait for each other in the same order.
-  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
-  const added = sorted.filter((bet) => bet.read_revision === undefined);
-  const known = sorted.filter((bet) => bet.read_revision !== undefined);
-  const whenKnown = tx`on conflict (tenant_id, project_id, kind, bet_id) do update
-    set status = excluded.status, revision = excluded.revision where bets.revision = excluded.revision - 1`;
-  await Promise.all([insertBets(tx, added, tx``), insertBets(tx, known, whenKnown)]);
-}
-
-async function insertBets(tx: Tx, bets: BetWrite[], onConflict: PendingQuery<Row[]>): Promise<void> {
-  if (bets.length === 0) return;
-  const written = await tx`
-    insert into bets (tenant_id, project_id, kind, bet_id, status, revision)
-    select r.tenant_id, r.project_id, r.kind, r.bet_id, r.status, r.read_revision + 1
-    from unnest(${plainArray(bets.map((b) => b.tenant_id))}::text::uuid[],
-      ${plainArray(bets.map((b) => b.project_id))}::text::uuid[],
-      ${plainArray(bets.map((b) => b.kind))}::text::bet_kind[], ${textArray(bets.map((b) => b.bet_id))}::text::text[],
-      ${plainArray(bets.map((b) => b.status))}::text::bet_status[],
-      ${plainArray(bets.map((b) => b.read_revision ?? 0))}::text::integer[])
-      as r (tenant_id, project_id, kind, bet_id, status, read_revision)
-    ${onConflict}`;
-  if (written.count !== bets.length) throw new WriteConflict('another process wrote a bet of this batch');
+    ) as r (place, reference, ordinal, event, player_id, occurred_at_ms, currency,
+      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})
+      using (place)`;
+  return async () => void (await insertion);
 }
 
 function rateColumns(tx: Tx, rows: LedgerRow[]) {
@@ -150,10 +166,11 @@ interface Looks {
 
 /**
  * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
- * into another since it was read: that is a write conflict. Sorted for the same reason as bets. player-mirror finds the
+ * into another since it was read: that is a write conflict. Sorted for the same reason as the
+ * rows of the ledger. player-mirror finds the
  * changed rows by `changed_xid`.
  */
-async function addToTotals(
+function addToTotals(
   tx: Tx,
   players: PlayerEffect[],
   {
@@ -161,18 +178,19 @@ async function addToTotals(
     thresholds,
   }: { new_ids: ReadonlySet<string>; thresholds: ReadonlyMap<string, TenantThresholds> },
   now_ms: number,
-): Promise<Looks> {
+): Write<Looks> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const added = sorted.filter((player) => new_ids.has(player.player_id));
   const known = sorted.filter((player) => !new_ids.has(player.player_id));
-  const [, updated] = await Promise.all([
-    insertTotals(tx, added, now_ms),
-    updateTotals(tx, known, now_ms, thresholds),
-  ]);
-  const looks: Looks = { now: [], by_sweep: [] };
-  lookAtNewcomers(looks, added, thresholds);
-  lookAtKnown(looks, known, updated, thresholds);
-  return looks;
+  const insertion = insertTotals(tx, added, now_ms);
+  const update = updateTotals(tx, known, now_ms, thresholds);
+  return async () => {
+    const [, updated] = await Promise.all([insertion(), update()]);
+    const looks: Looks = { now: [], by_sweep: [] };
+    lookAtNewcomers(looks, added, thresholds);
+    lookAtKnown(looks, known, updated, thresholds);
+    return looks;
+  };
 }
 
 /** Those whose first events cross a threshold; a tier that requires no totals is given by the sweep. */
@@ -218,32 +236,33 @@ function lookAtKnown(
   }
 }
 
-async function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Promise<void> {
-  if (players.length === 0) return;
+function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Write {
+  if (players.length === 0) return nothing;
   const now = new Date(now_ms);
-  await tx`
+  const insertion = tx`
     insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
       total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, last_active_at, updated_at)
     select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
       r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending,
       coalesce(r.last_active_at, '-infinity'), ${now}
     from ${totalsRows(tx, players)}`;
+  return async () => void (await insertion);
 }
 
 /** Returns rows only for a batch with tenants that have tiers: each returned row costs time. */
-async function updateTotals(
+function updateTotals(
   tx: Tx,
   players: PlayerEffect[],
   now_ms: number,
   thresholds: ReadonlyMap<string, TenantThresholds>,
-): Promise<UpdatedTotals[]> {
-  if (players.length === 0) return [];
+): Write<UpdatedTotals[]> {
+  if (players.length === 0) return async () => [];
   const returning =
     thresholds.size === 0
       ? tx``
       : tx`returning t.player_id, t.total_deposited, t.total_wagered, t.first_seen_at = r.first_seen_at,
           t.tier_demoted_at < t.last_active_at`;
-  const updated = await tx`
+  const update = tx`
     update player_totals t set
       first_seen_at = least(t.first_seen_at, r.first_seen_at),
       last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
@@ -260,9 +279,12 @@ async function updateTotals(
     from ${totalsRows(tx, players)}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
     ${returning}`.values();
-  if (updated.count !== players.length)
-    throw new WriteConflict('a player of this batch was merged into another');
-  return thresholds.size === 0 ? [] : (updated as unknown as UpdatedTotals[]);
+  return async () => {
+    const updated = await update;
+    if (updated.count !== players.length)
+      throw new WriteConflict('a player of this batch was merged into another');
+    return thresholds.size === 0 ? [] : (updated as unknown as UpdatedTotals[]);
+  };
 }
 
 /** The players' additions as rows `r`. */

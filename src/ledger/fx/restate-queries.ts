@@ -2,11 +2,13 @@ import { requestTiers } from '../crossings/queries.ts';
 import { crossed, type TenantThresholds } from '../crossings/thresholds.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
-import type { BetKind, LedgerRow } from '../money/ledger.ts';
+import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
+import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A rate that was inserted, updated or deleted: its pair and its time. */
 export interface RateChange {
@@ -55,9 +57,9 @@ export async function deleteRateChange(sql: Tx, { tenant_id, change_id }: RateCh
   await sql`delete from fx_rate_changes where tenant_id = ${tenant_id} and change_id = ${change_id}`;
 }
 
-/** Ledger rows in one currency with times in `[from_ts, until_ts)`; null: no end. */
-export interface RestateRange {
-  tenant_id: string;
+/** Ledger rows of a project in one currency with times in `[from_ts, until_ts)`; null: no end. */
+export interface RestateRange extends ProjectRef {
+  project_no: number;
   currency: string;
   base_currency: string;
   from_ts: string;
@@ -65,27 +67,24 @@ export interface RestateRange {
 }
 
 /**
- * The rows that a change can affect: those in the other currency of its pair, from its time until the pair's next rate.
- * Undefined for a pair without the base currency, which converts no amount.
+ * The rows that a change can affect, one range per project: those in the other currency of its pair, from its time until
+ * the pair's next rate. None for a pair without the base currency, which converts no amount.
  */
-export async function readRange(tx: Tx, change: RateChange): Promise<RestateRange | undefined> {
+export async function readRanges(tx: Tx, change: RateChange): Promise<RestateRange[]> {
   const { tenant_id, base, quote, ts } = change;
-  const [row] = await tx<{ base_currency: string; until_ts: string | null }[]>`
-    select t.base_currency, (
-      select f.ts::text from fx_rates f
-      where f.tenant_id = t.tenant_id and f.base = ${base} and f.quote = ${quote} and f.ts > ${ts}::text::timestamptz
-      order by f.ts limit 1) as until_ts
-    from tenants t where t.tenant_id = ${tenant_id}`;
-  if (row === undefined || (row.base_currency !== base && row.base_currency !== quote)) return undefined;
-  const { base_currency, until_ts } = row;
-  return { tenant_id, currency: base_currency === base ? quote : base, base_currency, from_ts: ts, until_ts };
+  return tx<RestateRange[]>`
+    select t.tenant_id, p.project_id, p.project_no, t.base_currency,
+      case t.base_currency when ${base} then ${quote} else ${base} end as currency, ${ts} as from_ts, (
+        select f.ts::text from fx_rates f
+        where f.tenant_id = t.tenant_id and f.base = ${base} and f.quote = ${quote} and f.ts > ${ts}::text::timestamptz
+        order by f.ts limit 1) as until_ts
+    from tenants t join projects p using (tenant_id)
+    where t.tenant_id = ${tenant_id} and t.base_currency in (${base}, ${quote})
+    order by p.project_no`;
 }
 
 /** The position of a row in the order of the index `ledger_by_rate`, in which {@link readStaleRows} reads. */
-export type StalePosition = Pick<
-  LedgerRow,
-  'project_id' | 'reference' | 'event' | 'occurrence' | 'occurred_at_ms'
->;
+export type StalePosition = Pick<LedgerRow, 'reference' | 'ordinal' | 'occurred_at_ms'>;
 
 /** A row with the conversion that it should have; undefined when no rate is known, or none any more. */
 export interface StaleRow {
@@ -101,13 +100,13 @@ export interface StaleWindow {
 
 /** The rows of the range and the window that have or need a rate, as a condition on the ledger `l`. */
 function inWindow(tx: Tx, range: RestateRange, { after, last }: StaleWindow) {
-  const { tenant_id, currency, from_ts, until_ts } = range;
+  const { project_no, currency, from_ts, until_ts } = range;
   const before = until_ts === null ? tx`` : tx`and l.occurred_at < ${until_ts}::text::timestamptz`;
-  const key = tx`(l.occurred_at, l.project_id, l.reference, l.event, l.occurrence)`;
+  const key = tx`(l.occurred_at, l.reference, l.ordinal)`;
   const position = (of: StalePosition) => tx`(
-    'epoch'::timestamptz + ${of.occurred_at_ms}::bigint * interval '1 millisecond', ${of.project_id},
-    ${of.reference}, ${of.event}::money_event, ${of.occurrence}::bigint)`;
-  return tx`l.tenant_id = ${tenant_id} and l.currency = ${currency}
+    'epoch'::timestamptz + ${of.occurred_at_ms}::bigint * interval '1 millisecond', ${of.reference},
+    ${of.ordinal}::smallint)`;
+  return tx`l.project_no = ${project_no} and l.currency = ${currency}
     and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
     and (l.rate is not null or (l.amount is not null and l.base_amount is null)
       or (l.payout is not null and l.base_payout is null))
@@ -126,10 +125,10 @@ export async function readWindowEnd(
   count: number,
 ): Promise<StalePosition | undefined> {
   const [row] = await tx<(Omit<StalePosition, 'occurred_at_ms'> & { occurred_ms: bigint })[]>`
-    select l.project_id, l.reference, l.event, l.occurrence, epoch_ms(l.occurred_at) as occurred_ms
+    select l.reference, l.ordinal, epoch_ms(l.occurred_at) as occurred_ms
     from ledger l
     where ${inWindow(tx, range, { after, last: undefined })}
-    order by l.occurred_at, l.project_id, l.reference, l.event, l.occurrence
+    order by l.occurred_at, l.reference, l.ordinal
     limit 1 offset ${count - 1}`;
   if (row === undefined) return undefined;
   const { occurred_ms, ...position } = row;
@@ -143,17 +142,18 @@ export async function readStaleRows(
   window: StaleWindow,
   limit: number,
 ): Promise<StaleRow[]> {
-  const { base_currency } = range;
+  const { tenant_id, project_id, base_currency } = range;
   const rows = (await tx`
     select ${tx.unsafe(LEDGER_COLUMNS)}, x.rate::text, epoch_ms(x.rate_ts), x.rate_is_inverse, c.scale, b.scale
-    from ledger l
-    join currencies c on c.tenant_id = l.tenant_id and c.code = l.currency
-    join currencies b on b.tenant_id = l.tenant_id and b.code = ${base_currency}
-    left join lateral rate_at(l.tenant_id, l.currency, ${base_currency}, l.occurred_at) x on true
+    from (select ${tenant_id}::uuid as tenant_id, ${project_id}::uuid as project_id) p
+    cross join ledger l
+    join currencies c on c.tenant_id = p.tenant_id and c.code = l.currency
+    join currencies b on b.tenant_id = p.tenant_id and b.code = ${base_currency}
+    left join lateral rate_at(p.tenant_id, l.currency, ${base_currency}, l.occurred_at) x on true
     ${tx.unsafe(JOIN_SURVIVOR)}
     where ${inWindow(tx, range, window)}
       and (l.rate, l.rate_ts, l.rate_is_inverse) is distinct from (x.rate, x.rate_ts, x.rate_is_inverse)
-    order by l.occurred_at, l.project_id, l.reference, l.event, l.occurrence
+    order by l.occurred_at, l.reference, l.ordinal
     limit ${limit}`.values()) as unknown as [
     ...LedgerValues,
     string | null,
@@ -163,10 +163,10 @@ export async function readStaleRows(
     number,
   ][];
   return rows.map((values) => {
-    const [rate, ts_ms, is_inverse, from_scale, to_scale] = values.slice(19) as StaleValues;
+    const [rate, ts_ms, is_inverse, from_scale, to_scale] = values.slice(17) as StaleValues;
     const known = rate !== null && ts_ms !== null && is_inverse !== null;
     return {
-      row: toLedgerRow(values.slice(0, 19) as LedgerValues),
+      row: toLedgerRow(range, values.slice(0, 17) as LedgerValues),
       conversion: known ? { rate, ts_ms: Number(ts_ms), is_inverse, from_scale, to_scale } : undefined,
     };
   });
@@ -194,28 +194,21 @@ export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise
   if (locked.length !== sorted.length) throw new WriteConflict('a player was merged into another');
 }
 
-/** A bet whose rows are restated. */
-export interface BetRef {
-  tenant_id: string;
-  project_id: string;
-  kind: BetKind;
-  bet_id: string;
-}
-
 /**
- * Raises the bets' revisions: a writer that read an older one gets a write conflict. The row locks also keep other
- * transactions from adding ledger rows to these bets.
+ * Locks rows that are to be restated, which bets of other writers rely on: a writer that has locked them is waited for, and
+ * one that locks them later sees that they were restated. They must be read again afterwards.
  */
-export async function reviseBets(tx: Tx, bets: readonly BetRef[]): Promise<void> {
-  if (bets.length === 0) return;
-  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
+export async function lockRows(tx: Tx, rows: readonly LedgerRow[]): Promise<void> {
+  const sorted = rows.toSorted(byLedgerKey);
+  const { projects, places } = placesOf(sorted);
   await tx`
-    update bets b set revision = b.revision + 1
-    from unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.kind))}::text::bet_kind[],
-      ${textArray(sorted.map((r) => r.bet_id))}::text::text[]) as r (tenant_id, project_id, kind, bet_id)
-    where b.tenant_id = r.tenant_id and b.project_id = r.project_id and b.kind = r.kind and b.bet_id = r.bet_id`;
+    select l.ordinal
+    from ${projectsInPlaces(tx, projects)} p
+    join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
+      ${plainArray(sorted.map((r) => r.ordinal))}::text::smallint[]) as r (place, reference, ordinal) using (place)
+    cross join lateral (
+      select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
+        and l.ordinal = r.ordinal for no key update offset 0) l`;
 }
 
 /** A row as it was, and its new base amounts and rate. */
@@ -233,40 +226,41 @@ export async function writeRestatements(
   const keys = restatements.map(({ row }) => row);
   const money = restatements.map((restatement) => restatement.money);
   const now = new Date(now_ms);
+  const { projects, places } = placesOf(keys);
   await tx`
     with r as (
-      select * from unnest(
-        ${plainArray(keys.map((k) => k.tenant_id))}::text::uuid[], ${plainArray(keys.map((k) => k.project_id))}::text::uuid[],
-        ${textArray(keys.map((k) => k.reference))}::text::text[], ${plainArray(keys.map((k) => k.event))}::text::money_event[],
-        ${plainArray(keys.map((k) => k.occurrence))}::text::bigint[],
+      select p.project_no, p.tenant_id, p.project_id, u.*
+      from ${projectsInPlaces(tx, projects)} p
+      join unnest(
+        ${plainArray(places)}::text::integer[], ${textArray(keys.map((k) => k.reference))}::text::text[],
+        ${plainArray(keys.map((k) => k.ordinal))}::text::smallint[],
         ${plainArray(money.map((m) => m.base_amount))}::text::bigint[], ${plainArray(money.map((m) => m.base_payout))}::text::bigint[],
         ${plainArray(money.map((m) => m.rate?.rate ?? null))}::text::numeric[],
         ${plainArray(money.map((m) => m.rate?.ts_ms ?? null))}::text::bigint[],
         ${plainArray(money.map((m) => m.rate?.is_inverse ?? null))}::text::boolean[]
-      ) as u (tenant_id, project_id, reference, event, occurrence, base_amount, base_payout, rate, rate_ts_ms, rate_is_inverse)
+      ) as u (place, reference, ordinal, base_amount, base_payout, rate, rate_ts_ms, rate_is_inverse) using (place)
     ), changed as (
       select r.*, l.base_amount as old_amount, l.base_payout as old_payout, l.rate as old_rate,
         l.rate_ts as old_rate_ts, l.rate_is_inverse as old_is_inverse
       from r cross join lateral (
-        select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
-          and l.reference = r.reference and l.event = r.event and l.occurrence = r.occurrence offset 0) l
+        select * from ledger l where l.project_no = r.project_no and l.reference = r.reference
+          and l.ordinal = r.ordinal offset 0) l
     ), adjusted as (
-      insert into ledger_adjustments (tenant_id, project_id, reference, event, occurrence, base_amount, base_payout,
+      insert into ledger_adjustments (tenant_id, project_id, reference, ordinal, base_amount, base_payout,
         rate, rate_ts, rate_is_inverse, adjusted_at)
-      select tenant_id, project_id, reference, event, occurrence, old_amount, old_payout, old_rate, old_rate_ts,
+      select tenant_id, project_id, reference, ordinal, old_amount, old_payout, old_rate, old_rate_ts,
         old_is_inverse, ${now}
       from changed
       where old_rate is not null and (old_amount, old_payout) is distinct from (base_amount, base_payout)
     ), corrected as (
-      insert into event_corrections (tenant_id, project_id, reference, event, occurrence)
-      select tenant_id, project_id, reference, event, occurrence from changed
+      insert into event_corrections (tenant_id, project_id, reference, ordinal)
+      select tenant_id, project_id, reference, ordinal from changed
       where (old_amount, old_payout) is distinct from (base_amount, base_payout)
     )
     update ledger l set base_amount = c.base_amount, base_payout = c.base_payout, rate = c.rate,
       rate_ts = 'epoch'::timestamptz + c.rate_ts_ms * interval '1 millisecond', rate_is_inverse = c.rate_is_inverse
     from changed c
-    where l.tenant_id = c.tenant_id and l.project_id = c.project_id and l.reference = c.reference
-      and l.event = c.event and l.occurrence = c.occurrence`;
+    where l.project_no = c.project_no and l.reference = c.reference and l.ordinal = c.ordinal`;
 }
 
 /**

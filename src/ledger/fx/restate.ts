@@ -14,14 +14,13 @@ import { isOverflow, WriteConflict, retryConflicts } from '../../platform/postgr
 import {
   addToLockedTotals,
   deleteRateChange,
+  lockRows,
   lockTotals,
-  readRange,
+  readRanges,
   readStaleRows,
   readWindowEnd,
   takeTransactionId,
-  reviseBets,
   writeRestatements,
-  type BetRef,
   type RateChange,
   type RestateRange,
   type Restatement,
@@ -56,8 +55,7 @@ export async function applyRateChange(
   stop?: AbortSignal,
   examined = EXAMINED,
 ): Promise<void> {
-  const range = await readRange(deps.sql, change);
-  if (range !== undefined) {
+  for (const range of await readRanges(deps.sql, change)) {
     for (let after: StalePosition | undefined, more = true; more;) {
       const last: StalePosition | undefined = await readWindowEnd(deps.sql, range, after, examined);
       await restateWindow(deps, range, { after, last }, stop);
@@ -117,11 +115,16 @@ async function restatePage(
 /** Returns how many rows changed. */
 async function restate(tx: Tx, stale: readonly StaleRow[], { clock }: Pick<Deps, 'clock'>): Promise<number> {
   await lockTotals(tx, distinctPlayers(stale));
-  await reviseBets(tx, distinctBets(stale));
+  await lockRows(
+    tx,
+    stale.map(({ row }) => row),
+  );
   // All writers of these rows are locked out now: the rows are read again, with the other rows of their bets.
   const ledger = await readLedger(tx, distinctReferences(stale));
   const restatements = stale.map((found): Restatement => {
-    const row = ledger.get(referenceKey(found.row.project_id, found.row.reference))?.find(isSame(found.row));
+    const row = ledger
+      .get(referenceKey(found.row.project_id, found.row.reference))
+      ?.find(({ ordinal }) => ordinal === found.row.ordinal);
     if (row?.player_id !== found.row.player_id) throw new WriteConflict('a player was merged into another');
     return { row, money: inBase(row, found.conversion) };
   });
@@ -172,10 +175,6 @@ function addDifference(totals: TotalsAccumulator, before: Deltas, after: Deltas)
   for (const delta of after) if (delta !== undefined) totals.add(delta);
 }
 
-function isSame(a: LedgerRow): (b: LedgerRow) => boolean {
-  return (b) => a.event === b.event && a.occurrence === b.occurrence;
-}
-
 function isEqual(row: LedgerRow, money: Restatement['money']): boolean {
   return (
     row.base_amount === money.base_amount &&
@@ -192,15 +191,4 @@ function distinctPlayers(stale: readonly StaleRow[]) {
 
 function distinctReferences(stale: readonly StaleRow[]) {
   return [...new Map(stale.map(({ row }) => [referenceKey(row.project_id, row.reference), row])).values()];
-}
-
-function distinctBets(stale: readonly StaleRow[]): BetRef[] {
-  const bets = new Map<string, BetRef>();
-  for (const { row } of stale) {
-    const kind = betKindOf(row.event);
-    if (kind === undefined) continue;
-    const { tenant_id, project_id, reference: bet_id } = row;
-    bets.set(`${kind} ${referenceKey(project_id, bet_id)}`, { tenant_id, project_id, kind, bet_id });
-  }
-  return [...bets.values()];
 }

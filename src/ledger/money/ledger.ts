@@ -9,8 +9,10 @@ export interface LedgerRow {
   project_id: string;
   /** transaction_id or bet_id, as the caller sent it. */
   reference: string;
+  /** The rows of a reference are numbered from 0 on, in the order in which they were claimed. */
+  ordinal: number;
   event: MoneyEvent;
-  /** Event time in milliseconds for the outcome of a sport bet, which may be corrected; else 0. */
+  /** See {@link occurrenceOf}. */
   occurrence: number;
   /** The player that holds the row now: the survivor, if the player that claimed it was merged. */
   player_id: string;
@@ -60,12 +62,29 @@ export type SportEvent = (typeof SPORT)[number];
 export type MoneyEvent = (typeof TRANSACTIONS)[number] | CasinoEvent | SportEvent;
 export type BetKind = 'casino' | 'sport';
 
+/** The order of the ledger's keys, in which all writers lock rows. */
+export function byLedgerKey(a: LedgerRow, b: LedgerRow): number {
+  if (a.project_id !== b.project_id) return a.project_id < b.project_id ? -1 : 1;
+  return a.reference === b.reference ? a.ordinal - b.ordinal : a.reference < b.reference ? -1 : 1;
+}
+
 /** Every event that can have a ledger row. */
 export const MONEY_EVENTS: readonly MoneyEvent[] = [...TRANSACTIONS, ...CASINO, ...SPORT];
 
 const transactionEvents = new Set<string>(TRANSACTIONS);
 const casinoEvents = new Set<string>(CASINO);
 const sportEvents = new Set<string>(SPORT);
+
+/** Whether a change of rates may change the base amounts of the row: those converted by a rate, and those without a known one. */
+export function isRestatable(
+  row: Pick<LedgerRow, 'amount' | 'payout' | 'base_amount' | 'base_payout' | 'rate'>,
+): boolean {
+  return (
+    row.rate !== null ||
+    (row.amount !== null && row.base_amount === null) ||
+    (row.payout !== null && row.base_payout === null)
+  );
+}
 
 /** The kind of bet to which the event belongs; undefined for other events. */
 export function betKindOf(event: string): BetKind | undefined {
@@ -90,16 +109,23 @@ export function claimOf(
   const known = definitionOf(event)?.properties ?? {};
   const read = (name: string) => (Object.hasOwn(known, name) ? properties[name] : undefined);
   const currency = read('currency');
-  const repeatable = sportEvents.has(event) && event !== 'sport_bet_placed';
   return {
     reference,
     event: event as MoneyEvent,
-    occurrence: repeatable ? occurred_at_ms : 0,
+    occurrence: occurrenceOf(event, occurred_at_ms),
     currency: typeof currency === 'string' ? currency : null,
     amount: moneyOf(read('amount')),
     // The event of a lost bet has no payout: it is 0.
     payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
   };
+}
+
+/**
+ * What tells money events of one name and reference apart. The outcome of a sport bet may be corrected: each correction,
+ * by its event time in milliseconds, is an event of its own. All others happen once: 0.
+ */
+export function occurrenceOf(event: string, occurred_at_ms: number): number {
+  return sportEvents.has(event) && event !== 'sport_bet_placed' ? occurred_at_ms : 0;
 }
 
 const DIGITS = /^[0-9]{1,38}$/;

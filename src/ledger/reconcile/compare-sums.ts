@@ -142,13 +142,12 @@ async function storeLedger(
   store: Store,
 ): Promise<number> {
   const ledger = new LedgerRecomputation();
-  for (let after: LedgerPosition | undefined, full = true; full;) {
-    const page = await readLedgerPage(postgres.service, tenant_id, after, LEDGER_PAGE);
-    for (const row of page) ledger.take(row);
+  for (let after: LedgerPosition | undefined, more = true; more;) {
+    const { rows, last } = await readLedgerPage(postgres.service, tenant_id, after, LEDGER_PAGE);
+    for (const row of rows) ledger.take(row);
     if (ledger.size > MAX_SUMS) await store(ledger.drain());
-    const last = page.at(-1);
-    after = last && { ...last, occurrence: BigInt(last.occurrence) };
-    full = page.length === LEDGER_PAGE;
+    after = last;
+    more = last !== undefined;
     await yieldToEventLoop();
   }
   ledger.finish();

@@ -3,9 +3,10 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { claimOf, type Claim } from '../money/ledger.ts';
+import { readLedger } from '../fold/read-queries.ts';
+import { claimOf, type Claim, type LedgerRow } from '../money/ledger.ts';
 import type { Project } from './queries.ts';
-import { readAmounts, readBaseCurrencies, readSurvivors, type LedgerAmounts } from './rebuild-queries.ts';
+import { readBaseCurrencies, readSurvivors } from './rebuild-queries.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse'>;
 
@@ -55,12 +56,10 @@ async function presentLines(
     merges.map((merge) => [`${merge.project_id} ${merge.player_id}`, merge.into_player_id]),
   );
   const claims = lines.map((line) => foreignClaim(line, base));
-  const amounts = new Map<string, LedgerAmounts>();
+  const amounts = new Map<string, LedgerRow>();
   const wanted = claims.filter((claim) => claim !== undefined);
-  if (wanted.length > 0) {
-    for (const row of await readAmounts(sql, wanted)) {
-      amounts.set(eventKey(row), row);
-    }
+  for (const rows of (await readLedger(sql, wanted)).values()) {
+    for (const row of rows) amounts.set(eventKey(row), row);
   }
   return lines.map(({ text, head }, i) => {
     const player_id = survivors.get(`${head.project_id} ${head.player_id}`);
@@ -75,21 +74,20 @@ async function presentLines(
   });
 }
 
-function eventKey({
-  ingestion_id,
-  event_index,
-}: Pick<LedgerAmounts, 'ingestion_id' | 'event_index'>): string {
+type EventKey = Pick<LedgerRow, 'ingestion_id' | 'event_index'>;
+
+function eventKey({ ingestion_id, event_index }: EventKey): string {
   return `${ingestion_id} ${event_index}`;
 }
 
-type EventClaim = Project & Claim & Pick<LedgerAmounts, 'ingestion_id' | 'event_index'>;
+type EventClaim = Project & Claim & EventKey;
 
 /** The claim of an event in another currency than the base currency: later rates change only such amounts. */
 function foreignClaim({ text, head }: Line, base: ReadonlyMap<string, string>): EventClaim | undefined {
   // Cheap for most events: they have no currency, or no money event.
   if (!text.includes('"currency":')) return undefined;
   const { tenant_id, project_id, event } = head;
-  const row = JSON.parse(text) as Pick<LedgerAmounts, 'ingestion_id' | 'event_index'> & {
+  const row = JSON.parse(text) as EventKey & {
     occurred_at: number;
     properties: Record<string, unknown>;
   };

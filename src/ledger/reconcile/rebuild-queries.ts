@@ -1,8 +1,7 @@
 import type { Merge } from '../../analytics/correction-queries.ts';
 import { NIL_ID } from '../../platform/ids.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Claim } from '../money/ledger.ts';
 import { selectMembers, type Member } from './member-queries.ts';
 import type { Project } from './queries.ts';
 
@@ -32,32 +31,6 @@ export async function readSurvivors(
     cross join lateral (
       select into_player_id from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
         and m.player_id = r.player_id offset 0) m`;
-}
-
-/** The present base amounts of a ledger row, and the event that it was made from. */
-export interface LedgerAmounts {
-  ingestion_id: string;
-  event_index: number;
-  base_amount: bigint | null;
-  base_payout: bigint | null;
-}
-
-/** The ledger rows with these keys. */
-export async function readAmounts(
-  sql: Tx,
-  claims: readonly (Project & Pick<Claim, 'reference' | 'event' | 'occurrence'>)[],
-): Promise<LedgerAmounts[]> {
-  return sql<LedgerAmounts[]>`
-    select l.ingestion_id, l.event_index, l.base_amount, l.base_payout
-    from unnest(${plainArray(claims.map((c) => c.tenant_id))}::text::uuid[],
-      ${plainArray(claims.map((c) => c.project_id))}::text::uuid[],
-      ${textArray(claims.map((c) => c.reference))}::text::text[],
-      ${plainArray(claims.map((c) => c.event))}::text::money_event[],
-      ${plainArray(claims.map((c) => c.occurrence))}::text::bigint[])
-      as r (tenant_id, project_id, reference, event, occurrence)
-    cross join lateral (
-      select * from ledger l where l.tenant_id = r.tenant_id and l.project_id = r.project_id
-        and l.reference = r.reference and l.event = r.event and l.occurrence = r.occurrence offset 0) l`;
 }
 
 /** A page of a project's members by segment and player, without those of deleted segments. */

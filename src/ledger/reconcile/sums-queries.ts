@@ -3,7 +3,7 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { survivorOf } from '../../analytics/survivor.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
-import type { LedgerRow, MoneyEvent } from '../money/ledger.ts';
+import type { LedgerRow } from '../money/ledger.ts';
 import type { Project } from './queries.ts';
 
 /** Where a sum comes from: what the ledger adds up to, the totals in Postgres, or a table of ClickHouse. */
@@ -29,11 +29,7 @@ export interface DifferingSum extends Project, Record<SumSource, string> {
 }
 
 /** A position in the ledger, in the order of its key. */
-export interface LedgerPosition extends Project {
-  reference: string;
-  event: MoneyEvent;
-  occurrence: bigint;
-}
+export type LedgerPosition = Pick<LedgerRow, 'reference' | 'ordinal'> & { project_no: number };
 
 /** The totals of one player. */
 export interface HeldTotals extends Project {
@@ -52,31 +48,51 @@ const TOTALS = [
 ] as const;
 
 /**
- * A page of the ledger in the order of its key, through all projects, or those of one tenant. Each page is a statement
- * of its own.
+ * A page of the ledger in the order of its key, through all projects, or those of one tenant, and its last position;
+ * undefined: it is the last page. Each page is a statement of its own.
  */
 export async function readLedgerPage(
   sql: Tx,
   tenant_id: string | undefined,
   after: LedgerPosition | undefined,
   limit: number,
-): Promise<LedgerRow[]> {
+): Promise<{ rows: LedgerRow[]; last: LedgerPosition | undefined }> {
+  const of_tenant =
+    tenant_id === undefined
+      ? sql`true`
+      : sql`l.project_no in (select p.project_no from projects p where p.tenant_id = ${tenant_id})`;
   const beyond =
     after === undefined
       ? sql``
-      : sql`and (l.tenant_id, l.project_id, l.reference, l.event, l.occurrence) > (${after.tenant_id}::uuid,
-          ${after.project_id}::uuid, ${after.reference}, ${after.event}::money_event, ${after.occurrence})`;
-  const rows = (await sql`
-    select ${sql.unsafe(LEDGER_COLUMNS)}
+      : sql`and (l.project_no, l.reference, l.ordinal)
+          > (${after.project_no}::integer, ${after.reference}, ${after.ordinal}::smallint)`;
+  const page = (await sql`
+    select l.project_no, p.tenant_id, p.project_id, ${sql.unsafe(LEDGER_COLUMNS)}
     from (
-      select * from ledger l
-      where ${tenant_id === undefined ? sql`true` : sql`l.tenant_id = ${tenant_id}`} ${beyond}
-      order by l.tenant_id, l.project_id, l.reference, l.event, l.occurrence
+      select * from ledger l where ${of_tenant} ${beyond}
+      order by l.project_no, l.reference, l.ordinal
       limit ${limit}
     ) l
+    join projects p using (project_no)
     ${sql.unsafe(JOIN_SURVIVOR)}
-    order by l.tenant_id, l.project_id, l.reference, l.event, l.occurrence`.values()) as unknown as LedgerValues[];
-  return rows.map(toLedgerRow);
+    order by l.project_no, l.reference, l.ordinal`.values()) as unknown as [
+    number,
+    string,
+    string,
+    ...LedgerValues,
+  ][];
+  const rows = page.map(([, tenant, project_id, ...values]) =>
+    toLedgerRow({ tenant_id: tenant, project_id }, values),
+  );
+  const [row, values] = [rows.at(-1), page.at(-1)];
+  const is_full = page.length === limit;
+  return {
+    rows,
+    last:
+      is_full && row !== undefined && values !== undefined
+        ? { project_no: values[0], reference: row.reference, ordinal: row.ordinal }
+        : undefined,
+  };
 }
 
 /** A page of the totals of all players by their key, of all projects, or those of one tenant. */

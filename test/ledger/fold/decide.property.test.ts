@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
+import type { Effects } from '../../../src/ledger/fold/effects.ts';
 import { replay } from '../../../src/ledger/fold/replay.ts';
+import { addEffects, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
 import { betEffect, stakesDiffer } from '../../../src/ledger/money/bets.ts';
 import { betKindOf, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { streamOf, toEvents, type Sender, type Step } from '../../oracle/streams.ts';
@@ -53,6 +55,27 @@ describe('deciding batches', () => {
           decided.emission.events.map(withoutPlayer),
         );
         expect(decisions.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(decided.duplicates);
+      }),
+      parameters,
+    );
+  });
+
+  it('has the same result when a batch is decided before the one before it is committed', () => {
+    fc.assert(
+      fc.property(stream, cuts, fc.infiniteStream(fc.boolean()), (steps, places, is_committed) => {
+        const [plain, ahead] = [newStore(), newStore()];
+        let before: { snapshot: Snapshot; effects: Effects } | undefined;
+        for (const batch of batchesOf(eventsOf(steps), places)) {
+          const snapshot = ahead.snapshot();
+          // Read before or after the commit of the batch before.
+          const is_early = before !== undefined && is_committed.next().value === false;
+          const read = is_early && before !== undefined ? before.snapshot : ahead.snapshot();
+          if (before !== undefined) addEffects(read, before.effects);
+          const decision = ahead.fold(batch, 0, read);
+          expect(decision).toEqual(plain.fold(batch));
+          before = { snapshot, effects: decision.effects };
+        }
+        expect(ahead.totalsByIdentity()).toEqual(plain.totalsByIdentity());
       }),
       parameters,
     );

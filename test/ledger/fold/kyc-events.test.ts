@@ -7,7 +7,9 @@ const [tenant_id, project_id, player_id] = [randomUUID(), randomUUID(), randomUU
 
 /** What events of the log come to, each a second after the one before. */
 function stateAfter(...events: { event: string; properties: object }[]) {
-  const projects = new Map([[project_id, { tenant_id, base_currency: 'EUR', kyc_model: 'dual' as const }]]);
+  const projects = new Map([
+    [project_id, { tenant_id, project_no: 1, base_currency: 'EUR', kyc_model: 'dual' as const }],
+  ]);
   const kyc = new KycOfBatch({ projects, kyc: new Map() });
   for (const [index, { event, properties }] of events.entries()) {
     const at_ms = Date.UTC(2026, 10, 22) + index * 1_000;

@@ -2,7 +2,6 @@ import { decide } from '../../../src/ledger/fold/decide.ts';
 import type { Decision } from '../../../src/ledger/fold/effects.ts';
 import {
   anonymousIdentityKey,
-  betKey,
   parseRecord,
   playerIdentityKey,
   referenceKey,
@@ -62,7 +61,6 @@ export class MemoryStore {
   /** Identity key → player_id. */
   readonly players = new Map<string, string>();
   readonly ledger = new Map<string, LedgerRow[]>();
-  readonly bets = new Map<string, number>();
   readonly totals = new Map<string, Record<Sum, bigint>>();
   #ids = 0;
 
@@ -76,28 +74,29 @@ export class MemoryStore {
     return {
       players: new Map(this.players),
       ledger: new Map([...this.ledger].map(([key, rows]) => [key, [...rows]])),
-      betRevisions: new Map(this.bets),
-      projects: new Map([[PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR', kyc_model: 'none' }]]),
+      projects: new Map([
+        [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: 'EUR', kyc_model: 'none' }],
+      ]),
       conversions: new Map(),
       kyc: new Map(),
     };
   }
 
-  /** Decides the batch and writes its effects; throws where Postgres would detect a write conflict. */
-  fold(events: readonly FoldEvent[], partition = 0): Decision {
+  /**
+   * Decides the batch by what was `read`, or else by what there is, and writes its effects; throws where Postgres would
+   * detect a write conflict.
+   */
+  fold(events: readonly FoldEvent[], partition = 0, read = this.snapshot()): Decision {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
-    const snapshot = { ...this.snapshot(), conversions: conversionsOf(events) };
+    const snapshot = { ...read, conversions: conversionsOf(events) };
     const decision = decide(events, snapshot, { newId, partition });
-    const { newPlayers, ledgerRows, bets, players } = decision.effects;
+    const { newPlayers, ledgerRows, players } = decision.effects;
     for (const { anonymous_id, player_id } of newPlayers) this.identify(anonymous_id, player_id);
     for (const row of ledgerRows) {
       const key = referenceKey(PROJECT_ID, row.reference);
-      this.ledger.set(key, [...(this.ledger.get(key) ?? []), row]);
-    }
-    for (const { kind, bet_id, read_revision } of bets) {
-      const key = betKey(PROJECT_ID, kind, bet_id);
-      if (this.bets.get(key) !== read_revision) throw new Error(`bet ${bet_id} was read at another revision`);
-      this.bets.set(key, (read_revision ?? 0) + 1);
+      const known = this.ledger.get(key) ?? [];
+      if (row.ordinal !== known.length) throw new Error(`${row.reference} has a row ${row.ordinal} already`);
+      this.ledger.set(key, [...known, row]);
     }
     for (const { player_id, sums } of players) {
       const total = this.totals.get(player_id) ?? { ...sums };

@@ -22,22 +22,9 @@ const NOTHING: SnapshotRequest = {
   anonymous: [],
   players: [],
   references: [],
-  bets: [],
   conversions: [],
   kyc: [],
 };
-
-it('reads the revisions of bets before their ledger rows, so that a commit in between is noticed', async () => {
-  const asked = await askedFor({
-    ...NOTHING,
-    references: [{ ...PLACE, reference: 'b' }],
-    bets: [{ ...PLACE, kind: 'casino', bet_id: 'b' }],
-  });
-  const revisions = asked.findIndex((text) => text.includes('from bets'));
-  const rows = asked.findIndex((text) => text.includes('from ledger'));
-  expect(revisions).toBeGreaterThanOrEqual(0);
-  expect(rows).toBeGreaterThan(revisions);
-});
 
 it('gets a transaction id before it reads rates, so that fx-restater waits for this transaction', async () => {
   const { tenant_id } = PLACE;

@@ -152,15 +152,19 @@ export interface LedgerEntry {
 
 export async function ledgerOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<LedgerEntry[]> {
   return sql<LedgerEntry[]>`
-    select reference, event::text, base_amount, base_payout, rate::text from ledger where tenant_id = ${tenant_id}
+    select reference, event::text, base_amount, base_payout, rate::text
+    from ledger join projects using (project_no) where tenant_id = ${tenant_id}
     order by reference collate "C", event`;
 }
 
 /** The former values of restated rows, oldest first. */
 export async function adjustmentsOf(sql: Tx, { tenant_id }: { tenant_id: string }): Promise<LedgerEntry[]> {
   return sql<LedgerEntry[]>`
-    select reference, event::text, base_amount, base_payout, rate::text from ledger_adjustments
-    where tenant_id = ${tenant_id} order by adjustment_id`;
+    select a.reference, l.event::text, a.base_amount, a.base_payout, a.rate::text
+    from ledger_adjustments a
+    join projects p using (tenant_id, project_id)
+    join ledger l on l.project_no = p.project_no and l.reference = a.reference and l.ordinal = a.ordinal
+    where a.tenant_id = ${tenant_id} order by a.adjustment_id`;
 }
 
 /** Sums over all players of a tenant, which a merge does not change. */

@@ -180,7 +180,8 @@ describe('many rows', () => {
       // A few rows are made stale: the first, some in the middle, and the last.
       await sql`
         update ledger set rate = 0.9, base_amount = amount * 9 / 10
-        where tenant_id = ${project.tenant_id} and reference in ('t-1', 't-99', 't-100', 't-199')`;
+        where project_no in (select project_no from projects where tenant_id = ${project.tenant_id})
+          and reference in ('t-1', 't-99', 't-100', 't-199')`;
       await applyRateChange(restaterOn(sql), change, undefined, examined);
       const rates = (await ledgerOf(sql, project)).map(({ rate }) => rate);
       expect(rates.filter((rate) => rate !== '0.1')).toEqual([null]);

@@ -122,7 +122,7 @@ describe('a bet that is restated while the fold settles it', () => {
 
   it('counts once when the restater is first: the fold reads again', async () => {
     await waitingChange();
-    const writers = await stopWriters(sql, 'bets');
+    const writers = await stopWriters(sql, 'ledger');
     const restating = restateOnce(restaterOn(sql));
     await fixture.someoneWaits();
     const fold = fixture.newFold();
@@ -136,7 +136,7 @@ describe('a bet that is restated while the fold settles it', () => {
 
   it('counts once when the fold is first: the restater reads the bet that the fold wrote', async () => {
     const change = await waitingChange();
-    const writers = await stopWriters(sql, 'bets');
+    const writers = await stopWriters(sql, 'ledger');
     const folding = foldBatch(fixture.newFold(), settlement());
     await fixture.someoneWaits();
     const restating = applyRateChange(restaterOn(sql), change);

@@ -9,6 +9,7 @@ function rowOf(claim: Claim, player_id = PLAYER): LedgerRow {
     ...claim,
     tenant_id: 't',
     project_id: 'x',
+    ordinal: 0,
     player_id,
     occurred_at_ms: claim.occurrence,
     base_amount: claim.amount,

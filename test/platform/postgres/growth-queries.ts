@@ -34,13 +34,12 @@ export async function growTo(
       select ${tenant_id}, ${project_id}, ${player}, md5(i || 'kyc' || n)::uuid, 'approved', 'event', now(), now(), n,
         true, 'approved' from ${each}, generate_series(1, 2) n`;
     await tx`
-      insert into ledger (tenant_id, project_id, reference, event, occurrence, player_id, occurred_at, currency,
+      insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, currency,
         amount, base_amount, ingestion_id, event_index, log_partition, log_offset)
-      select ${tenant_id}, ${project_id}, 'old-' || i || '-' || n, 'deposit_confirmed', 0, ${player}, now(), 'EUR',
-        500, 500, ${player}, n, 0, 0 from ${each}, generate_series(1, 3) n`;
-    await tx`
-      insert into bets (tenant_id, project_id, kind, bet_id, status, revision)
-      select ${tenant_id}, ${project_id}, 'casino', 'old-' || i, 'settled', 2 from ${each}`;
+      select p.project_no, 'old-' || i || '-' || n, 0, 'deposit_confirmed', ${player}, now(), 'EUR',
+        500, 500, ${player}, n, 0, 0
+      from ${each}, generate_series(1, 3) n, projects p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id}`;
     await tx`
       insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
       select ${tenant_id}, ${project_id}, segment_id, ${player}, now()

@@ -234,7 +234,7 @@ async function outcomeOf(
   const ledger = await sql<LedgerValues[]>`
     select player_id, ingestion_id, event_index, event, reference, epoch_ms(occurred_at) as at_ms, currency,
       amount::text as amount, payout::text as payout
-    from ledger where tenant_id = ${tenant_id}`;
+    from ledger join projects using (project_no) where tenant_id = ${tenant_id}`;
   return {
     players: new Map(players.map((player) => [player.player_id, player])),
     totals: new Map(totals.map((one) => [one.player_id, one])),

@@ -2,14 +2,13 @@ import { decide } from '../../../src/ledger/fold/decide.ts';
 import type { Decision, Effects, Emission } from '../../../src/ledger/fold/effects.ts';
 import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
 import {
-  betKey,
   playerIdentityKey,
   anonymousIdentityKey,
   referenceKey,
 } from '../../../src/ledger/fold/fold-event.ts';
 import { replay } from '../../../src/ledger/fold/replay.ts';
 import { requestFor, type Snapshot, type SnapshotRequest } from '../../../src/ledger/fold/snapshot.ts';
-import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
+import { byLedgerKey, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { addSums } from './model-identify.ts';
 import type { Steps, Transaction } from './read-committed.ts';
 import { LOST_RACE, PROJECT_ID, TENANT_ID, type Process, type World } from './world.ts';
@@ -21,7 +20,7 @@ const MAX_BATCH = 4;
 const NO_EVENTS: Emission = { events: [], rejections: [] };
 const BASE_CURRENCIES = new Map([[TENANT_ID, 'EUR']]);
 const PROJECTS: Snapshot['projects'] = new Map([
-  [PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR', kyc_model: 'none' }],
+  [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: 'EUR', kyc_model: 'none' }],
 ]);
 
 /** The memory of one process about its partition. */
@@ -97,7 +96,6 @@ function* replayEvents(process: Process, partition: number, events: FoldEvent[])
     const snapshot: Snapshot = {
       players: new Map([...readAnonymous(world, tx, request), ...readPlayers(world, tx, request)]),
       ledger: readLedger(world, tx, request),
-      betRevisions: new Map(),
       projects: PROJECTS,
       conversions: new Map(),
       kyc: new Map(),
@@ -135,16 +133,9 @@ function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest):
   const anonymous = readAnonymous(world, tx, request);
   yield* tx.statement();
   const players = new Map([...anonymous, ...readPlayers(world, tx, request)]);
-  let early: Map<string, LedgerRow[]> | undefined;
-  if (world.faults.revisions_are_read_last === true) {
-    yield* tx.statement();
-    early = readLedger(world, tx, request);
-  }
   yield* tx.statement();
-  const betRevisions = readBetRevisions(world, tx, request);
-  yield* tx.statement();
-  const ledger = early ?? readLedger(world, tx, request);
-  return { players, ledger, betRevisions, projects: PROJECTS, conversions: new Map(), kyc: new Map() };
+  const ledger = readLedger(world, tx, request);
+  return { players, ledger, projects: PROJECTS, conversions: new Map(), kyc: new Map() };
 }
 
 function readAnonymous(world: World, tx: Transaction, { anonymous }: SnapshotRequest): Map<string, string> {
@@ -166,16 +157,6 @@ function readPlayers(world: World, tx: Transaction, { players }: SnapshotRequest
   return found;
 }
 
-function readBetRevisions(world: World, tx: Transaction, { bets }: SnapshotRequest): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const { kind, bet_id } of bets) {
-    const key = betKey(PROJECT_ID, kind, bet_id);
-    const revision = world.bets.read(tx, key);
-    if (revision !== undefined) found.set(key, revision);
-  }
-  return found;
-}
-
 function readLedger(
   world: World,
   tx: Transaction,
@@ -192,6 +173,7 @@ function readLedger(
     list.push({ ...row, player_id: into ?? row.player_id });
     found.set(key, list);
   }
+  for (const list of found.values()) list.sort(byLedgerKey);
   return found;
 }
 
@@ -208,10 +190,13 @@ function* writeEffects(
   yield* insertPlayers(world, tx, effects);
   yield* changeStatuses(world, tx, effects);
   if (!(yield* addToTotals(world, tx, effects))) isLost = true;
-  if (!(yield* writeBets(world, tx, effects))) isLost = true;
   if (effects.ledgerRows.length > 0) yield* tx.writing();
-  for (const row of effects.ledgerRows) {
-    yield* world.ledger.insert(tx, `${row.reference} ${row.event} ${row.occurrence}`, row);
+  for (const row of effects.ledgerRows.toSorted(byLedgerKey)) {
+    const key = (ordinal: number) => `${row.reference} ${ordinal}`;
+    let { ordinal } = row;
+    if (world.faults.ordinals_are_not_claimed === true)
+      while (world.ledger.committedAt(key(ordinal)) !== undefined) ordinal++;
+    yield* world.ledger.insert(tx, key(ordinal), { ...row, ordinal });
   }
   if (isLost) throw LOST_RACE;
 }
@@ -286,26 +271,6 @@ function* addToTotals(world: World, tx: Transaction, { players, newPlayers }: Ef
 
 function hasSums(sums: Readonly<Record<string, bigint>>): boolean {
   return Object.values(sums).some((sum) => sum !== 0n);
-}
-
-/** Returns false when a bet is not at the revision that was read. */
-function* writeBets(world: World, tx: Transaction, { bets }: Effects): Steps<boolean> {
-  const sorted = bets.toSorted((a, b) => (a.bet_id < b.bet_id ? -1 : 1));
-  const added = sorted.filter((bet) => bet.read_revision === undefined);
-  const known = sorted.filter((bet) => bet.read_revision !== undefined);
-  if (added.length > 0) yield* tx.writing();
-  for (const { kind, bet_id } of added) yield* world.bets.insert(tx, betKey(PROJECT_ID, kind, bet_id), 1);
-  if (known.length > 0) yield* tx.writing();
-  let written = 0;
-  for (const { kind, bet_id, read_revision = 0 } of known) {
-    const next = read_revision + 1;
-    const isHere = (revision: number) =>
-      revision === read_revision || world.faults.revisions_are_not_compared === true;
-    const key = betKey(PROJECT_ID, kind, bet_id);
-    if (yield* world.bets.upsert(tx, key, next, (revision) => (isHere(revision) ? next : undefined)))
-      written++;
-  }
-  return written === known.length;
 }
 
 /** Checks at the commit: an event refused as a conflict must not be a repetition of the same player's own event. */

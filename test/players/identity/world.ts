@@ -20,10 +20,8 @@ export interface Faults {
   aliases_stay_chained?: boolean;
   /** A merge adds totals that it read before it locked them. */
   totals_are_read_before_locks?: boolean;
-  /** The fold reads bets' rows before their revisions. */
-  revisions_are_read_last?: boolean;
-  /** The fold overwrites a bet whatever its revision. */
-  revisions_are_not_compared?: boolean;
+  /** The fold gives a row of a reference that another one has taken meanwhile the next free ordinal. */
+  ordinals_are_not_claimed?: boolean;
   /** The position is updated whatever its value. */
   positions_are_not_compared?: boolean;
   /** After a crash the fold continues at the stored position and emits nothing again. */
@@ -58,8 +56,6 @@ export class World {
   readonly totals = new Table<Sums>();
   /** Merged player_id → survivor's player_id. */
   readonly merges = new Table<{ player_id: string; into: string }>();
-  /** Bet key → revision. */
-  readonly bets = new Table<number>();
   readonly ledger = new Table<LedgerRow>();
   readonly positions = new Table<bigint>();
 
