@@ -119,6 +119,15 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         await log.append(topic, [{ key: '', value: '' }]);
         await until(() => seen.records().length > values.length);
         expect(seen.records().at(-1)).toMatchObject({ key: '', value: '' });
+        // Control characters, by which a log might tell its records apart.
+        const controls = ['\u001e', 'a\u001eb', '\u001e\u001f\u0001'].map((text) => ({
+          key: text,
+          value: text,
+        }));
+        await log.append(topic, controls);
+        await until(() => seen.records().length > values.length + controls.length);
+        const read = seen.records().slice(-controls.length);
+        expect(read.map(({ key, value }) => ({ key, value }))).toEqual(expect.arrayContaining(controls));
       });
 
       test('a batch never exceeds max_records, and linger_ms waits for a full batch', async () => {

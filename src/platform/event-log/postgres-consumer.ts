@@ -117,19 +117,22 @@ async function consumePartition(
   let next: bigint | undefined;
   let more_waits = false;
   let read_ms = performance.now();
+  let ahead: ReadAhead | undefined;
   while (!stop.aborted) {
     try {
       next ??= await startOf(options, partition);
       // The last batch ended at its byte limit, so more records wait: they need no further lingering.
       if (!more_waits) await waitForRecords(options, appender, { next, read_ms }, stop);
       if (stop.aborted) return;
-      const { end } = appender;
+      const { end, read } = ahead ?? { end: appender.end, read: undefined };
       read_ms = performance.now();
-      const { records, keys } = await readBatch(options, partition, next, end);
+      const { records, keys } = await (read ?? readBatch(options, partition, next, end));
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
+      ahead = undefined;
       if (last === undefined) continue;
       const batch: LogBatch = { topic: consumer.topic, partition, from: next, records, keys };
+      ahead = readAhead(options, appender, last.offset + 1n);
       await consumer.handle(batch);
       next = last.offset + 1n;
       await commitOffset(sql, consumer.group, topic_id, partition, next);
@@ -137,10 +140,28 @@ async function consumePartition(
     } catch (error) {
       logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'batch failed; retrying');
       next = undefined;
+      ahead = undefined;
       await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
       pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
     }
   }
+}
+
+/** The next batch, which is read while another one is handled, and the end of the log by which it was read. */
+interface ReadAhead {
+  end: bigint;
+  read: ReturnType<typeof readBatch>;
+}
+
+/** Only a full batch is read ahead: one that is read later has more records. Nor one for whose keys it is too early. */
+function readAhead(options: MemberOptions, appender: PartitionAppender, from: bigint): ReadAhead | undefined {
+  const { consumer } = options;
+  const { end } = appender;
+  if (consumer.keys !== undefined || end - from < BigInt(consumer.max_records)) return undefined;
+  const read = readBatch(options, appender.partition, from, end);
+  // It is awaited when the batch before it was handled; when that fails, never.
+  read.catch(() => undefined);
+  return { end, read };
 }
 
 /** The next records of `[from, end)`, all of which are on the log: those of the keys that the consumer needs. */
