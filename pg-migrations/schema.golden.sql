@@ -107,7 +107,7 @@ AS $procedure$
 begin
   execute format('alter table %s enable row level security', target);
   execute format('alter table %s force row level security', target);
-  execute format('create policy own_tenant on %s to engagement_api using (tenant_id = current_tenant_id())', target);
+  execute format('create policy own_tenant on %s to engagement_api using (tenant_id = (select current_tenant_id()))', target);
   execute format('create policy every_tenant on %s to engagement_service using (true)', target);
   execute format('grant select, insert, update, delete on %s to engagement_api, engagement_service', target);
 end $procedure$;
@@ -258,7 +258,7 @@ CREATE UNIQUE INDEX adapter_secrets_current ON public.adapter_secrets USING btre
 CREATE INDEX adapter_secrets_expired ON public.adapter_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 -- row-level security of public.adapter_secrets: enabled, forced
 create policy every_tenant on adapter_secrets for all to engagement_service using (true);
-create policy own_tenant on adapter_secrets for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on adapter_secrets for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.adapter_secrets to engagement_api;
 grant delete, insert, select, update on public.adapter_secrets to engagement_service;
 
@@ -276,7 +276,7 @@ create table public.adapter_webhooks (
 CREATE INDEX adapter_webhooks_old ON public.adapter_webhooks USING btree (received_at);
 -- row-level security of public.adapter_webhooks: enabled, forced
 create policy every_tenant on adapter_webhooks for all to engagement_service using (true);
-create policy own_tenant on adapter_webhooks for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on adapter_webhooks for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.adapter_webhooks to engagement_api;
 grant delete, insert, select, update on public.adapter_webhooks to engagement_service;
 
@@ -307,7 +307,7 @@ create table public.adapters (
 CREATE UNIQUE INDEX adapters_active ON public.adapters USING btree (tenant_id, project_id) WHERE is_active;
 -- row-level security of public.adapters: enabled, forced
 create policy every_tenant on adapters for all to engagement_service using (true);
-create policy own_tenant on adapters for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on adapters for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.adapters to engagement_api;
 grant delete, insert, select, update on public.adapters to engagement_service;
 
@@ -333,7 +333,7 @@ create table public.api_keys (
 CREATE INDEX api_keys_by_age ON public.api_keys USING btree (tenant_id, project_id, created_at DESC, key_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.api_keys: enabled, forced
 create policy every_tenant on api_keys for all to engagement_service using (true);
-create policy own_tenant on api_keys for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on api_keys for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.api_keys to engagement_api;
 grant delete, insert, select, update on public.api_keys to engagement_service;
 
@@ -360,7 +360,7 @@ CREATE INDEX audit_log_by_time ON public.audit_log USING btree (tenant_id, occur
 CREATE INDEX audit_log_by_user ON public.audit_log USING btree (tenant_id, user_id, occurred_at DESC, audit_id DESC);
 -- row-level security of public.audit_log: enabled, forced
 create policy every_tenant on audit_log for all to engagement_service using (true);
-create policy own_tenant on audit_log for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on audit_log for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant insert, select on public.audit_log to engagement_api;
 grant insert, select on public.audit_log to engagement_service;
 
@@ -378,7 +378,7 @@ create table public.bonus_breaches (
 );
 -- row-level security of public.bonus_breaches: enabled, forced
 create policy every_tenant on bonus_breaches for all to engagement_service using (true);
-create policy own_tenant on bonus_breaches for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_breaches for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_breaches to engagement_api;
 grant delete, insert, select, update on public.bonus_breaches to engagement_service;
 
@@ -392,7 +392,7 @@ create table public.bonus_budgets (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 -- row-level security of public.bonus_budgets: enabled, forced
 create policy every_tenant on bonus_budgets for all to engagement_service using (true);
-create policy own_tenant on bonus_budgets for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_budgets for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_budgets to engagement_api;
 grant delete, insert, select, update on public.bonus_budgets to engagement_service;
 
@@ -412,7 +412,7 @@ create table public.bonus_campaign_budgets (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 -- row-level security of public.bonus_campaign_budgets: enabled, forced
 create policy every_tenant on bonus_campaign_budgets for all to engagement_service using (true);
-create policy own_tenant on bonus_campaign_budgets for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaign_budgets for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_budgets to engagement_service;
 
@@ -432,7 +432,7 @@ create table public.bonus_campaign_counts (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 -- row-level security of public.bonus_campaign_counts: enabled, forced
 create policy every_tenant on bonus_campaign_counts for all to engagement_service using (true);
-create policy own_tenant on bonus_campaign_counts for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaign_counts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_counts to engagement_service;
 
@@ -445,7 +445,7 @@ create table public.bonus_campaign_releases (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 -- row-level security of public.bonus_campaign_releases: enabled, forced
 create policy every_tenant on bonus_campaign_releases for all to engagement_service using (true);
-create policy own_tenant on bonus_campaign_releases for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaign_releases for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaign_releases to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_releases to engagement_service;
 
@@ -470,7 +470,7 @@ CREATE INDEX bonus_campaign_rows_by_status ON public.bonus_campaign_rows USING b
 CREATE INDEX bonus_campaign_rows_of_grant ON public.bonus_campaign_rows USING btree (grant_id, tenant_id, project_id) WHERE (grant_id IS NOT NULL);
 -- row-level security of public.bonus_campaign_rows: enabled, forced
 create policy every_tenant on bonus_campaign_rows for all to engagement_service using (true);
-create policy own_tenant on bonus_campaign_rows for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaign_rows for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaign_rows to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_rows to engagement_service;
 
@@ -497,7 +497,7 @@ create table public.bonus_campaign_terms (
 );
 -- row-level security of public.bonus_campaign_terms: enabled, forced
 create policy every_tenant on bonus_campaign_terms for all to engagement_service using (true);
-create policy own_tenant on bonus_campaign_terms for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaign_terms for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaign_terms to engagement_api;
 grant delete, insert, select, update on public.bonus_campaign_terms to engagement_service;
 
@@ -540,7 +540,7 @@ CREATE INDEX bonus_campaigns_due ON public.bonus_campaigns USING btree (schedule
 CREATE INDEX bonus_campaigns_open ON public.bonus_campaigns USING btree (campaign_id) WHERE ((status = ANY (ARRAY['issuing'::text, 'paused'::text, 'cancelled'::text])) AND (finished_at IS NULL));
 -- row-level security of public.bonus_campaigns: enabled, forced
 create policy every_tenant on bonus_campaigns for all to engagement_service using (true);
-create policy own_tenant on bonus_campaigns for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_campaigns for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_campaigns to engagement_api;
 grant delete, insert, select, update on public.bonus_campaigns to engagement_service;
 
@@ -570,7 +570,7 @@ CREATE INDEX bonus_contributions_of_player ON public.bonus_contributions USING b
 CREATE INDEX bonus_contributions_without_rate ON public.bonus_contributions USING btree (bet_id, kind, tenant_id, project_id) WHERE ((grant_id IS NOT NULL) AND (contribution IS NULL));
 -- row-level security of public.bonus_contributions: enabled, forced
 create policy every_tenant on bonus_contributions for all to engagement_service using (true);
-create policy own_tenant on bonus_contributions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_contributions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_contributions to engagement_api;
 grant delete, insert, select, update on public.bonus_contributions to engagement_service;
 
@@ -597,7 +597,7 @@ create table public.bonus_grant_events (
 CREATE INDEX bonus_grant_events_to_publish ON public.bonus_grant_events USING btree (received_at, grant_id, seq) WHERE is_to_publish;
 -- row-level security of public.bonus_grant_events: enabled, forced
 create policy every_tenant on bonus_grant_events for all to engagement_service using (true);
-create policy own_tenant on bonus_grant_events for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_grant_events for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_grant_events to engagement_api;
 grant delete, insert, select, update on public.bonus_grant_events to engagement_service;
 
@@ -691,7 +691,7 @@ CREATE INDEX bonus_grants_to_review ON public.bonus_grants USING btree (tenant_i
 CREATE INDEX bonus_grants_unsent_of_campaign ON public.bonus_grants USING btree (campaign_id, next_attempt_at, grant_id, tenant_id, project_id) WHERE ((campaign_id IS NOT NULL) AND (status = 'pending'::text) AND (outcome = 'unsent'::text));
 -- row-level security of public.bonus_grants: enabled, forced
 create policy every_tenant on bonus_grants for all to engagement_service using (true);
-create policy own_tenant on bonus_grants for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_grants for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_grants to engagement_api;
 grant delete, insert, select, update on public.bonus_grants to engagement_service;
 
@@ -705,7 +705,7 @@ create table public.bonus_reconcile_positions (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
 -- row-level security of public.bonus_reconcile_positions: enabled, forced
 create policy every_tenant on bonus_reconcile_positions for all to engagement_service using (true);
-create policy own_tenant on bonus_reconcile_positions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_reconcile_positions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_reconcile_positions to engagement_api;
 grant delete, insert, select, update on public.bonus_reconcile_positions to engagement_service;
 
@@ -749,7 +749,7 @@ create table public.bonus_templates (
 CREATE INDEX bonus_templates_by_age ON public.bonus_templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.bonus_templates: enabled, forced
 create policy every_tenant on bonus_templates for all to engagement_service using (true);
-create policy own_tenant on bonus_templates for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on bonus_templates for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.bonus_templates to engagement_api;
 grant delete, insert, select, update on public.bonus_templates to engagement_service;
 
@@ -763,7 +763,7 @@ create table public.campaign_batches (
 );
 -- row-level security of public.campaign_batches: enabled, forced
 create policy every_tenant on campaign_batches for all to engagement_service using (true);
-create policy own_tenant on campaign_batches for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on campaign_batches for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.campaign_batches to engagement_api;
 grant delete, insert, select, update on public.campaign_batches to engagement_service;
 
@@ -786,7 +786,7 @@ create table public.campaign_variants (
 );
 -- row-level security of public.campaign_variants: enabled, forced
 create policy every_tenant on campaign_variants for all to engagement_service using (true);
-create policy own_tenant on campaign_variants for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on campaign_variants for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.campaign_variants to engagement_api;
 grant delete, insert, select, update on public.campaign_variants to engagement_service;
 
@@ -826,7 +826,7 @@ CREATE INDEX campaigns_retrying ON public.campaigns USING btree (tenant_id, proj
 CREATE INDEX campaigns_sending ON public.campaigns USING btree (tenant_id, project_id) WHERE (status = 'sending'::text);
 -- row-level security of public.campaigns: enabled, forced
 create policy every_tenant on campaigns for all to engagement_service using (true);
-create policy own_tenant on campaigns for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on campaigns for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.campaigns to engagement_api;
 grant delete, insert, select, update on public.campaigns to engagement_service;
 
@@ -854,7 +854,7 @@ create table public.currencies (
 );
 -- row-level security of public.currencies: enabled, forced
 create policy every_tenant on currencies for all to engagement_service using (true);
-create policy own_tenant on currencies for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on currencies for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.currencies to engagement_api;
 grant delete, insert, select, update on public.currencies to engagement_service;
 
@@ -890,7 +890,7 @@ CREATE INDEX dirty_players_by_segment ON public.dirty_players USING btree (tenan
 CREATE INDEX dirty_players_in_order ON public.dirty_players USING btree (entry_id);
 -- row-level security of public.dirty_players: enabled, forced
 create policy every_tenant on dirty_players for all to engagement_service using (true);
-create policy own_tenant on dirty_players for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on dirty_players for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.dirty_players to engagement_api;
 grant delete, insert, select, update on public.dirty_players to engagement_service;
 
@@ -906,7 +906,7 @@ create table public.event_corrections (
 );
 -- row-level security of public.event_corrections: enabled, forced
 create policy every_tenant on event_corrections for all to engagement_service using (true);
-create policy own_tenant on event_corrections for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on event_corrections for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.event_corrections to engagement_api;
 grant delete, insert, select, update on public.event_corrections to engagement_service;
 
@@ -932,7 +932,7 @@ create table public.fx_rate_changes (
 );
 -- row-level security of public.fx_rate_changes: enabled, forced
 create policy every_tenant on fx_rate_changes for all to engagement_service using (true);
-create policy own_tenant on fx_rate_changes for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on fx_rate_changes for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.fx_rate_changes to engagement_api;
 grant delete, insert, select, update on public.fx_rate_changes to engagement_service;
 
@@ -952,7 +952,7 @@ create table public.fx_rates (
 );
 -- row-level security of public.fx_rates: enabled, forced
 create policy every_tenant on fx_rates for all to engagement_service using (true);
-create policy own_tenant on fx_rates for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on fx_rates for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.fx_rates to engagement_api;
 grant delete, insert, select, update on public.fx_rates to engagement_service;
 
@@ -970,7 +970,7 @@ create table public.idempotency_keys (
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (tenant_id, created_at);
 -- row-level security of public.idempotency_keys: enabled, forced
 create policy every_tenant on idempotency_keys for all to engagement_service using (true);
-create policy own_tenant on idempotency_keys for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on idempotency_keys for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.idempotency_keys to engagement_api;
 grant delete, insert, select, update on public.idempotency_keys to engagement_service;
 
@@ -994,7 +994,7 @@ create table public.journey_batches (
 CREATE INDEX journey_batches_open ON public.journey_batches USING btree (journey_id, from_player_id);
 -- row-level security of public.journey_batches: enabled, forced
 create policy every_tenant on journey_batches for all to engagement_service using (true);
-create policy own_tenant on journey_batches for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_batches for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_batches to engagement_api;
 grant delete, insert, select, update on public.journey_batches to engagement_service;
 
@@ -1008,7 +1008,7 @@ create table public.journey_occasions (
 );
 -- row-level security of public.journey_occasions: enabled, forced
 create policy every_tenant on journey_occasions for all to engagement_service using (true);
-create policy own_tenant on journey_occasions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_occasions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_occasions to engagement_api;
 grant delete, insert, select, update on public.journey_occasions to engagement_service;
 
@@ -1024,7 +1024,7 @@ create table public.journey_queues (
 );
 -- row-level security of public.journey_queues: enabled, forced
 create policy every_tenant on journey_queues for all to engagement_service using (true);
-create policy own_tenant on journey_queues for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_queues for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_queues to engagement_api;
 grant delete, insert, select, update on public.journey_queues to engagement_service;
 
@@ -1080,7 +1080,7 @@ CREATE UNIQUE INDEX journey_runs_single ON public.journey_runs USING btree (jour
 CREATE INDEX journey_runs_to_archive ON public.journey_runs USING btree (completed_at, run_id) WHERE ((status <> 'running'::text) AND (NOT is_archived));
 -- row-level security of public.journey_runs: enabled, forced
 create policy every_tenant on journey_runs for all to engagement_service using (true);
-create policy own_tenant on journey_runs for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_runs for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_runs to engagement_api;
 grant delete, insert, select, update on public.journey_runs to engagement_service;
 
@@ -1105,7 +1105,7 @@ create table public.journey_steps (
 CREATE INDEX journey_steps_by_change ON public.journey_steps USING btree (changed_xid, run_id, seq);
 -- row-level security of public.journey_steps: enabled, forced
 create policy every_tenant on journey_steps for all to engagement_service using (true);
-create policy own_tenant on journey_steps for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_steps for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_steps to engagement_api;
 grant delete, insert, select, update on public.journey_steps to engagement_service;
 
@@ -1120,7 +1120,7 @@ create table public.journey_timers (
 CREATE INDEX journey_timers_due ON public.journey_timers USING btree (due_at, run_id);
 -- row-level security of public.journey_timers: enabled, forced
 create policy every_tenant on journey_timers for all to engagement_service using (true);
-create policy own_tenant on journey_timers for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_timers for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_timers to engagement_api;
 grant delete, insert, select, update on public.journey_timers to engagement_service;
 
@@ -1139,7 +1139,7 @@ create table public.journey_versions (
 );
 -- row-level security of public.journey_versions: enabled, forced
 create policy every_tenant on journey_versions for all to engagement_service using (true);
-create policy own_tenant on journey_versions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_versions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_versions to engagement_api;
 grant delete, insert, select, update on public.journey_versions to engagement_service;
 
@@ -1161,7 +1161,7 @@ CREATE INDEX journey_waits_of_run ON public.journey_waits USING btree (run_id, t
 CREATE INDEX journey_waits_unchecked ON public.journey_waits USING btree (since) WHERE (NOT is_checked);
 -- row-level security of public.journey_waits: enabled, forced
 create policy every_tenant on journey_waits for all to engagement_service using (true);
-create policy own_tenant on journey_waits for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_waits for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_waits to engagement_api;
 grant delete, insert, select, update on public.journey_waits to engagement_service;
 
@@ -1178,7 +1178,7 @@ create table public.journey_watched (
 CREATE INDEX journey_watched_of_version ON public.journey_watched USING btree (journey_id, version, tenant_id, project_id);
 -- row-level security of public.journey_watched: enabled, forced
 create policy every_tenant on journey_watched for all to engagement_service using (true);
-create policy own_tenant on journey_watched for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journey_watched for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journey_watched to engagement_api;
 grant delete, insert, select, update on public.journey_watched to engagement_service;
 
@@ -1209,7 +1209,7 @@ CREATE INDEX journeys_listed ON public.journeys USING btree (tenant_id, project_
 CREATE INDEX journeys_listening ON public.journeys USING btree (tenant_id, project_id, trigger_event) WHERE ((status = 'active'::text) AND (deleted_at IS NULL));
 -- row-level security of public.journeys: enabled, forced
 create policy every_tenant on journeys for all to engagement_service using (true);
-create policy own_tenant on journeys for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on journeys for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.journeys to engagement_api;
 grant delete, insert, select, update on public.journeys to engagement_service;
 
@@ -1236,7 +1236,7 @@ CREATE INDEX kyc_calls_of_project ON public.kyc_calls USING btree (tenant_id, pr
 CREATE INDEX kyc_calls_old ON public.kyc_calls USING btree (created_at) WHERE (next_attempt_at IS NULL);
 -- row-level security of public.kyc_calls: enabled, forced
 create policy every_tenant on kyc_calls for all to engagement_service using (true);
-create policy own_tenant on kyc_calls for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on kyc_calls for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.kyc_calls to engagement_api;
 grant delete, insert, select, update on public.kyc_calls to engagement_service;
 
@@ -1270,7 +1270,7 @@ CREATE INDEX kyc_decisions_submitted ON public.kyc_decisions USING btree (player
 CREATE INDEX kyc_decisions_unpublished ON public.kyc_decisions USING btree (received_at, decision_id) WHERE is_unpublished;
 -- row-level security of public.kyc_decisions: enabled, forced
 create policy every_tenant on kyc_decisions for all to engagement_service using (true);
-create policy own_tenant on kyc_decisions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on kyc_decisions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.kyc_decisions to engagement_api;
 grant delete, insert, select, update on public.kyc_decisions to engagement_service;
 
@@ -1318,7 +1318,7 @@ create table public.ledger_adjustments (
 CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, ordinal);
 -- row-level security of public.ledger_adjustments: enabled, forced
 create policy every_tenant on ledger_adjustments for all to engagement_service using (true);
-create policy own_tenant on ledger_adjustments for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on ledger_adjustments for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.ledger_adjustments to engagement_api;
 grant delete, insert, select, update on public.ledger_adjustments to engagement_service;
 
@@ -1334,7 +1334,7 @@ create table public.memberships (
 CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id);
 -- row-level security of public.memberships: enabled, forced
 create policy every_tenant on memberships for all to engagement_service using (true);
-create policy own_tenant on memberships for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on memberships for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.memberships to engagement_api;
 grant delete, insert, select, update on public.memberships to engagement_service;
 
@@ -1386,7 +1386,7 @@ CREATE INDEX message_sends_sending ON public.message_sends USING btree (lease_id
 CREATE INDEX message_sends_unavailable ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE ((status = 'failed'::text) AND (error_code = 'PROVIDER_UNAVAILABLE'::text));
 -- row-level security of public.message_sends: enabled, forced
 create policy every_tenant on message_sends for all to engagement_service using (true);
-create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.message_sends to engagement_api;
 grant delete, insert, select, update on public.message_sends to engagement_service;
 
@@ -1414,7 +1414,7 @@ CREATE INDEX messaging_providers_by_age ON public.messaging_providers USING btre
 CREATE UNIQUE INDEX messaging_providers_by_id ON public.messaging_providers USING btree (provider_id);
 -- row-level security of public.messaging_providers: enabled, forced
 create policy every_tenant on messaging_providers for all to engagement_service using (true);
-create policy own_tenant on messaging_providers for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on messaging_providers for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.messaging_providers to engagement_api;
 grant delete, insert, select, update on public.messaging_providers to engagement_service;
 
@@ -1444,7 +1444,7 @@ create table public.player_identities (
 );
 -- row-level security of public.player_identities: enabled, forced
 create policy every_tenant on player_identities for all to engagement_service using (true);
-create policy own_tenant on player_identities for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on player_identities for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.player_identities to engagement_api;
 grant delete, insert, select, update on public.player_identities to engagement_service;
 
@@ -1464,7 +1464,7 @@ CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (into
 CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (rewritten_at IS NULL);
 -- row-level security of public.player_merges: enabled, forced
 create policy every_tenant on player_merges for all to engagement_service using (true);
-create policy own_tenant on player_merges for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on player_merges for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.player_merges to engagement_api;
 grant delete, insert, select, update on public.player_merges to engagement_service;
 
@@ -1483,7 +1483,7 @@ create table public.player_tier_history (
 );
 -- row-level security of public.player_tier_history: enabled, forced
 create policy every_tenant on player_tier_history for all to engagement_service using (true);
-create policy own_tenant on player_tier_history for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on player_tier_history for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.player_tier_history to engagement_api;
 grant delete, insert, select, update on public.player_tier_history to engagement_service;
 
@@ -1510,7 +1510,7 @@ CREATE INDEX player_totals_by_change ON public.player_totals USING btree (change
 CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, last_seen_at DESC, player_id DESC) WHERE (last_seen_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.player_totals: enabled, forced
 create policy every_tenant on player_totals for all to engagement_service using (true);
-create policy own_tenant on player_totals for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on player_totals for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.player_totals to engagement_api;
 grant delete, insert, select, update on public.player_totals to engagement_service;
 
@@ -1562,7 +1562,7 @@ CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) 
 CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);
-create policy own_tenant on players for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on players for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.players to engagement_api;
 grant delete, insert, select, update on public.players to engagement_service;
 
@@ -1590,7 +1590,7 @@ create table public.projects (
 );
 -- row-level security of public.projects: enabled, forced
 create policy every_tenant on projects for all to engagement_service using (true);
-create policy own_tenant on projects for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on projects for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.projects to engagement_api;
 grant delete, insert, select, update on public.projects to engagement_service;
 
@@ -1610,7 +1610,7 @@ create table public.sandbox_bonuses (
 CREATE UNIQUE INDEX sandbox_bonuses_listed ON public.sandbox_bonuses USING btree (tenant_id, project_id, adapter_slug, platform_bonus_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.sandbox_bonuses: enabled, forced
 create policy every_tenant on sandbox_bonuses for all to engagement_service using (true);
-create policy own_tenant on sandbox_bonuses for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on sandbox_bonuses for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.sandbox_bonuses to engagement_api;
 grant delete, insert, select, update on public.sandbox_bonuses to engagement_service;
 
@@ -1632,7 +1632,7 @@ create table public.sandbox_messages (
 CREATE INDEX sandbox_messages_by_send ON public.sandbox_messages USING btree (tenant_id, send_id);
 -- row-level security of public.sandbox_messages: enabled, forced
 create policy every_tenant on sandbox_messages for all to engagement_service using (true);
-create policy own_tenant on sandbox_messages for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on sandbox_messages for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.sandbox_messages to engagement_api;
 grant delete, insert, select, update on public.sandbox_messages to engagement_service;
 
@@ -1657,7 +1657,7 @@ create table public.segment_changes (
 CREATE INDEX segment_changes_in_order ON public.segment_changes USING btree (change_id);
 -- row-level security of public.segment_changes: enabled, forced
 create policy every_tenant on segment_changes for all to engagement_service using (true);
-create policy own_tenant on segment_changes for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on segment_changes for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_changes to engagement_api;
 grant delete, insert, select, update on public.segment_changes to engagement_service;
 
@@ -1672,7 +1672,7 @@ create table public.segment_members (
 CREATE INDEX segment_members_by_player ON public.segment_members USING btree (player_id, tenant_id, project_id);
 -- row-level security of public.segment_members: enabled, forced
 create policy every_tenant on segment_members for all to engagement_service using (true);
-create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_members to engagement_api;
 grant delete, insert, select, update on public.segment_members to engagement_service;
 
@@ -1684,7 +1684,7 @@ create table public.segment_sweeps (
 );
 -- row-level security of public.segment_sweeps: enabled, forced
 create policy every_tenant on segment_sweeps for all to engagement_service using (true);
-create policy own_tenant on segment_sweeps for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on segment_sweeps for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_sweeps to engagement_api;
 grant delete, insert, select, update on public.segment_sweeps to engagement_service;
 
@@ -1701,7 +1701,7 @@ create table public.segment_window_sweeps (
 CREATE INDEX segment_window_sweeps_due ON public.segment_window_sweeps USING btree (retry_at);
 -- row-level security of public.segment_window_sweeps: enabled, forced
 create policy every_tenant on segment_window_sweeps for all to engagement_service using (true);
-create policy own_tenant on segment_window_sweeps for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on segment_window_sweeps for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_window_sweeps to engagement_api;
 grant delete, insert, select, update on public.segment_window_sweeps to engagement_service;
 
@@ -1742,7 +1742,7 @@ CREATE INDEX segments_set_aside ON public.segments USING btree (evaluation_retry
 CREATE INDEX segments_unfinished ON public.segments USING btree (refresh_retry_at) WHERE (refresh_retry_at IS NOT NULL);
 -- row-level security of public.segments: enabled, forced
 create policy every_tenant on segments for all to engagement_service using (true);
-create policy own_tenant on segments for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on segments for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segments to engagement_api;
 grant delete, insert, select, update on public.segments to engagement_service;
 
@@ -1771,7 +1771,7 @@ create table public.suppressions (
 );
 -- row-level security of public.suppressions: enabled, forced
 create policy every_tenant on suppressions for all to engagement_service using (true);
-create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.suppressions to engagement_api;
 grant delete, insert, select, update on public.suppressions to engagement_service;
 
@@ -1800,7 +1800,7 @@ create table public.templates (
 CREATE INDEX templates_by_age ON public.templates USING btree (tenant_id, project_id, created_at DESC, template_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.templates: enabled, forced
 create policy every_tenant on templates for all to engagement_service using (true);
-create policy own_tenant on templates for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on templates for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.templates to engagement_api;
 grant delete, insert, select, update on public.templates to engagement_service;
 
@@ -1820,7 +1820,7 @@ create table public.tenant_configs (
 );
 -- row-level security of public.tenant_configs: enabled, forced
 create policy every_tenant on tenant_configs for all to engagement_service using (true);
-create policy own_tenant on tenant_configs for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on tenant_configs for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.tenant_configs to engagement_api;
 grant delete, insert, select, update on public.tenant_configs to engagement_service;
 
@@ -1833,7 +1833,7 @@ create table public.tenants (
 );
 -- row-level security of public.tenants: enabled, forced
 create policy every_tenant on tenants for all to engagement_service using (true);
-create policy own_tenant on tenants for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on tenants for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.tenants to engagement_api;
 grant delete, insert, select, update on public.tenants to engagement_service;
 
@@ -1847,7 +1847,7 @@ create table public.tier_deadlines (
 CREATE INDEX tier_deadlines_due ON public.tier_deadlines USING btree (due_at, player_id);
 -- row-level security of public.tier_deadlines: enabled, forced
 create policy every_tenant on tier_deadlines for all to engagement_service using (true);
-create policy own_tenant on tier_deadlines for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on tier_deadlines for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.tier_deadlines to engagement_api;
 grant delete, insert, select, update on public.tier_deadlines to engagement_service;
 
@@ -1861,7 +1861,7 @@ create table public.tier_requests (
 ) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
 -- row-level security of public.tier_requests: enabled, forced
 create policy every_tenant on tier_requests for all to engagement_service using (true);
-create policy own_tenant on tier_requests for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on tier_requests for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.tier_requests to engagement_api;
 grant delete, insert, select, update on public.tier_requests to engagement_service;
 
@@ -1893,7 +1893,7 @@ CREATE INDEX trigger_events_kept ON public.trigger_events USING btree (keep_unti
 CREATE INDEX trigger_events_waiting ON public.trigger_events USING btree (listener_id, partition, log_offset) WHERE (decided_at IS NULL);
 -- row-level security of public.trigger_events: enabled, forced
 create policy every_tenant on trigger_events for all to engagement_service using (true);
-create policy own_tenant on trigger_events for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on trigger_events for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.trigger_events to engagement_api;
 grant delete, insert, select, update on public.trigger_events to engagement_service;
 
@@ -1924,7 +1924,7 @@ create table public.vip_tiers (
 CREATE UNIQUE INDEX vip_tiers_rank ON public.vip_tiers USING btree (tenant_id, rank) WHERE is_active;
 -- row-level security of public.vip_tiers: enabled, forced
 create policy every_tenant on vip_tiers for all to engagement_service using (true);
-create policy own_tenant on vip_tiers for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on vip_tiers for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.vip_tiers to engagement_api;
 grant delete, insert, select, update on public.vip_tiers to engagement_service;
 
@@ -1980,7 +1980,7 @@ CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree 
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);
 -- row-level security of public.webhook_deliveries: enabled, forced
 create policy every_tenant on webhook_deliveries for all to engagement_service using (true);
-create policy own_tenant on webhook_deliveries for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on webhook_deliveries for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.webhook_deliveries to engagement_api;
 grant delete, insert, select, update on public.webhook_deliveries to engagement_service;
 
@@ -1997,6 +1997,6 @@ create table public.webhook_secrets (
 );
 -- row-level security of public.webhook_secrets: enabled, forced
 create policy every_tenant on webhook_secrets for all to engagement_service using (true);
-create policy own_tenant on webhook_secrets for all to engagement_api using ((tenant_id = current_tenant_id()));
+create policy own_tenant on webhook_secrets for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.webhook_secrets to engagement_api;
 grant delete, insert, select, update on public.webhook_secrets to engagement_service;

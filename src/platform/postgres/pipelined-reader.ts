@@ -20,8 +20,9 @@ interface Sent<Result extends Row> {
 }
 
 /**
- * Runs a reading statement in one round trip: `begin`, the tenant setting, the statement and `commit` are sent without
- * waiting in between. Each read has a connection of its own until it ends.
+ * Runs a reading statement in one round trip and one statement; with settings, which must be known before Postgres plans it,
+ * `begin`, the settings, the statement and `commit` are sent without waiting in between. Each read has a connection of its
+ * own until it ends.
  */
 export class PipelinedReader {
   #pool: ExclusivePool;
@@ -83,14 +84,31 @@ function send<Result extends Row>(
   statement: (tx: Tx) => PendingQuery<Result[]>,
   settings: ReadSettings,
 ): Sent<Result> {
+  const wanted = Object.entries(settings);
+  if (wanted.length === 0) {
+    const rows = asTenant(sql, tenant_id, statement(sql)).execute();
+    return { rows, all: [rows], settled: Promise.allSettled([rows]) };
+  }
   const rows = statement(sql);
-  const wanted = Object.entries({ 'app.tenant_id': tenant_id, ...settings });
-  const set = wanted.map(([name, value]) => `; set local ${name} = '${value}'`).join('');
+  const set = [['app.tenant_id', tenant_id] as const, ...wanted]
+    .map(([name, value]) => `; set local ${name} = '${value}'`)
+    .join('');
   const begun = sql.unsafe(`begin read only${set}`).simple().execute();
   const asked = rows.execute();
   const committed = sql.unsafe('commit').simple().execute();
   const all = [begun, asked, committed];
   return { rows, all, settled: Promise.allSettled(all) };
+}
+
+/**
+ * A statement that binds the tenant itself: one statement is one transaction, with which the setting ends. The first part
+ * sets the tenant; the second one depends on it, so that it is executed afterwards. Were it executed before, row-level
+ * security would show it no rows. `offset 0` keeps the parts apart.
+ */
+function asTenant<Result extends Row>(sql: Tx, tenant_id: string, statement: PendingQuery<Result[]>) {
+  return sql<Result[]>`
+    select r.* from (select set_config('app.tenant_id', ${tenant_id}, true) as tenant_id offset 0) bound
+    cross join lateral (select s.* from (${statement}) s where bound.tenant_id <> '' offset 0) r`;
 }
 
 /**

@@ -58,6 +58,8 @@ interface PoolOptions {
    * index even where it made the plan while the table was empty.
    */
   for_key_batches?: boolean;
+  /** Transactions can write nothing. */
+  read_only?: boolean;
 }
 
 /**
@@ -123,8 +125,10 @@ function connectPauseS(attempt: number): number {
 export function openPostgres(url: string): Postgres {
   const role = 'engagement_api';
   const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
-  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS }, POOL_SIZE));
-  const counter = new PipelinedReader(openPool(url, { role, limits: API_COUNTS }, COUNT_POOL_SIZE));
+  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS, read_only: true }, POOL_SIZE));
+  const counter = new PipelinedReader(
+    openPool(url, { role, limits: API_COUNTS, read_only: true }, COUNT_POOL_SIZE),
+  );
   const looking_up = { role: 'engagement_service', limits: API_READS } as const;
   const lookups = connectPool(url, { ...looking_up, max: LOOKUP_POOL_SIZE });
   const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
@@ -183,10 +187,11 @@ export function openPostgres(url: string): Postgres {
   };
 }
 
-function settingsOf({ role, for_key_batches, limits = OWNER }: PoolOptions): { options: string } {
+function settingsOf({ role, for_key_batches, read_only, limits = OWNER }: PoolOptions): { options: string } {
   const settings = [
     ...(role === undefined ? [] : [`-c role=${role}`]),
     ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
+    ...(read_only === true ? ['-c default_transaction_read_only=on'] : []),
     DEAD_PEER,
     ...limitOptions(limits),
   ];
