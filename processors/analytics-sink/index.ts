@@ -4,7 +4,7 @@ import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { MAX_BLOCK_RECORDS, SinkBlocks } from './blocks.ts';
 
-const LINGER_MS = 150;
+const LINGER_MS = 50;
 
 /**
  * analytics-sink: `player-events` → ClickHouse `events`; then the players of the events are marked dirty for segments.

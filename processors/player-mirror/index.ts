@@ -22,7 +22,7 @@ const MAX_BLOCK = 20_000;
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
+  const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000 };
   return startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },
     async () => (await mirrorBlock(platform, memory)) === MAX_BLOCK,

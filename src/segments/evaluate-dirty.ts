@@ -54,12 +54,11 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
     const candidates = segments.filter((one) => live.has(one.segment_id) && one.evaluation_failures === 0);
     const refuse = setAsideIn(deps, project, now);
     const verdict = await judge(deps, project, players, candidates, now, refuse);
-    const decided = new Set(verdict.evaluated);
     const entry_ids = entries.map(({ entry_id }) => entry_id);
     await writeVerdict(session, project, verdict, now, async (tx) => {
       for (const segment of segments) {
         const { segment_id } = segment;
-        if (decided.has(segment_id) || (free.has(segment_id) && !live.has(segment_id))) continue;
+        if (verdict.matching.has(segment_id) || (free.has(segment_id) && !live.has(segment_id))) continue;
         const how = { now, is_free: free.has(segment_id) };
         await defer(tx, { ...project, segment_id }, segment, players.player_ids, how);
       }
@@ -158,7 +157,7 @@ async function evaluateAlone(
   const entries = boundPlayers(await readDeferred(service, ref, MAX_ENTRIES));
   const players = await resolvePlayers(service, project, idsOf(entries));
   const verdict = await judge(deps, project, players, [segment], now, setAsideIn(deps, project, now));
-  if (verdict.evaluated.length === 0) return false;
+  if (verdict.matching.size === 0) return false;
   const ids = entries.map(({ entry_id }) => entry_id);
   await writeVerdict(session, project, verdict, now, async (tx) => {
     await deleteDirtyPlayers(tx, project, ids);

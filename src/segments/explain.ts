@@ -51,7 +51,7 @@ export async function explainMembership(
   const question = { tenant_id, project_id, now_ms: clock.now_ms() };
   const found = await explainPlayer(clickhouse, question, players, readDefinition(segment.definition));
   if (found === undefined) throw playerNotFound(named_player_id);
-  const memberships = await postgres.asTenant(tenant_id, (tx) =>
+  const members = await postgres.asTenant(tenant_id, (tx) =>
     selectMemberships(tx, ref, [player_id], [segment_id]),
   );
   const nodes = describe(found.root, segment.definition, 'definition', found.row);
@@ -59,7 +59,7 @@ export async function explainMembership(
     segment_id,
     player_id,
     matches: nodes[0]?.holds ?? false,
-    is_member: memberships.length > 0,
+    is_member: members.get(segment_id)?.has(player_id) ?? false,
     nodes,
   };
 }

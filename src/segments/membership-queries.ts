@@ -32,20 +32,36 @@ export async function selectLive(
   return new Set(rows.map(({ segment_id }) => segment_id));
 }
 
-/** Which of these segments these players are in. */
+/** The members among some players, by segment_id: each segment that was asked for has an entry. */
+export type Members = ReadonlyMap<string, ReadonlySet<string>>;
+
+/**
+ * Which of these players are in which of these segments. A row for each player names its segments by their places in the
+ * list: a hundred segments have nearly as many members as there are players, so that a row for each membership took most
+ * of an evaluation. The list is joined, because as a filter it is parsed anew for each row: 2,100 instead of 60 ms for
+ * 800 players of 70 segments each.
+ */
 export async function selectMemberships(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
   segment_ids: readonly string[],
-): Promise<Membership[]> {
-  return tx<Membership[]>`
-    select m.segment_id, m.player_id
-    from unnest(${plainArray(player_ids)}::text::uuid[]) as wanted (player_id)
+): Promise<Members> {
+  const members = segment_ids.map(() => new Set<string>());
+  const rows = (await tx`
+    select wanted.place::integer, string_agg(s.place::text, ',')
+    from unnest(${plainArray(player_ids)}::text::uuid[]) with ordinality as wanted (player_id, place)
     cross join lateral (
-      select * from segment_members m
+      select segment_id from segment_members m
       where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.player_id = wanted.player_id offset 0) m
-    where m.segment_id = any(${plainArray(segment_ids)}::text::uuid[])`;
+    join unnest(${plainArray(segment_ids)}::text::uuid[]) with ordinality as s (segment_id, place) using (segment_id)
+    group by wanted.place`.values()) as unknown as [number, string][];
+  for (const [place, of_segments] of rows) {
+    const player_id = player_ids[place - 1];
+    if (player_id === undefined) throw new Error('a membership is of no player that was asked for');
+    for (const segment of of_segments.split(',')) members[Number(segment) - 1]?.add(player_id);
+  }
+  return new Map(segment_ids.map((segment_id, i) => [segment_id, members[i] ?? new Set()]));
 }
 
 /** How many entered and left. */

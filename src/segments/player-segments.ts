@@ -40,9 +40,10 @@ export async function refreshPlayerSegments(
   const done = new Set<string>();
   for (let next = 1; next > 0;) {
     const verdict = await evaluateNext(deps, project, players, done, audit);
-    for (const what of ['matching', 'entered', 'left'] as const) {
-      found[what].push(...verdict[what].map(({ segment_id }) => segment_id));
-    }
+    for (const [segment_id, members] of verdict.matching)
+      if (members.size > 0) found.matching.push(segment_id);
+    found.entered.push(...verdict.entered.map(({ segment_id }) => segment_id));
+    found.left.push(...verdict.left.map(({ segment_id }) => segment_id));
     next = verdict.tried;
   }
   return {

@@ -7,7 +7,7 @@ import { readDefinition } from './language/definition.ts';
 import type { SegmentToEvaluate } from './dirty-player-queries.ts';
 import { markDependentsDirty } from './dirty-players.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
-import { changeMemberships, selectMemberships, type Membership } from './membership-queries.ts';
+import { changeMemberships, selectMemberships, type Members, type Membership } from './membership-queries.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { divide } from './refusal.ts';
 
@@ -20,10 +20,9 @@ export const MAX_CHANGED = 5_000;
 
 /** The result of an evaluation of some players. */
 export interface Verdict {
-  /** The segments that were evaluated; the others were refused. */
-  evaluated: string[];
-  /** The memberships that the definitions give now; `entered` and `left` are the differences from the stored ones. */
-  matching: Membership[];
+  /** Who of the players matches, for each segment that was evaluated; the others were refused. */
+  matching: Members;
+  /** The differences from the stored memberships. */
   entered: Membership[];
   left: Membership[];
 }
@@ -44,10 +43,10 @@ export async function judge(
   now: Date,
   onRefused: OnRefused,
 ): Promise<Verdict> {
-  const matching: Membership[] = [];
-  const evaluated: string[] = [];
+  const matching = new Map<string, ReadonlySet<string>>();
   if (segments.length === 0 || players.player_ids.length === 0) {
-    return { evaluated: segments.map(({ segment_id }) => segment_id), matching, entered: [], left: [] };
+    for (const { segment_id } of segments) matching.set(segment_id, new Set());
+    return { matching, entered: [], left: [] };
   }
   // A segment condition reads the members from ClickHouse, so the pending changes are copied there first.
   if (segments.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
@@ -61,27 +60,27 @@ export async function judge(
       async (part) => {
         const definitions = part.map(({ parsed }) => parsed);
         const found = await matchPlayers(deps.clickhouse, question, players, definitions);
-        for (const [i, { segment_id }] of part.entries()) {
-          evaluated.push(segment_id);
-          for (const player_id of found[i] ?? []) matching.push({ segment_id, player_id });
-        }
+        for (const [i, { segment_id }] of part.entries()) matching.set(segment_id, found[i] ?? new Set());
       },
       onRefused,
     );
   }
   const { service } = deps.postgres;
-  const current = await selectMemberships(service, project, players.player_ids, evaluated);
-  const [matching_keys, current_keys] = [keysOf(matching), keysOf(current)];
-  return {
-    evaluated,
-    matching,
-    entered: matching.filter((one) => !current_keys.has(keyOf(one))),
-    left: current.filter((one) => !matching_keys.has(keyOf(one))),
-  };
+  const current = await selectMemberships(service, project, players.player_ids, [...matching.keys()]);
+  return { matching, entered: without(matching, current), left: without(current, matching) };
 }
 
-const keyOf = ({ segment_id, player_id }: Membership) => `${segment_id} ${player_id}`;
-const keysOf = (list: readonly Membership[]) => new Set(list.map(keyOf));
+/** The memberships of `these` that are not among `those`. */
+function without(these: Members, those: Members): Membership[] {
+  const found: Membership[] = [];
+  for (const [segment_id, player_ids] of these) {
+    const others = those.get(segment_id);
+    for (const player_id of player_ids) {
+      if (others?.has(player_id) !== true) found.push({ segment_id, player_id });
+    }
+  }
+  return found;
+}
 
 /** Parses the definitions. One that cannot be read, because another version has stored it, is refused. */
 async function readable(

@@ -191,9 +191,9 @@ async function askMemberships(
   if (asked.length === 0) return;
   const segment_ids = asked.map(({ segment_id }) => segment_id);
   const members = await selectMemberships(postgres.service, project, player_ids, segment_ids);
-  const keys = new Set(members.map(({ segment_id, player_id }) => `${segment_id} ${player_id}`));
   for (const leaf of asked) {
-    holds.set(leaf, ({ run }) => keys.has(`${leaf.segment_id} ${run.player_id}`) !== leaf.negated);
+    const of_segment = members.get(leaf.segment_id);
+    holds.set(leaf, ({ run }) => (of_segment?.has(run.player_id) ?? false) !== leaf.negated);
   }
 }
 
