@@ -1,6 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { packageRoot } from '../src/package-root.ts';
+import { timesOfProfile, type StageTimes } from './stages.ts';
 
 /** Bytes of memory of one process. */
 export interface Memory {
@@ -15,6 +17,12 @@ export interface BenchServer {
   ready: Record<string, string>;
   /** CPU time of the process so far, in milliseconds. */
   cpu_ms(): Promise<number>;
+  /** Begins a CPU profile of the process. */
+  startProfile(): Promise<void>;
+  /** Ends the profile; microseconds by stage. */
+  stopProfile(): Promise<StageTimes>;
+  /** The id of the process. */
+  pid: number;
   /** Memory of the process after a garbage collection: resident memory, and the JavaScript heap in use. */
   memory(): Promise<Memory>;
   stop(): Promise<void>;
@@ -35,6 +43,15 @@ export async function startBenchServer(
     async cpu_ms() {
       child.send('cpu');
       return (await message(child)) as number;
+    },
+    pid: child.pid ?? 0,
+    async startProfile() {
+      child.send('start profile');
+      await message(child);
+    },
+    async stopProfile() {
+      child.send('stop profile');
+      return (await message(child)) as StageTimes;
     },
     async memory() {
       child.send('memory');
@@ -59,8 +76,9 @@ function message(child: ChildProcess): Promise<unknown> {
   });
 }
 
-/** The child's side: sends its port and `ready`, answers requests for CPU time and memory, and ends on `stop`. */
+/** The child's side: sends its port and `ready`, answers requests for figures of the process, and ends on `stop`. */
 export function serve(port: number, ready: Record<string, string>, close: () => Promise<void>): void {
+  const inspector = new Session();
   process.on('message', (asked) => {
     if (asked === 'cpu') {
       const { user, system } = process.cpuUsage();
@@ -69,6 +87,14 @@ export function serve(port: number, ready: Record<string, string>, close: () => 
       globalThis.gc?.();
       const { rss, heapUsed } = process.memoryUsage();
       process.send?.({ resident_bytes: rss, heap_bytes: heapUsed } satisfies Memory);
+    } else if (asked === 'start profile') {
+      inspector.connect();
+      void inspector
+        .post('Profiler.enable')
+        .then(() => inspector.post('Profiler.start'))
+        .then(() => process.send?.(null));
+    } else if (asked === 'stop profile') {
+      void inspector.post('Profiler.stop').then(({ profile }) => process.send?.(timesOfProfile(profile)));
     } else {
       void close().then(() => process.exit(0));
     }

@@ -26,6 +26,7 @@ import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
 import { benchTenancy } from './tenancy.ts';
+import { benchWhole } from './whole.ts';
 import { benchFoldBesideTiers, benchTiers } from './tiers.ts';
 import { formatResult, type Result } from './measure.ts';
 
@@ -73,6 +74,7 @@ const BENCHES: Record<string, Bench> = {
   'bonus-campaign': () => withIdleService(benchBonusCampaign),
   latency: benchLatency,
   memory: benchMemory,
+  whole: benchWhole,
   neighbours: benchNeighbours,
 };
 
@@ -81,6 +83,7 @@ const NAMED_ONLY = new Set([
   'intake-kafka',
   'fresh',
   'memory',
+  'whole',
   'segments',
   'segment-latency',
   'messaging',
