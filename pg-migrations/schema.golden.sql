@@ -900,7 +900,7 @@ create table public.event_corrections (
   project_id uuid not null,
   reference text not null,
   queued_at timestamp with time zone not null default now(),
-  ordinal smallint not null,
+  ordinal integer not null,
   constraint event_corrections_correction_id_key UNIQUE (correction_id),
   constraint event_corrections_pkey PRIMARY KEY (tenant_id, correction_id)
 );
@@ -1284,7 +1284,7 @@ create table public.ledger (
   player_id uuid not null,
   project_no integer not null,
   event money_event not null,
-  ordinal smallint not null,
+  ordinal integer not null,
   event_index smallint not null,
   log_partition smallint not null,
   rate_is_inverse boolean,
@@ -1312,7 +1312,7 @@ create table public.ledger_adjustments (
   rate_ts timestamp with time zone,
   rate_is_inverse boolean,
   adjusted_at timestamp with time zone not null,
-  ordinal smallint not null,
+  ordinal integer not null,
   constraint ledger_adjustments_pkey PRIMARY KEY (tenant_id, project_id, adjustment_id)
 );
 CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, ordinal);

@@ -22,6 +22,11 @@ const MAX_BATCH = 10_000;
  * the cost of the transaction.
  */
 const MAX_TRANSACTION = 2_000;
+/**
+ * Batches of different partitions in which a part is decided ahead, at a time. Each takes two connections, of ten that all
+ * processors of the process share; further partitions overlap with each other as it is.
+ */
+const MAX_AHEAD = 2;
 
 /**
  * player-fold: `events` → Postgres → `player-events`. A batch is handled in parts: each part is applied in one
@@ -40,27 +45,46 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
     baseCurrencies: new Map(),
     thresholds,
   };
+  let ahead = 0;
   return consumeOwned({
     eventLog,
     sql: postgres.service,
     logger,
     refused: metrics.consumersRefused,
     owner: OWNERS.fold,
-    consumer: { max_records: MAX_BATCH, linger_ms: 0, handle: (batch) => handle(platform, context, batch) },
+    consumer: {
+      max_records: MAX_BATCH,
+      linger_ms: 0,
+      async handle(batch) {
+        const goes_ahead = ahead < MAX_AHEAD;
+        if (goes_ahead) ahead++;
+        try {
+          await handle(platform, context, batch, goes_ahead);
+        } finally {
+          if (goes_ahead) ahead--;
+        }
+      },
+    },
   });
 }
 
 /**
- * While a part is written, the one after it is read and decided, and the one before it is emitted. A part is started when
- * the second one before it has been emitted, so two are in transactions at most.
+ * While a part is written, the one before it is emitted, and with `goes_ahead` the one after it is read and decided. A part
+ * is started when the second one before it has been emitted, so two are in transactions at most.
  */
-async function handle(platform: Platform, context: FoldContext, batch: LogBatch): Promise<void> {
+async function handle(
+  platform: Platform,
+  context: FoldContext,
+  batch: LogBatch,
+  goes_ahead: boolean,
+): Promise<void> {
   let emitted_to = batch.from;
   const nothing: Started = { before: undefined, applied: Promise.resolve(), emitted: Promise.resolve() };
   let [last, second_last] = [nothing, nothing];
   try {
     for (const part of partsOf(batch)) {
       await second_last.emitted;
+      if (!goes_ahead) await last.applied;
       const { before, applied: applied_before, emitted: emitted_before } = last;
       const folding = startFolding(context, part, () => emitted_to, { before, applied_before });
       const emitted = Promise.all([folding.applied, emitted_before]).then(async ([emission]) => {

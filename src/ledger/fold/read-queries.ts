@@ -81,7 +81,7 @@ async function readProjects(
   projects: SnapshotRequest['projects'],
 ): Promise<Map<string, ProjectOwner>> {
   const rows = await tx<(ProjectOwner & { project_id: string })[]>`
-    select p.project_id, p.project_no, p.tenant_id, t.base_currency,
+    select p.project_id, p.tenant_id, t.base_currency,
       case when c.is_kyc_model_chosen then c.kyc_model end as kyc_model
     from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)

@@ -22,8 +22,6 @@ export interface Snapshot {
 
 export interface ProjectOwner {
   tenant_id: string;
-  /** Stands for the project in the ledger. */
-  project_no: number;
   base_currency: string;
   /** Who decides the KYC of the tenant's players; null: nobody has chosen. */
   kyc_model: KycModel | null;

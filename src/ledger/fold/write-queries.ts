@@ -105,7 +105,7 @@ function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
     select l.ordinal
     from ${projectsInPlaces(tx, projects)} p
     join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
-      ${plainArray(sorted.map((r) => r.ordinal))}::text::smallint[],
+      ${plainArray(sorted.map((r) => r.ordinal))}::text::integer[],
       ${plainArray(sorted.map((r) => r.base_amount))}::text::bigint[],
       ${plainArray(sorted.map((r) => r.base_payout))}::text::bigint[])
       as r (place, reference, ordinal, base_amount, base_payout) using (place)
@@ -139,7 +139,7 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
     from ${projectsInPlaces(tx, projects)} p
     join unnest(
       ${plainArray(places)}::text::integer[], ${textArray(rows.map((r) => r.reference))}::text::text[],
-      ${plainArray(rows.map((r) => r.ordinal))}::text::smallint[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
+      ${plainArray(rows.map((r) => r.ordinal))}::text::integer[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
       ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
       ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
       ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],

@@ -105,7 +105,7 @@ function inWindow(tx: Tx, range: RestateRange, { after, last }: StaleWindow) {
   const key = tx`(l.occurred_at, l.reference, l.ordinal)`;
   const position = (of: StalePosition) => tx`(
     'epoch'::timestamptz + ${of.occurred_at_ms}::bigint * interval '1 millisecond', ${of.reference},
-    ${of.ordinal}::smallint)`;
+    ${of.ordinal}::integer)`;
   return tx`l.project_no = ${project_no} and l.currency = ${currency}
     and l.occurred_at >= ${from_ts}::text::timestamptz ${before}
     and (l.rate is not null or (l.amount is not null and l.base_amount is null)
@@ -205,7 +205,7 @@ export async function lockRows(tx: Tx, rows: readonly LedgerRow[]): Promise<void
     select l.ordinal
     from ${projectsInPlaces(tx, projects)} p
     join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
-      ${plainArray(sorted.map((r) => r.ordinal))}::text::smallint[]) as r (place, reference, ordinal) using (place)
+      ${plainArray(sorted.map((r) => r.ordinal))}::text::integer[]) as r (place, reference, ordinal) using (place)
     cross join lateral (
       select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
         and l.ordinal = r.ordinal for no key update offset 0) l`;
@@ -233,7 +233,7 @@ export async function writeRestatements(
       from ${projectsInPlaces(tx, projects)} p
       join unnest(
         ${plainArray(places)}::text::integer[], ${textArray(keys.map((k) => k.reference))}::text::text[],
-        ${plainArray(keys.map((k) => k.ordinal))}::text::smallint[],
+        ${plainArray(keys.map((k) => k.ordinal))}::text::integer[],
         ${plainArray(money.map((m) => m.base_amount))}::text::bigint[], ${plainArray(money.map((m) => m.base_payout))}::text::bigint[],
         ${plainArray(money.map((m) => m.rate?.rate ?? null))}::text::numeric[],
         ${plainArray(money.map((m) => m.rate?.ts_ms ?? null))}::text::bigint[],

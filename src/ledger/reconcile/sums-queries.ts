@@ -57,20 +57,28 @@ export async function readLedgerPage(
   after: LedgerPosition | undefined,
   limit: number,
 ): Promise<{ rows: LedgerRow[]; last: LedgerPosition | undefined }> {
-  const of_tenant =
-    tenant_id === undefined
-      ? sql`true`
-      : sql`l.project_no in (select p.project_no from projects p where p.tenant_id = ${tenant_id})`;
   const beyond =
     after === undefined
-      ? sql``
-      : sql`and (l.project_no, l.reference, l.ordinal)
-          > (${after.project_no}::integer, ${after.reference}, ${after.ordinal}::smallint)`;
+      ? sql`true`
+      : sql`(l.project_no, l.reference, l.ordinal)
+          > (${after.project_no}::integer, ${after.reference}, ${after.ordinal}::integer)`;
+  // Of one tenant, project by project: a filter on the projects could scan the rows of those before them. In the order of
+  // the projects, so that the first one with a full page is the last one that is read.
+  const from =
+    tenant_id === undefined
+      ? sql`select * from ledger l where ${beyond} order by l.project_no, l.reference, l.ordinal`
+      : sql`select l.* from (
+            select project_no from projects
+            where tenant_id = ${tenant_id} and project_no >= ${after?.project_no ?? 0}::integer
+            order by project_no offset 0) p
+          cross join lateral (
+            select * from ledger l where l.project_no = p.project_no and ${beyond}
+            order by l.reference, l.ordinal limit ${limit}) l
+          order by p.project_no, l.reference, l.ordinal`;
   const page = (await sql`
     select l.project_no, p.tenant_id, p.project_id, ${sql.unsafe(LEDGER_COLUMNS)}
     from (
-      select * from ledger l where ${of_tenant} ${beyond}
-      order by l.project_no, l.reference, l.ordinal
+      ${from}
       limit ${limit}
     ) l
     join projects p using (project_no)

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from './port.ts';
-import { isLockTimeout } from './retry.ts';
+import { isDeadlock, isLockTimeout } from './retry.ts';
 import { packageRoot } from '../../package-root.ts';
 import { StartupError } from '../startup-error.ts';
 
@@ -92,7 +92,7 @@ export async function migratePostgres(
 }
 
 /**
- * Runs a migration, and runs it again after a pause when it has waited too long for the lock of a table. Rejects with
+ * Runs a migration, and runs it again after a pause when it has waited too long for the lock of a table, or in a circle. Rejects with
  * {@link MigrationBlocked} after the last attempt; `what` names the migration.
  */
 export async function repeatWhileLocked(
@@ -105,7 +105,7 @@ export async function repeatWhileLocked(
       await migrate();
       return;
     } catch (error) {
-      if (!isLockTimeout(error)) throw error;
+      if (!isLockTimeout(error) && !isDeadlock(error)) throw error;
       if (attempt === attempts) {
         throw new MigrationBlocked(
           `a migration (${what}) found a table locked ${attempts} times: end the transaction that uses the table ` +

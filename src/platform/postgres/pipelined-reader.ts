@@ -19,16 +19,27 @@ interface Sent<Result extends Row> {
   settled: Promise<unknown>;
 }
 
+/** How a read binds its tenant. */
+export interface Binding {
+  /**
+   * `statement`: in the reading statement itself, which costs least. `transaction`: before it, in a transaction; a statement
+   * that sets anything is never executed by several processes of Postgres, which counts of millions of rows need. So do
+   * settings, which must be known before Postgres plans the statement.
+   */
+  bound_by: 'statement' | 'transaction';
+}
+
 /**
- * Runs a reading statement in one round trip and one statement; with settings, which must be known before Postgres plans it,
- * `begin`, the settings, the statement and `commit` are sent without waiting in between. Each read has a connection of its
- * own until it ends.
+ * Runs a reading statement in one round trip. In a transaction `begin`, the settings, the statement and `commit` are sent
+ * without waiting in between. Each read has a connection of its own until it ends.
  */
 export class PipelinedReader {
   #pool: ExclusivePool;
+  #binding: Binding;
 
-  constructor(pool: ExclusivePool) {
+  constructor(pool: ExclusivePool, binding: Binding) {
     this.#pool = pool;
+    this.#binding = binding;
   }
 
   /**
@@ -66,7 +77,7 @@ export class PipelinedReader {
     let sent: Sent<Result> | undefined;
     let failure: unknown;
     try {
-      sent = send(connection, tenant_id, statement, settings);
+      sent = send(connection, tenant_id, statement, { settings, ...this.#binding });
       return await Promise.race([answer(sent), closed]);
     } catch (error) {
       failure = error;
@@ -82,10 +93,10 @@ function send<Result extends Row>(
   { sql }: ExclusiveConnection,
   tenant_id: string,
   statement: (tx: Tx) => PendingQuery<Result[]>,
-  settings: ReadSettings,
+  { settings, bound_by }: Binding & { settings: ReadSettings },
 ): Sent<Result> {
   const wanted = Object.entries(settings);
-  if (wanted.length === 0) {
+  if (bound_by === 'statement' && wanted.length === 0) {
     const rows = asTenant(sql, tenant_id, statement(sql)).execute();
     return { rows, all: [rows], settled: Promise.allSettled([rows]) };
   }

@@ -125,9 +125,12 @@ function connectPauseS(attempt: number): number {
 export function openPostgres(url: string): Postgres {
   const role = 'engagement_api';
   const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
-  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS, read_only: true }, POOL_SIZE));
+  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS, read_only: true }, POOL_SIZE), {
+    bound_by: 'statement',
+  });
   const counter = new PipelinedReader(
     openPool(url, { role, limits: API_COUNTS, read_only: true }, COUNT_POOL_SIZE),
+    { bound_by: 'transaction' },
   );
   const looking_up = { role: 'engagement_service', limits: API_READS } as const;
   const lookups = connectPool(url, { ...looking_up, max: LOOKUP_POOL_SIZE });

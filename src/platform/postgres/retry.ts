@@ -42,6 +42,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof Error && (error as { code?: string }).code === '55P03';
 }
 
+/** Whether Postgres ended the transaction because it and another one waited for each other. */
+export function isDeadlock(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: string }).code === '40P01';
+}
+
 /** Whether a statement took too long, or was ended by somebody. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && (error as { code?: string }).code === '57014';

@@ -20,7 +20,7 @@ const MAX_BATCH = 4;
 const NO_EVENTS: Emission = { events: [], rejections: [] };
 const BASE_CURRENCIES = new Map([[TENANT_ID, 'EUR']]);
 const PROJECTS: Snapshot['projects'] = new Map([
-  [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: 'EUR', kyc_model: 'none' }],
+  [PROJECT_ID, { tenant_id: TENANT_ID, base_currency: 'EUR', kyc_model: 'none' }],
 ]);
 
 /** The memory of one process about its partition. */

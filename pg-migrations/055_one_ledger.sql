@@ -1,5 +1,9 @@
 -- The ledger in half the space, and without a second table of bets.
 --
+-- Every table is locked before the first row is copied: a table that somebody uses ends the attempt at once, not after the
+-- copy. Migrations that are applied together with this one lock theirs before it.
+lock table projects, ledger, bets, ledger_adjustments, event_corrections, bonus_contributions in access exclusive mode;
+
 -- A project has a number, which takes 4 bytes where the ids of tenant and project take 32. It is not shown outside.
 alter table projects add column project_no integer generated always as identity;
 alter table projects add constraint projects_by_number unique (project_no);
@@ -23,7 +27,8 @@ create table ledger (
   player_id uuid not null,
   project_no integer not null,
   event money_event not null,
-  ordinal smallint not null,
+  -- An operator who settles every bet under one id has a row for each.
+  ordinal integer not null,
   event_index smallint not null,
   -- The position on the log of the event that made the claim. After a crash the fold recognises by it which event has
   -- made a claim.
@@ -61,7 +66,7 @@ create policy every_tenant on ledger to engagement_service using (true);
 grant select, insert, update, delete on ledger to engagement_service;
 
 -- What names a row of the ledger has its ordinal instead of event and occurrence.
-alter table ledger_adjustments add column ordinal smallint;
+alter table ledger_adjustments add column ordinal integer;
 update ledger_adjustments a set ordinal = l.ordinal
 from projects p, ledger l
 where p.tenant_id = a.tenant_id and p.project_id = a.project_id and l.project_no = p.project_no
@@ -72,7 +77,7 @@ drop index ledger_adjustments_by_row;
 alter table ledger_adjustments alter column ordinal set not null, drop column event, drop column occurrence;
 create index ledger_adjustments_by_row on ledger_adjustments (tenant_id, project_id, reference, ordinal);
 
-alter table event_corrections add column ordinal smallint;
+alter table event_corrections add column ordinal integer;
 update event_corrections c set ordinal = l.ordinal
 from projects p, ledger l
 where p.tenant_id = c.tenant_id and p.project_id = c.project_id and l.project_no = p.project_no
