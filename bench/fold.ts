@@ -37,7 +37,7 @@ export async function benchFold(service: TestService): Promise<Result[]> {
     result(
       'fold end to end ÷ bare Postgres transaction',
       ratios(pairs, perSecond),
-      { at_least: 0.5 },
+      { at_least: 0.6 },
       `bare ${bare.toFixed(0)}/s; fold ${cpu_us.toFixed(1)} µs of CPU per event in this process`,
     ),
     result('fold, events/s', speeds, { at_least: 25_000 }, `${EVENTS} events of ${PLAYERS} players per run`),

@@ -36,7 +36,7 @@ export async function benchIntake(servers?: string): Promise<Result[]> {
     result(
       `batch-of-100 intake ÷ bare parse and append, ${where}`,
       ratios(batch, perCpuSecond),
-      { at_least: 0.65 },
+      { at_least: 0.7 },
       note(batch),
     ),
   ];

@@ -28,8 +28,8 @@ export async function benchLatency(): Promise<Result[]> {
     const note = `${waits_ms.length} probes beside ${((sent / elapsed_ms) * 1_000).toFixed(0)} events/s`;
     const [p50, p99] = [percentile(waits_ms, 0.5), percentile(waits_ms, 0.99)];
     return [
-      result('accepted → totals visible at 1,000 events/s, p50 in ms', [p50], { at_most: 50 }, note),
-      result('accepted → totals visible at 1,000 events/s, p99 in ms', [p99], { at_most: 250 }, note),
+      result('accepted → totals visible at 1,000 events/s, p50 in ms', [p50], { at_most: 20 }, note),
+      result('accepted → totals visible at 1,000 events/s, p99 in ms', [p99], { at_most: 100 }, note),
     ];
   } finally {
     await sql.end({ timeout: 5 });

@@ -29,7 +29,7 @@ export async function benchReads(): Promise<Result[]> {
     const rate = (side: 'a' | 'b') => median(pairs.map((pair) => perSecond(pair[side]))).toFixed(0);
     const note = `${rate('a')} against ${rate('b')} requests/s`;
     return [
-      result('GET player ÷ bare fastify route', ratios(pairs, perSecond), { at_least: 0.6 }, note),
+      result('GET player ÷ bare fastify route', ratios(pairs, perSecond), { at_least: 0.65 }, note),
       await benchPages(ours.ready['base_url'] ?? '', session_token),
     ];
   } finally {
