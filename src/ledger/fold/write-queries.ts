@@ -167,8 +167,7 @@ interface Looks {
 /**
  * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
  * into another since it was read: that is a write conflict. Sorted for the same reason as the
- * rows of the ledger. player-mirror finds the
- * changed rows by `changed_xid`.
+ * rows of the ledger. player-mirror finds the changed rows by `changed_xid`.
  */
 function addToTotals(
   tx: Tx,

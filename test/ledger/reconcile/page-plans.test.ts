@@ -3,7 +3,11 @@ import { ROLES } from '../../../src/config.ts';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { COPIES } from '../../../src/ledger/reconcile/copies-queries.ts';
 import { readMembersPage } from '../../../src/ledger/reconcile/rebuild-queries.ts';
-import { readTotalsPage } from '../../../src/ledger/reconcile/sums-queries.ts';
+import {
+  readLedgerPage,
+  readTotalsPage,
+  type LedgerPosition,
+} from '../../../src/ledger/reconcile/sums-queries.ts';
 import { messagingClient } from '../../engage/messaging/messaging-client.ts';
 import { growTo } from '../../platform/postgres/growth-queries.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -106,6 +110,42 @@ it('a page of totals is read by the index of the key', async () => {
     expect(ids).toEqual([...new Set(ids)].toSorted());
   });
   expect(Math.max(...found)).toBeLessThan(MAX_BLOCKS);
+});
+
+it('pages of the ledger are read by the index of the key, and go through the projects row by row', async () => {
+  const { tenant_id } = explained.service;
+  const other = await explained.service.newTenant();
+  const more = '33333333-3333-4333-8333-333333333333';
+  await sql()`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${more}, 'more')`;
+  // Of the three projects the first and the last are of one tenant.
+  for (const project_id of [other.project_id, more]) {
+    await sql()`
+      insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, ingestion_id, event_index,
+        log_partition, log_offset)
+      select project_no, 'later-' || i / 2, i % 2, 'deposit_confirmed', md5(i::text)::uuid, now(), md5(i::text)::uuid, 0, 0, i
+      from projects, generate_series(0, 999) i where project_id = ${project_id}`;
+  }
+  const found = await blocksOf('ledger', async (of) => {
+    const first = await readLedgerPage(sql(), of, undefined, 10);
+    await readLedgerPage(sql(), of, first.last, 10);
+  });
+  expect(Math.max(...found)).toBeLessThan(MAX_BLOCKS);
+  expect(Math.min(...found)).toBeGreaterThan(0);
+  for (const of of [tenant_id, other.tenant_id, undefined]) {
+    const whole = await sql()<{ key: string }[]>`
+      select project_id || ' ' || reference || ' ' || ordinal as key from ledger join projects using (project_no)
+      where ${of === undefined ? sql()`true` : sql()`tenant_id = ${of}`}
+      order by project_no, ledger.reference, ordinal`;
+    const paged: string[] = [];
+    for (let after: LedgerPosition | undefined, is_last = false; !is_last;) {
+      const page = await readLedgerPage(sql(), of, after, 997);
+      paged.push(...page.rows.map((row) => `${row.project_id} ${row.reference} ${row.ordinal}`));
+      after = page.last;
+      is_last = after === undefined;
+    }
+    expect(paged.length).toBe(whole.length);
+    expect(paged).toEqual(whole.map(({ key }) => key));
+  }
 });
 
 it('a page of members to rebuild is read by the index of the key', async () => {

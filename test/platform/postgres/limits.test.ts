@@ -5,7 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../src/package-root.ts';
 import { connectSession } from '../../../src/platform/jobs/connections.ts';
 import { OWNER, PROCESSORS, type SessionLimits } from '../../../src/platform/postgres/limits.ts';
-import { migratePostgres, MigrationBlocked } from '../../../src/platform/postgres/migrate.ts';
+import {
+  migratePostgres,
+  MigrationBlocked,
+  repeatWhileLocked,
+} from '../../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../../src/platform/postgres/retry.ts';
@@ -226,6 +230,15 @@ describe('a migration that needs a table in use', () => {
     });
     await migrating;
     expect(await owner`select title from books`).toEqual([]);
+  });
+
+  it('is tried again when it and another transaction waited for each other', async () => {
+    let attempts = 0;
+    await repeatWhileLocked('books', { attempts: 2, pause_ms: 0 }, async () => {
+      attempts++;
+      if (attempts === 1) throw Object.assign(new Error('deadlock detected'), { code: '40P01' });
+    });
+    expect(attempts).toBe(2);
   });
 
   it('gives up after its attempts, and says what to do', async () => {
