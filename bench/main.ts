@@ -9,6 +9,7 @@ import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
 import { benchFresh } from './fresh.ts';
+import { benchGrowth } from './growth.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchBesideJourneys } from './journey-beside.ts';
@@ -51,6 +52,7 @@ const BENCHES: Record<string, Bench> = {
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
   fresh: benchFresh,
+  growth: () => withIdleService(benchGrowth),
   currencies: () => withIdleService((service) => benchCurrencies(service)),
   sink: () => withIdleService(benchSink),
   reads: benchReads,
@@ -82,6 +84,7 @@ const BENCHES: Record<string, Bench> = {
 const NAMED_ONLY = new Set([
   'intake-kafka',
   'fresh',
+  'growth',
   'memory',
   'whole',
   'segments',

@@ -6,11 +6,12 @@ import { seedPlayers } from './seed-queries.ts';
 const PLAYERS = 1_000_000;
 const ROUNDS = 5;
 const GETS = { connections: 32, total: 10_000, status: 200 };
+const LISTED = { connections: 16, total: 600, status: 200 };
 const PAGE = 50;
 const DEEP_PAGE = 1_000;
 const LISTS = 40;
 
-/** Reads among a million players: one player by id against a bare route, and page 1,000 of the list against page 1. */
+/** Reads among a million players: one player and a page of the list against bare routes, and page 1,000 against page 1. */
 export async function benchReads(): Promise<Result[]> {
   const ours = await startBenchServer('service');
   const { postgres_url = '', tenant_id = '', project_id = '', session_token = '' } = ours.ready;
@@ -21,15 +22,25 @@ export async function benchReads(): Promise<Result[]> {
     const api_port = Number(new URL(ours.ready['base_url'] ?? '').port);
     const gets = ids.map((id) => rawRequest('GET', `/v1/players/${id}`, headers));
     const bareGets = ids.map((id) => rawRequest('GET', `/players/${tenant_id}/${project_id}/${id}`, {}));
-    const pairs = await alternate(
-      ROUNDS,
-      () => timedLoad(ours, api_port, gets),
-      () => timedLoad(bare, bare.port, bareGets),
-    );
-    const rate = (side: 'a' | 'b') => median(pairs.map((pair) => perSecond(pair[side]))).toFixed(0);
-    const note = `${rate('a')} against ${rate('b')} requests/s`;
+    const lists = [rawRequest('GET', `/v1/players?limit=${PAGE}`, headers)];
+    const bareLists = [rawRequest('GET', `/players/${tenant_id}/${project_id}`, {})];
+    const compare = async (
+      options: typeof GETS,
+      [requests, bareRequests]: readonly [readonly Buffer[], readonly Buffer[]],
+    ) => {
+      const pairs = await alternate(
+        ROUNDS,
+        () => timedLoad(ours, { port: api_port, requests, options }),
+        () => timedLoad(bare, { port: bare.port, requests: bareRequests, options }),
+      );
+      const rate = (side: 'a' | 'b') => median(pairs.map((pair) => perSecond(pair[side]))).toFixed(0);
+      return { values: ratios(pairs, perSecond), note: `${rate('a')} against ${rate('b')} requests/s` };
+    };
+    const one = await compare(GETS, [gets, bareGets]);
+    const page = await compare(LISTED, [lists, bareLists]);
     return [
-      result('GET player ÷ bare fastify route', ratios(pairs, perSecond), { at_least: 0.65 }, note),
+      result('GET player ÷ bare fastify route', one.values, { at_least: 0.65 }, one.note),
+      result(`list of ${PAGE} players ÷ bare fastify route`, page.values, { at_least: 0.6 }, page.note),
       await benchPages(ours.ready['base_url'] ?? '', session_token),
     ];
   } finally {
@@ -38,12 +49,15 @@ export async function benchReads(): Promise<Result[]> {
   }
 }
 
-async function timedLoad(server: BenchServer, port: number, requests: readonly Buffer[]): Promise<Sample> {
+async function timedLoad(
+  server: BenchServer,
+  { port, requests, options }: { port: number; requests: readonly Buffer[]; options: typeof GETS },
+): Promise<Sample> {
   const cpu_before = await server.cpu_ms();
   const started_ms = performance.now();
-  await load(port, requests, GETS);
+  await load(port, requests, options);
   const wall_ms = performance.now() - started_ms;
-  return { items: GETS.total, wall_ms, cpu_ms: (await server.cpu_ms()) - cpu_before };
+  return { items: options.total, wall_ms, cpu_ms: (await server.cpu_ms()) - cpu_before };
 }
 
 async function benchPages(base_url: string, session: string): Promise<Result> {
