@@ -27,7 +27,14 @@ export async function benchGrowth(service: TestService): Promise<Result[]> {
   const large = await rounds(PLAYERS * TIMES);
   const note = `${median(small).toFixed(1)} → ${median(large).toFixed(1)} µs per event; ${PLAYERS} → ${PLAYERS * TIMES} players, ${EVENTS} → ${EVENTS * (TIMES + 1)} events before`;
   const values = large.map((micros) => micros / median(small));
-  return [result('fold, µs per event at 10 times the players and history ÷ before', values, { at_most: 1.15 }, note)];
+  return [
+    result(
+      'fold, µs per event at 10 times the players and history ÷ before',
+      values,
+      { at_most: 1.15 },
+      note,
+    ),
+  ];
 }
 
 function microsPerEvent(sample: Sample): number {

@@ -1,10 +1,11 @@
 import fastify from 'fastify';
+import { API_READS } from '../../src/platform/postgres/limits.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { serve } from '../child.ts';
 
 // Routes that read one player, or the first page of the list, with the statements of the service's own routes, and do
 // nothing else.
-const sql = connectPool(process.env['BENCH_POSTGRES_URL'] ?? '');
+const sql = connectPool(process.env['BENCH_POSTGRES_URL'] ?? '', { limits: API_READS });
 const app = fastify();
 
 const columns = sql`p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.timezone,

@@ -29,6 +29,8 @@ import { campaignEndpoints } from '../engage/campaigns/routes.ts';
 import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
+import { consoleRoutes } from '../console/routes.ts';
+import { redirectBrowsers } from '../console/static.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
@@ -184,10 +186,12 @@ function documentEndpoint(text: () => string): AnyEndpoint {
  */
 export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): FastifyInstance {
   const all = apiEndpoints(platform, config, deps);
-  return buildHost(platform, config, deps, {
+  const app = buildHost(platform, config, deps, {
     endpoints: config.ops === undefined ? all : all.filter((one) => !isForOperators(one)),
     sheds_load: true,
   });
+  void app.register(consoleRoutes({ auth: deps.auth, config }));
+  return app;
 }
 
 /** Health, metrics and the internal endpoints alone, for an address that only operators reach. */
@@ -208,6 +212,7 @@ function buildHost(
 ): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger, config.trusted_proxies));
+  if (sheds_load) redirectBrowsers(app);
   installErrorHandling(app, logger);
   installJsonBody(app);
   if (sheds_load) {

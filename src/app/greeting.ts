@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createApiKey } from '../tenants/api-keys/create.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { addSecret } from '../engage/webhooks/secrets.ts';
+import { DEMO_FILE } from '../console/dev-login.ts';
+import { CONSOLE_DIR } from '../console/static.ts';
 import { auditNothing } from '../http/audit.ts';
 import type { Config } from '../config.ts';
 import { newId } from '../platform/ids.ts';
@@ -12,7 +15,7 @@ import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { createTenant } from '../tenants/provision.ts';
 import type { Platform } from '../wiring/platform.ts';
 
-/** The demo that the first start creates; stored in DATA_DIR/dev-credentials.json. */
+/** The demo that the first start creates; stored in {@link DEMO_FILE}. */
 export interface DevCredentials {
   base_url: string;
   /** Where health, metrics and the internal endpoints are, if not on the base API. */
@@ -29,7 +32,6 @@ export interface DevCredentials {
   user_id: string;
 }
 
-const FILE = 'dev-credentials.json';
 /** The user of files from earlier versions, in which all demos had the same user. */
 const FORMER_USER = 'demo-admin';
 
@@ -41,7 +43,7 @@ const FORMER_USER = 'demo-admin';
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
   const { base_url, ingest_url, ops_url, auth } = service;
   if (base_url === undefined || ingest_url === undefined || auth?.dev_issuer === undefined) return;
-  const file = join(config.data_dir, FILE);
+  const file = join(config.data_dir, DEMO_FILE);
   const kept = await readKept(file);
   const demo = await withWebhookSecret(config, platform, kept ?? (await makeDemo(config, platform, service)));
   const credentials: DevCredentials = {
@@ -55,7 +57,7 @@ export async function greet(config: Config, platform: Platform, service: Service
   // Renamed into place: a process that is killed while it writes must not lose the demo's key.
   await writeFile(`${file}.new`, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
   await rename(`${file}.new`, file);
-  process.stdout.write(instructions(credentials, file));
+  process.stdout.write(instructions(credentials, { file, has_console: existsSync(CONSOLE_DIR) }));
 }
 
 const demoSchema = z.object({
@@ -122,7 +124,10 @@ async function withWebhookSecret(
   }
 }
 
-function instructions(c: DevCredentials, file: string): string {
+function instructions(
+  c: DevCredentials,
+  { file, has_console }: { file: string; has_console: boolean },
+): string {
   const event = {
     event: 'deposit_confirmed',
     anonymous_id: 'device-1',
@@ -130,7 +135,7 @@ function instructions(c: DevCredentials, file: string): string {
   };
   return `
 The service is running.
-  base API       ${c.base_url}   (OpenAPI: ${c.base_url}/openapi.json)
+${has_console ? `  console        ${c.base_url}/console/   (you are signed in as the demo's owner)\n` : ''}  base API       ${c.base_url}   (OpenAPI: ${c.base_url}/openapi.json)
   ingestion API  ${c.ingest_url}
   credentials    ${file}
 

@@ -1,4 +1,5 @@
 import { ConfigError, type Config } from '../config.ts';
+import { ConsoleSessions } from '../console/sessions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -16,6 +17,8 @@ import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
 export interface Authenticators {
   api_keys: ApiKeyAuthenticator;
   sessions: SessionAuthenticator;
+  /** The sessions of the console's users. */
+  console_sessions: ConsoleSessions;
   projects: ProjectResolver;
   /** The secret that this installation's own commands send. */
   internal_secret: string;
@@ -26,6 +29,7 @@ export interface Authenticators {
 /** So many look-ups of each kind run at once: while a table is locked, those that need it do not stop the others. */
 const MEMBERSHIP_LOOKUPS = 2;
 const PROJECT_LOOKUPS = 1;
+const CONSOLE_LOOKUPS = 1;
 
 interface OpenOptions {
   config: Config;
@@ -66,8 +70,14 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   if (trusted === undefined) {
     throw new ConfigError('AUTH_JWKS_URL is required unless HOST (and OPS_HOST) is a loopback address');
   }
+  const console_sessions = await ConsoleSessions.open({
+    sql: shareOf(sql, CONSOLE_LOOKUPS),
+    clock,
+    notifications,
+  });
   const sessions = new SessionAuthenticator({
     verify: createTokenVerifier(trusted, clock),
+    browsers: console_sessions,
     clock,
     sql: shareOf(sql, MEMBERSHIP_LOOKUPS),
   });
@@ -76,6 +86,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   return {
     api_keys,
     sessions,
+    console_sessions,
     projects: new ProjectResolver(shareOf(sql, PROJECT_LOOKUPS)),
     internal_secret,
     checkInternalSecret: createInternalSecretCheck(

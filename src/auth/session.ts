@@ -5,6 +5,7 @@ import { isUuid } from '../platform/ids.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { bearerToken } from './bearer.ts';
+import { browserUser, type BrowserRequest, type BrowserSessions } from './browser-session.ts';
 import { andThen, type Maybe } from './maybe.ts';
 import { findMemberships } from './queries.ts';
 import type { Role } from './roles.ts';
@@ -32,6 +33,7 @@ interface CachedMemberships {
 
 interface SessionAuthenticatorOptions {
   verify: VerifyToken;
+  browsers: BrowserSessions;
   clock: Clock;
   /** The service role. */
   sql: Db;
@@ -60,17 +62,22 @@ export class SessionAuthenticator {
   }
 
   /**
-   * Returns the caller, without a promise when it is cached. `tenant_header` is X-Tenant-Id, which chooses among
-   * several tenants. Throws or rejects with UNAUTHORIZED (no valid session), FORBIDDEN (no such membership) or
-   * VALIDATION_ERROR (several tenants and no header, or not a UUID).
+   * Returns the caller, without a promise when it is cached: the user of the bearer token or, without one, of the
+   * console's cookie. `tenant_header` is X-Tenant-Id, which chooses among several tenants. Throws or rejects with
+   * UNAUTHORIZED (no valid session), FORBIDDEN (no such membership, or a cookie from another page) or VALIDATION_ERROR
+   * (several tenants and no header, or not a UUID).
    */
-  authenticate(
-    authorization: string | undefined,
-    tenant_header: string | undefined,
-  ): Maybe<SessionPrincipal> {
-    return andThen(this.#user(authorization), (user_id) =>
+  authenticate(request: BrowserRequest, tenant_header: string | undefined): Maybe<SessionPrincipal> {
+    return andThen(this.user(request), (user_id) =>
       andThen(this.#principals(user_id), (principals) => choose(principals, tenant_header)),
     );
+  }
+
+  /** The user of the request's session, whatever tenants it has. Throws or rejects with UNAUTHORIZED or FORBIDDEN. */
+  user(request: BrowserRequest): Maybe<string> {
+    const { authorization } = request.headers;
+    const browser = authorization === undefined ? browserUser(this.#options.browsers, request) : undefined;
+    return browser ?? this.#bearer(authorization);
   }
 
   /** Removes a user's memberships from the cache; must be called after their change has been committed. */
@@ -84,7 +91,7 @@ export class SessionAuthenticator {
     this.#memberships.clear();
   }
 
-  #user(authorization: string | undefined): Maybe<string> {
+  #bearer(authorization: string | undefined): Maybe<string> {
     const token = bearerToken(authorization);
     if (token === undefined) {
       throw new ApiError(

@@ -261,8 +261,9 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       if (!verdict.allowed) throw rateLimited(verdict);
       return caller;
     });
-  const authoriseSession = (access: SessionAccess, headers: IncomingHttpHeaders) => {
-    const caller = auth.sessions.authenticate(headers.authorization, single(headers['x-tenant-id']));
+  const authoriseSession = (access: SessionAccess, request: FastifyRequest) => {
+    const { headers } = request;
+    const caller = auth.sessions.authenticate(request, single(headers['x-tenant-id']));
     return andThen(caller, (session) =>
       andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
         requireRole(session, access);
@@ -295,11 +296,11 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   };
   return (access, request) => {
     const { headers } = request;
-    if (access.mode === 'session') return authoriseSession(access, headers);
+    if (access.mode === 'session') return authoriseSession(access, request);
     if (access.mode === 'session_or_internal') {
       const { role } = access;
       return headers['x-internal-secret'] === undefined
-        ? authoriseSession({ mode: 'session', role, scope: 'project' }, headers)
+        ? authoriseSession({ mode: 'session', role, scope: 'project' }, request)
         : authoriseInternal(headers);
     }
     if (access.mode === 'api_key') return authoriseKey(access, request);

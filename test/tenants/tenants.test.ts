@@ -127,7 +127,12 @@ describe('removing a membership', () => {
     const { sessions } = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
     const elsewhere = async (tenant_id: string) => {
       try {
-        return (await sessions.authenticate(`Bearer ${session}`, tenant_id)).role;
+        return (
+          await sessions.authenticate(
+            { method: 'GET', headers: { authorization: `Bearer ${session}` } },
+            tenant_id,
+          )
+        ).role;
       } catch (error) {
         return (error as { code?: string }).code;
       }

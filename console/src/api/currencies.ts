@@ -1,0 +1,29 @@
+import type { Currency } from '../format/money.ts';
+import { formatMoney } from '../format/money.ts';
+import { formatInt } from '../format/number.ts';
+import type { Int } from './json.ts';
+import { usePlace } from './place.tsx';
+import { useRead } from './queries.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Formats amounts of the project's currencies; `base` is the base currency. */
+export interface MoneyFormat {
+  /** An amount in the base currency. */
+  base: (amount_subunit: Int) => string;
+  /** An amount in any currency of the catalogue. */
+  of: (amount_subunit: Int, code: string) => string;
+}
+
+/** The formats of the project's currencies. Until the catalogue is there, amounts are shown in their smallest unit. */
+export function useMoney(): MoneyFormat {
+  const { base_currency } = usePlace();
+  const { data } = useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS });
+  const of = (amount_subunit: Int, code: string) => {
+    const currency = data?.data.find((one) => one.code === code);
+    return currency === undefined
+      ? `${formatInt(amount_subunit)} × ${code}`
+      : formatMoney(amount_subunit, currency);
+  };
+  return { base: (amount_subunit) => of(amount_subunit, base_currency), of };
+}

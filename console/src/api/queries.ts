@@ -1,0 +1,77 @@
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { call, type Answer, type ApiRequest, type QueryValues } from './call.ts';
+import type { ApiError } from './errors.ts';
+import { usePlace } from './place.tsx';
+
+interface ReadOptions {
+  /** False: not asked. */
+  enabled?: boolean;
+  /** Asks again after so many milliseconds, while the page is visible. */
+  refresh_ms?: number;
+  /** Shows the answer to the former question until the new one is there. */
+  keep_previous?: boolean;
+}
+
+/** Reads one resource of the project. An earlier question is aborted when the parameters change. */
+export function useRead<T>(path: string, query: QueryValues = {}, options: ReadOptions = {}) {
+  const place = usePlace();
+  const { enabled = true, refresh_ms, keep_previous = false } = options;
+  return useQuery<Answer<T>, ApiError>({
+    queryKey: [place.project_id, path, query],
+    queryFn: ({ signal }) => call<T>({ path, query, project: place, signal }),
+    enabled,
+    ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
+    ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
+  });
+}
+
+const PAGE = 100;
+
+/** Reads a list of the project page by page; `rows` are those of all pages so far. */
+export function useList<T>(
+  path: string,
+  query: QueryValues = {},
+  options: ReadOptions & { page?: number } = {},
+) {
+  const place = usePlace();
+  const { enabled = true, page = PAGE, refresh_ms, keep_previous = false } = options;
+  const result = useInfiniteQuery({
+    queryKey: [place.project_id, path, 'pages', query, page],
+    queryFn: ({ signal, pageParam }) =>
+      call<T[]>({ path, query: { ...query, limit: page, cursor: pageParam }, project: place, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }: Answer<T[]>) => next_cursor ?? undefined,
+    enabled,
+    ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
+    ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
+  });
+  return {
+    ...result,
+    error: result.error as ApiError | null,
+    rows: result.data?.pages.flatMap(({ data }) => data),
+  };
+}
+
+/**
+ * Changes something of the project, then asks again what the project's pages show. The caller gives each action its own
+ * Idempotency-Key: see {@link newActionKey}.
+ */
+export function useChange<T>() {
+  const place = usePlace();
+  const client = useQueryClient();
+  return useMutation<Answer<T>, ApiError, Omit<ApiRequest, 'project' | 'signal'>>({
+    mutationFn: (request) => call<T>({ ...request, project: place }),
+    onSuccess: () => client.invalidateQueries({ queryKey: [place.project_id] }),
+  });
+}
+
+/** A new Idempotency-Key: made when a dialog opens, so that a double click is one action. */
+export function newActionKey(): string {
+  return crypto.randomUUID();
+}

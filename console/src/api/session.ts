@@ -1,0 +1,62 @@
+import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
+import { call, type ProjectRef } from './call.ts';
+
+/** Roles of a tenant's members, from the least to the most powerful. */
+export const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** `GET /v1/session`: who is signed in, and where. */
+export interface Session {
+  user_id: string;
+  environment: 'dev' | 'stag' | 'prod';
+  tenants: readonly {
+    id: string;
+    name: string;
+    role: Role;
+    base_currency: string;
+    /** IANA name; null: the operator has set none. */
+    time_zone: string | null;
+    projects: readonly { id: string; name: string }[];
+  }[];
+}
+
+/** The project that the pages are about, and what the user may do there. */
+export interface Place extends ProjectRef {
+  tenant_name: string;
+  project_name: string;
+  role: Role;
+  base_currency: string;
+  /** The operator's IANA time zone. */
+  timezone: string;
+}
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async ({ signal }) => (await call<Session>({ path: '/v1/session', signal })).data,
+  staleTime: 60_000,
+});
+
+/** The session; only inside of the signed-in part of the pages. */
+export function useSession(): Session {
+  return useSuspenseQuery(sessionQuery).data;
+}
+
+/** All places of the session, in its order. */
+export function placesOf(session: Session): Place[] {
+  return session.tenants.flatMap(({ id: tenant_id, name, role, base_currency, time_zone, projects }) =>
+    projects.map((project) => ({
+      tenant_id,
+      tenant_name: name,
+      project_id: project.id,
+      project_name: project.name,
+      role,
+      base_currency,
+      timezone: time_zone ?? 'UTC',
+    })),
+  );
+}
+
+/** Whether a member with `role` may do what needs `needed`. */
+export function roleAllows(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}

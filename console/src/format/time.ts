@@ -1,0 +1,55 @@
+const DAY_MS = 86_400_000;
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function formatter(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${zone} ${JSON.stringify(options)}`;
+  const known =
+    formatters.get(key) ?? new Intl.DateTimeFormat('en-CA', { timeZone: zone, hourCycle: 'h23', ...options });
+  formatters.set(key, known);
+  return known;
+}
+
+function parts(at: Date, zone: string, options: Intl.DateTimeFormatOptions): Record<string, string> {
+  return Object.fromEntries(
+    formatter(zone, options)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, value]),
+  );
+}
+
+/** A time with its zone: `2026-03-01 20:15:07 UTC`, to the second. `zone` is an IANA name. */
+export function formatTime(iso: string | number, zone: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return String(iso);
+  const p = parts(at, zone, {
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    timeZoneName: 'short',
+  });
+  return `${p['year']}-${p['month']}-${p['day']} ${p['hour']}:${p['minute']}:${p['second']} ${p['timeZoneName']}`;
+}
+
+/** The day of a time in the zone: `2026-03-01`. */
+export function formatDay(iso: string | number, zone: string): string {
+  const p = parts(new Date(iso), zone, { year: 'numeric', month: '2-digit', day: '2-digit' });
+  return `${p['year']}-${p['month']}-${p['day']}`;
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+
+/** How long ago a time is, when that is less than a day: `3 min. ago`; undefined otherwise. */
+export function formatAgo(iso: string | number, now_ms: number): string | undefined {
+  const ago_ms = now_ms - new Date(iso).getTime();
+  if (Math.abs(ago_ms) >= DAY_MS) return undefined;
+  const seconds = Math.round(-ago_ms / 1_000);
+  if (Math.abs(seconds) < 60) return relative.format(seconds, 'second');
+  const minutes = Math.round(seconds / 60);
+  return Math.abs(minutes) < 60
+    ? relative.format(minutes, 'minute')
+    : relative.format(Math.round(minutes / 60), 'hour');
+}

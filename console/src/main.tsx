@@ -1,0 +1,42 @@
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError } from './api/errors.ts';
+import { sessionEnded } from './api/session-ended.ts';
+import { makeRouter } from './router.tsx';
+import { showTheme } from './shell/theme.ts';
+import './tokens.css';
+
+const RETRIES = 2;
+const STALE_MS = 10_000;
+
+const client = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error) => {
+      if (error instanceof ApiError && error.status === 401) sessionEnded.tell();
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: STALE_MS,
+      // What the caller did wrong stays wrong; the rest is asked again, later each time.
+      retry: (failures, error) => error instanceof ApiError && error.is_temporary && failures < RETRIES,
+      retryDelay: (failures, error) => {
+        const asked_ms = error instanceof ApiError ? (error.retry_after_s ?? 0) * 1_000 : 0;
+        return Math.min(30_000, Math.max(asked_ms, 500 * 2 ** failures));
+      },
+    },
+  },
+});
+
+showTheme();
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no element "root"');
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <RouterProvider router={makeRouter(client)} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,9 @@
+import { events } from './en/events.ts';
+import { overview } from './en/overview.ts';
+import { players } from './en/players.ts';
+import { shell } from './en/shell.ts';
+
+/** Every text of the console in English: strings, and functions for texts with values. */
+export const en = { ...shell, overview, events, players };
+
+export type Messages = typeof en;

@@ -1,0 +1,80 @@
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { t } from './messages/t.ts';
+import { Crashed } from './shell/crashed.tsx';
+import { Shell } from './shell/shell.tsx';
+import { Empty } from './ui/states.tsx';
+
+/** Search parameters of every page. */
+interface RootSearch {
+  /** The project that the page is about; absent: the first of the session. */
+  project?: string | undefined;
+}
+
+const root = createRootRouteWithContext<{ client: QueryClient }>()({
+  component: Shell,
+  errorComponent: Crashed,
+  notFoundComponent: () => <Empty title={t.states.noScreen} />,
+  validateSearch: (search: Record<string, unknown>): RootSearch => {
+    const { project } = search;
+    return typeof project === 'string' ? { project } : {};
+  },
+  search: { middlewares: [retainSearchParams(['project'])] },
+});
+
+/** Reads text parameters of a URL; anything else in it is ignored. */
+function texts<const Name extends string>(...names: readonly Name[]) {
+  return (search: Record<string, unknown>): { [N in Name]?: string | undefined } => {
+    const found = names.filter((name) => typeof search[name] === 'string' && search[name] !== '');
+    return Object.fromEntries(found.map((name) => [name, search[name]])) as {
+      [N in Name]?: string | undefined;
+    };
+  };
+}
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/players', replace: true });
+  },
+});
+
+const players = createRoute({
+  getParentRoute: () => root,
+  path: '/players',
+  validateSearch: texts('q', 'status'),
+  component: lazyRouteComponent(() => import('./screens/players/list.tsx'), 'Players'),
+});
+
+const player = createRoute({
+  getParentRoute: () => root,
+  path: '/players/$id',
+  validateSearch: texts('tab'),
+  component: lazyRouteComponent(() => import('./screens/players/view.tsx'), 'Player'),
+});
+
+/** The router of the console; each screen is loaded when it is opened. */
+export function makeRouter(client: QueryClient) {
+  return createRouter({
+    routeTree: root.addChildren([home, players, player]),
+    basepath: '/console',
+    context: { client },
+    defaultPreload: 'intent',
+    defaultErrorComponent: Crashed,
+    scrollRestoration: true,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

@@ -1,0 +1,146 @@
+import { formatValue } from '../../format/value.ts';
+import { Time } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { Empty } from '../../ui/states.tsx';
+import {
+  useAudit,
+  useJourneyRuns,
+  useMemberships,
+  useMessages,
+  useTimeline,
+  type AuditRecord,
+  type JourneyRun,
+  type Membership,
+  type MessageRecord,
+  type TimelineEntry,
+} from './queries.ts';
+
+const m = t.players;
+const nothing = <Empty title={m.nothingHere} />;
+const WHEN = '210px';
+
+/** What the player did, the newest first. */
+export function Timeline({ id }: { id: string }) {
+  const columns: Column<TimelineEntry>[] = [
+    { key: 'at', title: t.events.at, width: WHEN, cell: ({ timestamp }) => <Time at={timestamp} /> },
+    { key: 'event', title: t.events.name, width: '200px', cell: ({ event }) => event },
+    {
+      key: 'properties',
+      title: t.events.properties,
+      width: 'minmax(300px, 1fr)',
+      cell: ({ properties }) => <code>{formatValue(properties)}</code>,
+    },
+  ];
+  return (
+    <Listed
+      pages={useTimeline(id)}
+      label={m.tabs.timeline}
+      columns={columns}
+      keyOf={({ ingestion_id, event, timestamp }) => `${ingestion_id} ${event} ${timestamp}`}
+      empty={nothing}
+    />
+  );
+}
+
+const GOOD = new Set(['sent', 'delivered', 'opened', 'clicked']);
+
+/** Messages to the player; of those that were not sent, why. */
+export function Messages({ id }: { id: string }) {
+  const columns: Column<MessageRecord>[] = [
+    {
+      key: 'at',
+      title: t.events.at,
+      width: WHEN,
+      cell: (row) => <Time at={row.sent_at ?? row.enqueued_at} />,
+    },
+    { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => channel },
+    {
+      key: 'status',
+      title: m.columns.status,
+      width: '140px',
+      cell: ({ status }) => <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{status}</Badge>,
+    },
+    { key: 'why', title: m.why, width: 'minmax(200px, 1fr)', cell: ({ error_code }) => error_code ?? '—' },
+  ];
+  return (
+    <Listed
+      pages={useMessages(id)}
+      label={m.tabs.messages}
+      columns={columns}
+      keyOf={(row) => row.id}
+      empty={nothing}
+    />
+  );
+}
+
+/** The segments that the player is a member of. */
+export function Segments({ id }: { id: string }) {
+  const columns: Column<Membership>[] = [
+    { key: 'name', title: m.tabs.segments, width: 'minmax(200px, 1fr)', cell: ({ name }) => name },
+    { key: 'entered', title: m.entered, width: WHEN, cell: ({ entered_at }) => <Time at={entered_at} /> },
+  ];
+  return (
+    <Listed
+      pages={useMemberships(id)}
+      label={m.tabs.segments}
+      columns={columns}
+      keyOf={(row) => row.segment_id}
+      empty={nothing}
+    />
+  );
+}
+
+/** The player's runs of journeys. */
+export function Journeys({ id }: { id: string }) {
+  const columns: Column<JourneyRun>[] = [
+    { key: 'started', title: t.events.at, width: WHEN, cell: ({ started_at }) => <Time at={started_at} /> },
+    {
+      key: 'journey',
+      title: m.tabs.journeys,
+      width: 'minmax(200px, 1fr)',
+      cell: ({ journey_id }) => journey_id,
+    },
+    { key: 'status', title: m.columns.status, width: '140px', cell: ({ status }) => <Badge>{status}</Badge> },
+  ];
+  return (
+    <Listed
+      pages={useJourneyRuns(id)}
+      label={m.tabs.journeys}
+      columns={columns}
+      keyOf={(row) => row.run_id}
+      empty={nothing}
+    />
+  );
+}
+
+/** Who changed the player, and what. */
+export function Audit({ id }: { id: string }) {
+  const columns: Column<AuditRecord>[] = [
+    { key: 'at', title: t.events.at, width: WHEN, cell: ({ occurred_at }) => <Time at={occurred_at} /> },
+    {
+      key: 'who',
+      title: m.who,
+      width: '180px',
+      cell: ({ actor }) => (actor.kind === 'session' ? actor.user_id : actor.kind),
+    },
+    { key: 'action', title: m.action, width: '180px', cell: ({ action }) => action },
+    {
+      key: 'changes',
+      title: t.events.properties,
+      width: 'minmax(300px, 1fr)',
+      cell: ({ before, after }) => <code>{`${formatValue(before)} → ${formatValue(after)}`}</code>,
+    },
+  ];
+  return (
+    <Listed
+      pages={useAudit(id)}
+      label={m.tabs.audit}
+      columns={columns}
+      keyOf={(row) => row.id}
+      empty={nothing}
+    />
+  );
+}

@@ -1,0 +1,14 @@
+import { Badge, type Tone } from '../../ui/badge.tsx';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  active: 'good',
+  self_excluded: 'shield',
+  banned: 'bad',
+  conflict: 'warn',
+  deleted: 'neutral',
+};
+
+/** The status of a player. */
+export function Status({ status }: { status: string }) {
+  return <Badge tone={TONES[status] ?? 'neutral'}>{status.replaceAll('_', ' ')}</Badge>;
+}

@@ -1,0 +1,115 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
+import { formatInt } from '../../format/number.ts';
+import { Time } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Id } from '../../ui/copy.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Answered } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
+import { Money } from './money.tsx';
+import { usePlayer, type PlayerRecord } from './queries.ts';
+import { Reach } from './reach.tsx';
+import { Status } from './status.tsx';
+
+const route = getRouteApi('/players/$id');
+const m = t.players;
+
+const TABS = {
+  timeline: Timeline,
+  money: Money,
+  reach: Reach,
+  messages: Messages,
+  segments: Segments,
+  journeys: Journeys,
+  audit: Audit,
+} as const;
+type Tab = keyof typeof TABS;
+const NAMES = Object.keys(TABS) as Tab[];
+
+/** One player: who it is, what may be done, totals, and everything that happened. */
+export function Player() {
+  const { id } = route.useParams();
+  const { tab } = route.useSearch();
+  const player = usePlayer(id);
+  const money = useMoney();
+  const shown = NAMES.find((one) => one === tab) ?? 'timeline';
+  const Content = TABS[shown];
+  return (
+    <Page title={m.columns.player}>
+      <Answered asked={player} what={m.loading}>
+        {({ data }) => (
+          <>
+            <Summary player={data} money={money} />
+            <Tabs
+              label={m.columns.player}
+              current={shown}
+              tabs={NAMES.map((key) => ({ key, title: m.tabs[key] }))}
+              link={(key, props) => (
+                <Link
+                  {...props}
+                  to="/players/$id"
+                  params={{ id }}
+                  search={(before) => ({ ...before, tab: key })}
+                />
+              )}
+            >
+              <Content id={id} />
+            </Tabs>
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Summary({ player, money }: { player: PlayerRecord; money: MoneyFormat }) {
+  const may_play = player.status === 'active';
+  const totals = m.totals;
+  return (
+    <>
+      {may_play ? null : (
+        <p>
+          <Badge tone="shield">{m.excluded}</Badge>
+        </p>
+      )}
+      <Facts
+        label={m.columns.player}
+        facts={[
+          [m.columns.status, <Status key="status" status={player.status} />],
+          [m.playerId, <Id key="id" value={player.id} what={m.playerId} />],
+          [m.externalId, player.external_id ?? '—'],
+          [m.email, player.email ?? '—'],
+          [m.phone, player.phone ?? '—'],
+          [m.devices, player.anonymous_ids.slice(0, 3).join(', ') || '—'],
+          [m.columns.tier, player.current_tier_code ?? '—'],
+          [m.columns.kyc, `${player.kyc_status} ${player.kyc_level}`],
+          [m.timezone, player.timezone ?? '—'],
+          [m.firstSeen, <Time key="first" at={player.first_seen_at} />],
+          [m.lastSeen, <Time key="last" at={player.last_seen_at} ago />],
+        ]}
+      />
+      <Facts
+        label={m.tabs.money}
+        large
+        facts={[
+          [totals.deposited, money.base(player.total_deposited)],
+          [totals.withdrawn, money.base(player.total_withdrawn)],
+          [totals.wagered, money.base(player.total_wagered)],
+          [totals.won, money.base(player.total_won)],
+          [totals.ggr, money.base(player.ggr)],
+          [totals.bets, formatInt(player.bet_count)],
+          [totals.sessions, formatInt(player.session_count)],
+        ]}
+      />
+      {Number(player.pending_conversions) === 0 ? null : (
+        <p>
+          <Badge tone="warn">{m.pending}</Badge>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { t } from '../messages/t.ts';
+import { Button } from './button.tsx';
+import css from './dialog.module.css';
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  /** Drawers lie at the right edge and leave the page visible. */
+  as?: 'dialog' | 'drawer';
+  /** Asked before it closes by Escape or a click outside; false keeps it open. */
+  mayClose?: () => boolean;
+  children: ReactNode;
+  /** The buttons; absent: a single one that closes. */
+  actions?: ReactNode;
+}
+
+/** A modal dialog or drawer; open for as long as it is rendered. Focus returns to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  as = 'dialog',
+  mayClose = () => true,
+  children,
+  actions,
+}: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  const close = () => {
+    if (mayClose()) onClose();
+  };
+  return (
+    <dialog
+      ref={ref}
+      className={css[as]}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === ref.current) close();
+      }}
+    >
+      <div className={css['body']}>
+        <header>
+          <h2 id={heading}>{title}</h2>
+          <Button kind="quiet" onClick={close} aria-label={t.dialog.close}>
+            ✕
+          </Button>
+        </header>
+        <div className={css['content']}>{children}</div>
+        <footer>{actions ?? <Button onClick={close}>{t.dialog.close}</Button>}</footer>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,23 @@
+import { fileURLToPath } from 'node:url';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+/** The service that `npm run dev:console` sends its requests to. */
+const SERVICE = 'http://127.0.0.1:8080';
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: '/console/',
+  plugins: [react()],
+  build: {
+    outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2023',
+    // Data URLs would have to be allowed for fonts and scripts, too.
+    assetsInlineLimit: 0,
+    // The browser loads modules itself; the polyfill would be an inline script for old browsers.
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: { proxy: { '/v1': SERVICE, '/console/auth': SERVICE, '/openapi.json': SERVICE } },
+});
