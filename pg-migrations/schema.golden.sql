@@ -830,6 +830,23 @@ create policy own_tenant on campaigns for all to engagement_api using ((tenant_i
 grant delete, insert, select, update on public.campaigns to engagement_api;
 grant delete, insert, select, update on public.campaigns to engagement_service;
 
+create table public.console_sessions (
+  id_hash bytea not null,
+  user_id text not null,
+  display_name text,
+  provider_sid text,
+  id_token text,
+  created_at timestamp with time zone not null,
+  last_seen_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint console_sessions_id_hash_check CHECK ((length(id_hash) = 32)),
+  constraint console_sessions_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX console_sessions_by_expiry ON public.console_sessions USING btree (expires_at);
+CREATE INDEX console_sessions_by_sid ON public.console_sessions USING btree (provider_sid) WHERE (provider_sid IS NOT NULL);
+CREATE INDEX console_sessions_by_user ON public.console_sessions USING btree (user_id);
+grant delete, insert, select, update on public.console_sessions to engagement_service;
+
 create table public.consumed_logs (
   group_name text not null,
   topic text not null,

@@ -38,7 +38,7 @@ const isIn = (...folders: string[]) => {
 const isService = isIn('src', 'processors');
 const isPlatform = isIn('src/platform');
 const isHttp = (file: SourceFile) =>
-  isIn('src/http')(file) || file.path.endsWith('/routes.ts') || /^src\/app\/[a-z]+-app\.ts$/.test(file.path);
+  isIn('src/http', 'src/console')(file) || file.path.endsWith('/routes.ts') || /^src\/app\/[a-z]+-app\.ts$/.test(file.path);
 const isQueries = ({ path }: SourceFile) => /(^|\/|-)queries\.ts$/.test(path);
 
 /** The paths of the files that break a rule. */
@@ -169,9 +169,15 @@ describe('which code may use what', () => {
     expect(offenders(isIn('src'), importing(/\/processors\//))).toEqual(['src/app/processors.ts']);
   });
 
-  it('files, sockets and processes: only platform, http and wiring, and the files that store data between starts', () => {
+  it('files, sockets and processes: only platform, http and wiring, and files that store or serve data of the disk', () => {
     const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
-    const keepers = ['src/auth/secret-file.ts', 'src/app/greeting.ts', 'src/package-root.ts'];
+    const keepers = [
+      'src/auth/secret-file.ts',
+      'src/app/greeting.ts',
+      'src/console/dev-login.ts',
+      'src/console/static.ts',
+      'src/package-root.ts',
+    ];
     const rest = (file: SourceFile) =>
       isService(file) && !isPlatform(file) && !isIn('src/http', 'src/wiring', ...keepers)(file);
     expect(offenders(rest, importing(io))).toEqual([]);

@@ -1,5 +1,5 @@
 import { ConfigError, type Config } from '../config.ts';
-import { ConsoleSessions } from '../console/sessions.ts';
+import { ConsoleSessions } from './console-sessions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';

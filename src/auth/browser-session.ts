@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { ApiError } from '../errors.ts';
 import { andThen, type Maybe } from './maybe.ts';
 
@@ -16,7 +15,12 @@ export interface BrowserSessions {
 /** The parts of a request that decide whether its cookie counts. */
 export interface BrowserRequest {
   method: string;
-  headers: IncomingHttpHeaders;
+  headers: {
+    readonly authorization?: string | undefined;
+    readonly cookie?: string | undefined;
+    readonly 'sec-fetch-site'?: string | string[] | undefined;
+    readonly 'x-console'?: string | string[] | undefined;
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { BrowserSessions } from '../auth/browser-session.ts';
-import type { Maybe } from '../auth/maybe.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import type { Maybe } from './maybe.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
@@ -13,7 +13,7 @@ import {
   touchSession,
   type NewSession,
   type SessionRow,
-} from './session-queries.ts';
+} from './console-session-queries.ts';
 
 /** NOTIFY channel; the payload is the hash of a session that has ended, in hexadecimal. */
 const ENDED_CHANNEL = 'console_session_ended';
