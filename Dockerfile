@@ -2,18 +2,24 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY clients/js/package.json ./clients/js/
+COPY console/package.json ./console/
 # Leaves out what is built for glibc: the compiler does not need it, and the library of chdb alone has 540 MB.
 RUN npm ci --libc=musl
 COPY tsconfig.json tsconfig.build.json tsconfig.production.json ./
 COPY src ./src
 COPY processors ./processors
 COPY scripts ./scripts
+COPY clients ./clients
+COPY console ./console
 RUN npm run build:production
 
 # Without the compiler, and without the engines that only the embedded mode needs.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY clients/js/package.json ./clients/js/
+COPY console/package.json ./console/
 RUN npm ci --omit=dev --omit=optional
 
 FROM node:24-bookworm-slim

@@ -38,7 +38,9 @@ const isIn = (...folders: string[]) => {
 const isService = isIn('src', 'processors');
 const isPlatform = isIn('src/platform');
 const isHttp = (file: SourceFile) =>
-  isIn('src/http', 'src/console')(file) || file.path.endsWith('/routes.ts') || /^src\/app\/[a-z]+-app\.ts$/.test(file.path);
+  isIn('src/http', 'src/console')(file) ||
+  file.path.endsWith('/routes.ts') ||
+  /^src\/app\/[a-z]+-app\.ts$/.test(file.path);
 const isQueries = ({ path }: SourceFile) => /(^|\/|-)queries\.ts$/.test(path);
 
 /** The paths of the files that break a rule. */

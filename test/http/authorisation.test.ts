@@ -153,6 +153,14 @@ const CASES: Record<
   'GET /v1/currencies': 'viewer',
   'GET /v1/currencies/fx': 'viewer',
 };
+/** The routes of the console that are not API. */
+const OF_CONSOLE = [
+  ['GET', '/console'],
+  ['GET', '/console/*'],
+  ['GET', '/console/auth/options'],
+  ['POST', '/console/auth/dev'],
+  ['POST', '/console/auth/logout'],
+] as const;
 const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 
@@ -183,10 +191,11 @@ async function status(name: string, headers: Record<string, string>): Promise<nu
 test('every endpoint of the app has an authorisation case', () => {
   const declared = apiEndpoints(fixture.platform, fixture.config, fixture.deps);
   expect(declared.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(CASES).sort());
-  // The app serves only the declared endpoints.
+  // The app serves only the declared endpoints, and the console: see test/console.
   const served = fixture.app.printRoutes({ commonPrefix: false }).match(/\(([A-Z, ]+)\)/g) ?? [];
   const methods = served.flatMap((group) => group.slice(1, -1).split(', '));
-  expect(methods.length).toBe(declared.length);
+  for (const [method, url] of OF_CONSOLE) expect(fixture.app.hasRoute({ method, url })).toBe(true);
+  expect(methods.length).toBe(declared.length + OF_CONSOLE.length);
 });
 
 describe.each(Object.entries(CASES))('%s', (name, needed) => {

@@ -59,7 +59,7 @@ export function useEventStream(project: ProjectRef, on: boolean): Tail {
       later();
     });
     source.addEventListener('skipped', ({ data }: MessageEvent<string>) => {
-      skipped += Number((parseExactly(data) as { count: number }).count);
+      skipped += (parseExactly(data) as { count: number }).count;
       later();
     });
     source.addEventListener('error', () => setTail((before) => ({ ...before, state: 'lost' })));
