@@ -4,6 +4,7 @@ import { NO_PROVIDERS } from './test/engines/no-providers.ts';
 import {
   BESIDE_SERVERS,
   DEPENDS_ON_SERVERS,
+  IN_A_BROWSER,
   MEASURING_TIME,
   NEVER_ON_SERVERS,
 } from './test/engines/suites.ts';
@@ -40,10 +41,20 @@ export default defineConfig({
           ...shared,
           name: 'embedded',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.distributed.test.ts', ...BESIDE_SERVERS],
+          exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, ...BESIDE_SERVERS],
           // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
           maxWorkers: 4,
           globalSetup: ['test/engines/shared-postgres.ts'],
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'browser',
+          include: [IN_A_BROWSER],
+          maxWorkers: 2,
+          globalSetup: ['test/engines/shared-postgres.ts'],
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -54,7 +65,7 @@ export default defineConfig({
           exclude: MEASURING_TIME,
           // They wait for servers most of the time. Files that kill one start one of their own.
           maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -63,7 +74,7 @@ export default defineConfig({
           name: 'distributed-time',
           include: MEASURING_TIME,
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -73,13 +84,14 @@ export default defineConfig({
           // Everything that the projects above do not run, so that a new file runs on servers unless it is excluded.
           include: ['test/**/*.test.ts'],
           exclude: [
+            IN_A_BROWSER,
             ...DEPENDS_ON_SERVERS,
             ...BESIDE_SERVERS,
             ...MEASURING_TIME,
             ...Object.values(NEVER_ON_SERVERS).flat(),
           ],
           maxWorkers: 2,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -1,16 +1,21 @@
 #!/bin/sh
-# Installs servers for the distributed test suites, for machines without Docker and without URLs of running servers:
-# Redis from the packages of the system, and Kafka from Maven Central into .cache/kafka.
+# Installs what the suites need that run after the embedded one: for the console a browser, and for machines without
+# Docker and without URLs of running servers Redis, both from the packages of the system, and Kafka from Maven Central
+# into .cache/kafka.
 set -eu
 cd "$(dirname "$0")/.."
 
 kafka_version=4.1.1
 
-if ! command -v redis-server > /dev/null; then
+packages=''
+command -v redis-server > /dev/null || packages='redis-server'
+command -v chromium > /dev/null || command -v google-chrome > /dev/null || packages="$packages chromium"
+if [ -n "$packages" ]; then
   sudo=''
   [ "$(id -u)" = 0 ] || sudo=sudo
   $sudo apt-get update -qq
-  $sudo apt-get install -y -qq --no-install-recommends redis-server > /dev/null
+  # shellcheck disable=SC2086 # a list of words
+  $sudo apt-get install -y -qq --no-install-recommends $packages > /dev/null
 fi
 
 if [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]; then

@@ -141,3 +141,6 @@ export const NEVER_ON_SERVERS = {
     'test/segments/{compile.property,examples,extreme-definitions,hostile-texts}.test.ts',
   ],
 } satisfies Record<string, string[]>;
+
+/** Suites that drive the console in a real browser, which scripts/install-test-engines.sh installs. */
+export const IN_A_BROWSER = 'test/console/**/*.browser.test.ts';
