@@ -52,6 +52,7 @@ import { templateEndpoints } from '../engage/templates/routes.ts';
 import { auditLogEndpoints } from '../tenants/audit/routes.ts';
 import { createAuditWriter } from '../tenants/audit/write.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
+import { sessionEndpoints } from '../tenants/session/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -114,6 +115,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       auth,
       onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
     }),
+    ...sessionEndpoints({ ...platform, service_env: config.service_env }),
     ...auditLogEndpoints(platform),
     ...tenantConfigEndpoints({
       ...platform,

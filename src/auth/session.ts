@@ -26,6 +26,12 @@ export interface SessionPrincipal {
   role: Role;
 }
 
+/** The caller of a request that is about the user himself, in all tenants: the oldest membership first. */
+export interface UserPrincipal {
+  user_id: string;
+  memberships: readonly SessionPrincipal[];
+}
+
 interface CachedMemberships {
   principals: SessionPrincipal[];
   expires_at_ms: number;
@@ -68,13 +74,22 @@ export class SessionAuthenticator {
    * (several tenants and no header, or not a UUID).
    */
   authenticate(request: BrowserRequest, tenant_header: string | undefined): Maybe<SessionPrincipal> {
-    return andThen(this.user(request), (user_id) =>
+    return andThen(this.#user(request), (user_id) =>
       andThen(this.#principals(user_id), (principals) => choose(principals, tenant_header)),
     );
   }
 
-  /** The user of the request's session, whatever tenants it has. Throws or rejects with UNAUTHORIZED or FORBIDDEN. */
-  user(request: BrowserRequest): Maybe<string> {
+  /**
+   * Returns the user with all memberships, which may be none, without a promise when they are cached. Throws or rejects
+   * with UNAUTHORIZED, or FORBIDDEN for a cookie from another page.
+   */
+  authenticateUser(request: BrowserRequest): Maybe<UserPrincipal> {
+    return andThen(this.#user(request), (user_id) =>
+      andThen(this.#principals(user_id), (memberships) => ({ user_id, memberships })),
+    );
+  }
+
+  #user(request: BrowserRequest): Maybe<string> {
     const { authorization } = request.headers;
     const browser = authorization === undefined ? browserUser(this.#options.browsers, request) : undefined;
     return browser ?? this.#bearer(authorization);

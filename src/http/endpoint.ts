@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import type { Maybe } from '../auth/maybe.ts';
 import type { Role } from '../auth/roles.ts';
-import type { SessionPrincipal } from '../auth/session.ts';
+import type { SessionPrincipal, UserPrincipal } from '../auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
@@ -12,7 +12,8 @@ import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
  * handler checks the signature over the request as received, and refuses a bad one with `signatureRefused`.
  * `session_or_internal` works on a project: with a session as `session` does, with the internal secret on the one that the
- * headers X-Tenant-Id and X-Project-Id name, both of which are required then.
+ * headers X-Tenant-Id and X-Project-Id name, both of which are required then. `user` is a session, too, of a member of
+ * any tenants or of none: the headers are not read.
  */
 export type Access =
   | { mode: 'public' }
@@ -20,6 +21,7 @@ export type Access =
   | { mode: 'internal' }
   | { mode: 'api_key'; rate: 'identify' | 'none' }
   | { mode: 'session'; role: Role; scope: 'tenant' | 'project' }
+  | { mode: 'user' }
   | { mode: 'session_or_internal'; role: Role };
 
 /** The ids of a project. */
@@ -53,9 +55,11 @@ export type CallerOf<A extends Access> = A extends { mode: 'session'; scope: 'pr
       ? SessionOrInternal
       : A extends { mode: 'api_key' }
         ? ApiKeyPrincipal
-        : A extends { mode: 'webhook' }
-          ? SignedRequest
-          : undefined;
+        : A extends { mode: 'user' }
+          ? UserPrincipal
+          : A extends { mode: 'webhook' }
+            ? SignedRequest
+            : undefined;
 
 /** One request, authorised and validated. `params` are the path parameters. */
 export interface Call<Caller, Query, Body> {

@@ -13,6 +13,7 @@ const SECURITY: Record<Access['mode'], Json[]> = {
   internal: [{ internal_secret: [] }],
   api_key: [{ api_key: [] }],
   session: [{ session: [] }],
+  user: [{ session: [] }],
   session_or_internal: [{ session: [] }, { internal_secret: [] }],
 };
 
@@ -70,7 +71,7 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   else if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
   if (isOfSession(access)) add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (isOfProject(access)) add('PROJECT_NOT_FOUND');
-  if (access.mode === 'api_key') add('RATE_LIMITED');
+  if (access.mode === 'api_key' || access.mode === 'user') add('RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
   if (method !== 'GET') add('BODY_MALFORMED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE');
@@ -142,6 +143,7 @@ function describeAccess(access: Access): string {
     webhook: 'Signed by the provider, over the request as it is sent; a bad signature is 401.',
     internal: 'Internal secret.',
     api_key: 'API key.',
+    user: 'Admin session of any user; X-Tenant-Id is not read.',
   };
   return others[access.mode];
 }

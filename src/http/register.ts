@@ -273,6 +273,8 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       }),
     );
   };
+  const authoriseUser = (request: FastifyRequest) =>
+    andThen(auth.sessions.authenticateUser(request), (user) => within(adminPolicy, user.user_id, user));
   const authoriseInternal = (headers: IncomingHttpHeaders): Maybe<SessionOrInternal> => {
     auth.checkInternalSecret(single(headers['x-internal-secret']));
     const ids = [single(headers['x-tenant-id']), single(headers['x-project-id'])] as const;
@@ -297,6 +299,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   return (access, request) => {
     const { headers } = request;
     if (access.mode === 'session') return authoriseSession(access, request);
+    if (access.mode === 'user') return authoriseUser(request);
     if (access.mode === 'session_or_internal') {
       const { role } = access;
       return headers['x-internal-secret'] === undefined

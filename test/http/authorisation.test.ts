@@ -46,6 +46,8 @@ const CASES: Record<
   'GET /v1/projects/:projectId/api-keys': 'admin',
   'POST /v1/projects/:projectId/api-keys': 'admin',
   'DELETE /v1/projects/:projectId/api-keys/:id': 'admin',
+  'GET /v1/session': 'viewer',
+  'GET /v1/projects': 'viewer',
   'GET /v1/audit-log': 'admin',
   'GET /v1/tenant/config': 'admin',
   'PATCH /v1/tenant/config': 'admin',

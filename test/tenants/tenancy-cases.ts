@@ -15,6 +15,8 @@ export interface Case {
   reads?: true;
   /** It shows data of every project of the tenant, so another project of the tenant is not foreign. */
   of_tenant?: true;
+  /** It is about the user of the session, whichever tenants the headers name. */
+  of_user?: true;
   /** The statuses for callers without a valid signature or link; form bodies are not sent here. */
   strangers?: number[];
 }
@@ -99,6 +101,8 @@ export const CASES: Record<string, Case> = {
     body: () => ({ name: 'stolen' }),
   },
   'DELETE /v1/projects/:projectId/api-keys/:id': key,
+  'GET /v1/session': { of_tenant: true, of_user: true },
+  'GET /v1/projects': { of_tenant: true },
   'GET /v1/audit-log': { of_tenant: true },
   'GET /v1/tenant/config': {},
   'PATCH /v1/tenant/config': { body: () => ({ verticals: [] }) },

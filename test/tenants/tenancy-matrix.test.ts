@@ -236,6 +236,7 @@ function namingAttempts(token: string | undefined, statuses = [200, 202]): Attem
 }
 
 function attemptsOn(endpoint: Declared): Attempt[] {
+  if (CASES[endpoint.name]?.of_user === true) return namingAttempts(own.session);
   if (endpoint.mode === 'session') return sessionAttempts(endpoint);
   if (endpoint.mode === 'internal') return strangerAttempts();
   const token = endpoint.mode === 'api_key' ? own.api_key : undefined;

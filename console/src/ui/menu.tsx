@@ -61,9 +61,9 @@ export function Menu({
         aria-haspopup="menu"
         aria-expanded={open}
         aria-controls={id}
-        aria-label={label}
         onClick={() => setOpen(!open)}
       >
+        <span className="heard">{`${label}: `}</span>
         {button}
       </Button>
       <div

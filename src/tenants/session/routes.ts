@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
+import type { SessionPrincipal, UserPrincipal } from '../../auth/session.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectTenantConfig } from '../config/queries.ts';
+import { foundConfig } from '../config/read.ts';
+import { listProjects, selectOldestProjects, selectTenantName, type ProjectRow } from './queries.ts';
+import { listProjectsQuery, projectResource, sessionResource } from './schema.ts';
+
+/** The oldest memberships of a user, and the oldest projects of a tenant, that are shown. */
+const MAX_TENANTS = 50;
+const MAX_PROJECTS = 200;
+
+interface Deps {
+  postgres: Postgres;
+  service_env: ApiKeyEnvironment;
+}
+
+/** Who a session belongs to, and the projects of a tenant. */
+export function sessionEndpoints({ postgres, service_env }: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/session',
+      summary: 'Who the session belongs to: the user with the role in each tenant, and their projects',
+      access: { mode: 'user' },
+      status: 200,
+      response: sessionResource,
+      errors: [],
+      handle: async ({ caller }) => envelope(await sessionOf(postgres, service_env, caller)),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/projects',
+      summary: 'Lists the projects of the tenant, the newest first',
+      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      query: listProjectsQuery,
+      status: 200,
+      response: z.array(projectResource),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => projectPage(postgres, caller.tenant_id, query),
+    }),
+  ];
+}
+
+async function sessionOf(
+  postgres: Postgres,
+  environment: ApiKeyEnvironment,
+  { user_id, memberships }: UserPrincipal,
+): Promise<z.infer<typeof sessionResource>> {
+  const shown = memberships.slice(0, MAX_TENANTS);
+  return { user_id, environment, tenants: await Promise.all(shown.map((one) => tenantOf(postgres, one))) };
+}
+
+/** Each tenant is read as that tenant, so that row-level security holds here, too. */
+async function tenantOf(postgres: Postgres, { tenant_id, role }: SessionPrincipal) {
+  const [names, stored, projects] = await Promise.all([
+    postgres.readAsTenant(tenant_id, (tx) => selectTenantName(tx, tenant_id)),
+    postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)),
+    postgres.readAsTenant(tenant_id, (tx) => selectOldestProjects(tx, tenant_id, MAX_PROJECTS)),
+  ]);
+  const { base_currency, config } = foundConfig(stored, tenant_id);
+  return {
+    id: tenant_id,
+    name: names[0]?.name ?? '',
+    role,
+    base_currency,
+    time_zone: config.messaging?.quiet_hours?.default_timezone ?? null,
+    projects: projects.map(({ project_id: id, name }) => ({ id, name })),
+  };
+}
+
+async function projectPage(postgres: Postgres, tenant_id: string, page: PageQuery): Promise<string> {
+  const { rows, next_cursor } = await readPage<Listed<ProjectRow>, TimePosition>(
+    {
+      // The list belongs to the tenant: the cursor is bound to the tenant's id instead of a project's.
+      scope: { kind: 'projects', project_id: tenant_id, filters: {} },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.project_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listProjects(tx, tenant_id, after, count)),
+    },
+    page,
+  );
+  const shown = rows.map(({ project_id: id, name, created_at }) => ({ id, tenant_id, name, created_at }));
+  return envelope(shown, { next_cursor });
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
+import { ROLES_ASCENDING } from '../../auth/roles.ts';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
+
+/** `GET /v1/session`: the user, and what each of his tenants is shown with. */
+export const sessionResource = z.object({
+  user_id: z.string().describe('The `sub` of the session token'),
+  environment: z.enum(API_KEY_ENVIRONMENTS),
+  tenants: z.array(
+    z.object({
+      id: z.uuid(),
+      name: z.string(),
+      role: z.enum(ROLES_ASCENDING),
+      base_currency: z.string(),
+      time_zone: z
+        .string()
+        .nullable()
+        .describe('That of players without one, as the quiet hours of the tenant say; null: not configured'),
+      projects: z.array(z.object({ id: z.uuid(), name: z.string() })),
+    }),
+  ),
+});
+
+/** `GET /v1/projects`. */
+export const listProjectsQuery = z.strictObject(PAGE_QUERY);
+
+export const projectResource = z.object({
+  id: z.uuid(),
+  tenant_id: z.uuid(),
+  name: z.string(),
+  created_at: z.iso.datetime(),
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
+
+let console_: ConsoleBrowser;
+beforeAll(async () => {
+  console_ = await openConsole();
+});
+afterAll(() => console_.close());
+
+describe('the frame', () => {
+  test('signs in by itself on this machine, and shows where one is and as whom', async () => {
+    const page = await console_.open('players');
+    await page.getByText('Development', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Project' }).waitFor();
+    expect(await page.title()).toBe('Players · Console');
+    await page.getByRole('button', { name: 'User and display' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).waitFor();
+    const session = await page.context().cookies();
+    expect(session).toMatchObject([
+      { name: '__Host-session', httpOnly: true, secure: true, sameSite: 'Lax' },
+    ]);
+  });
+
+  test('opens by keyboard: search, help, and a screen by two letters', async () => {
+    const page = await console_.open('players');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('play');
+    await page.getByRole('option', { name: 'Players' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('/');
+    expect(await page.getByRole('searchbox').evaluate((field) => field.matches(':focus'))).toBe(true);
+  });
+
+  test('keeps the theme that was chosen', async () => {
+    const page = await console_.open('players');
+    await page.getByRole('button', { name: 'User and display' }).click();
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Players' }).waitFor();
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+  });
+
+  test('says which screen does not exist, and keeps the frame', async () => {
+    const page = await console_.open('no-such-screen');
+    await page.getByText('There is no such screen.').waitFor();
+  });
+
+  test('asks to sign in again when the session has ended, and keeps what was typed', async () => {
+    const page = await console_.open('players');
+    await page.getByRole('searchbox').fill('half a na');
+    await page.context().clearCookies();
+    await page.getByRole('searchbox').fill('half a name');
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();
+    await page.getByRole('button', { name: 'Sign in again' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.getByRole('searchbox').inputValue()).toBe('half a name');
+    await page.getByText('No player matches').waitFor();
+  });
+
+  test('cannot be framed, and its cookie reads nothing for another site', async () => {
+    const page = await console_.open('players');
+    const answer = await page.request.get(`${console_.service.base_url}/v1/players`);
+    expect(answer.status()).toBe(403);
+  });
+});
+
+describe.each(['light', 'dark'] as const)('in %s colours', (theme) => {
+  test.each(['players', 'no-such-screen'])('axe finds nothing on %s', async (path) => {
+    const page = await console_.open(path, { theme });
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test.each([
+    ['Control+k', 'Go to'],
+    ['?', 'Keyboard'],
+  ])('axe finds nothing in the dialog of %s', async (key, name) => {
+    const page = await console_.open('players', { theme });
+    await page.keyboard.press(key);
+    await page.getByRole('dialog', { name }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test('axe finds nothing in a menu, nor in a narrow window', async () => {
+    const page = await console_.open('players', { theme, width: 400 });
+    await page.getByRole('button', { name: 'Time zone' }).click();
+    await page.getByRole('menu').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+});
