@@ -31,10 +31,11 @@ export function useShortcuts(run: (keys: string) => boolean): void {
       if (isTyped(event.target) || !shortcutsAreOn() || document.querySelector('dialog[open]') !== null)
         return;
       const { key } = event;
-      const follows = first !== undefined && event.timeStamp - first.at_ms < SEQUENCE_MS;
-      const keys = follows ? `${first?.key} ${key}` : key;
-      first = follows ? undefined : { key, at_ms: event.timeStamp };
-      if (onKeys(keys)) event.preventDefault();
+      const before =
+        first !== undefined && event.timeStamp - first.at_ms < SEQUENCE_MS ? first.key : undefined;
+      first = undefined;
+      if ((before !== undefined && onKeys(`${before} ${key}`)) || onKeys(key)) event.preventDefault();
+      else first = { key, at_ms: event.timeStamp };
     };
     document.addEventListener('keydown', listener);
     return () => document.removeEventListener('keydown', listener);
