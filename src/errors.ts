@@ -58,6 +58,10 @@ export const ERRORS = {
     status: 409,
     when: 'a request with this Idempotency-Key is being worked on; see Retry-After',
   },
+  PRECONDITION_FAILED: {
+    status: 412,
+    when: 'the record was changed since the version that If-Match names; details hold the present one',
+  },
   PAYLOAD_TOO_LARGE: { status: 413, when: 'the body is over the size limit' },
   HEADERS_TOO_LARGE: { status: 431, when: 'the request line and the headers are over the size limit' },
   IDENTITY_REQUIRED: { status: 422, when: 'an event carries neither anonymous_id nor player_id' },

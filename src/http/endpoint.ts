@@ -6,6 +6,7 @@ import type { Role } from '../auth/roles.ts';
 import type { SessionPrincipal, UserPrincipal } from '../auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { RecordImage } from './entity-tag.ts';
 import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
 
 /**
@@ -69,6 +70,8 @@ export interface Call<Caller, Query, Body> {
   body: Body;
   /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
   audit: AuditChange;
+  /** Sends the version of the answered record as its ETag; `image` is the record as the audit log shows it. */
+  sendVersion: (image: RecordImage) => void;
   /** Who calls and what the endpoint declares, for changes that are written together with those of other calls. */
   audited: () => AuditedCall;
   /**
@@ -182,6 +185,11 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   content_type?: string;
   /** The endpoint's own errors, in addition to those that its access, query and body imply. */
   errors: readonly ErrorCode[];
+  /**
+   * Its answers carry the record's ETag, by `call.sendVersion`. A PATCH with If-Match is refused with PRECONDITION_FAILED
+   * when the record that it records as changed is another version. Without the header nothing is checked.
+   */
+  versioned?: boolean;
   /** The audit rows of its changes. Required for sessions and the internal secret unless the method is GET. */
   audit?: AuditDeclaration;
   /**
@@ -216,7 +224,7 @@ export function endpoint<
 /** The fields of an endpoint from which the documentation is made. */
 export interface DocumentedEndpoint extends Pick<
   AnyEndpoint,
-  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent'
+  'method' | 'path' | 'summary' | 'access' | 'response' | 'errors' | 'idempotent' | 'versioned'
 > {
   status: 200 | 201 | 202;
   query?: z.ZodType;

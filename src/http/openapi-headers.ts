@@ -20,6 +20,13 @@ const REPLAYED: Json = {
   },
 };
 
+const VERSION: Json = {
+  ETag: {
+    description: 'The version of the record: send it as If-Match with a PATCH',
+    schema: { type: 'string' },
+  },
+};
+
 const rateLimit = (required: boolean): Json => ({
   'X-RateLimit-Limit': { required, description: 'Requests at once', schema: seconds },
   'X-RateLimit-Remaining': { required, description: 'Requests left now', schema: count },
@@ -39,10 +46,11 @@ const OF_STATUS: Readonly<Record<number, Json>> = {
 };
 
 /** The headers of a success. The ingestion host sends no request id with accepted events: ingestion_id names them. */
-export function successHeaders({ server, idempotent }: DocumentedEndpoint): Json {
+export function successHeaders({ server, idempotent, versioned }: DocumentedEndpoint): Json {
   return {
     ...(server === 'ingestion' ? rateLimit(true) : REQUEST_ID),
     ...(idempotent === true ? REPLAYED : {}),
+    ...(versioned === true ? VERSION : {}),
   };
 }
 

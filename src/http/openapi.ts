@@ -74,6 +74,7 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   if (access.mode === 'api_key' || access.mode === 'user') add('RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
+  if (endpoint.versioned === true && method === 'PATCH') add('PRECONDITION_FAILED');
   if (method !== 'GET') add('BODY_MALFORMED', 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE');
   if (endpoint.query !== undefined || endpoint.body !== undefined) add('VALIDATION_ERROR');
   return [...codes];
@@ -148,7 +149,7 @@ function describeAccess(access: Access): string {
   return others[access.mode];
 }
 
-function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Json[] {
+function parameters({ method, path, query, access, idempotent, versioned }: DocumentedEndpoint): Json[] {
   const found: Json[] = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -171,6 +172,13 @@ function parameters({ path, query, access, idempotent }: DocumentedEndpoint): Js
     header('X-Tenant-Id', 'Which tenant, for members of several');
     if (isOfProject(access)) header('X-Project-Id', "Which project; default: the tenant's oldest");
   }
+  if (versioned === true && method === 'PATCH')
+    found.push({
+      name: 'If-Match',
+      in: 'header',
+      description: 'The ETag that the change was made from: another version is refused with 412',
+      schema: { type: 'string' },
+    });
   if (idempotent === true)
     header('Idempotency-Key', 'For 7 days, repeating the request under this key gives the same answer again');
   return found;

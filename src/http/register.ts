@@ -15,6 +15,7 @@ import {
   type AuditedCall,
   type WriteAuditRows,
 } from './audit.ts';
+import { entityTagOf, requireVersion } from './entity-tag.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { isUuid } from '../platform/ids.ts';
@@ -116,7 +117,7 @@ function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: Abor
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards, closing);
   const lane = laneOf(endpoint, guards?.rates);
   return (request, reply) => {
-    const call = { ...readCall(endpoint, request, guards), leaves: () => leavingOf(reply, closing) };
+    const call = callOf(endpoint, { request, reply, guards, closing });
     const body = lane.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
     return body instanceof Promise ? body : reply.send(body);
@@ -133,7 +134,7 @@ function idempotentHandlerOf(
     throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
   const lane = laneOf(endpoint, guards.rates);
   return async (request, reply) => {
-    const call = { ...readCall(endpoint, request, guards), leaves: () => leavingOf(reply, closing) };
+    const call = callOf(endpoint, { request, reply, guards, closing });
     const { tenant_id, project_id } = scopeOf(request);
     const keyed: KeyedRequest = {
       route: `${method} ${path}`,
@@ -176,11 +177,28 @@ function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest,
   void reply.code(status).header('content-type', type).header('x-request-id', request.id);
 }
 
+function callOf(
+  endpoint: AnyEndpoint,
+  parts: {
+    request: FastifyRequest;
+    reply: FastifyReply;
+    guards: HandlerGuards | undefined;
+    closing: AbortSignal | undefined;
+  },
+): Call<undefined, unknown, unknown> {
+  const { request, reply, guards, closing } = parts;
+  return {
+    ...readCall(endpoint, request, guards),
+    sendVersion: (image) => void reply.header('etag', entityTagOf(image)),
+    leaves: () => leavingOf(reply, closing),
+  };
+}
+
 function readCall(
   endpoint: AnyEndpoint,
   request: FastifyRequest,
   guards: HandlerGuards | undefined,
-): Omit<Call<undefined, unknown, unknown>, 'leaves'> {
+): Omit<Call<undefined, unknown, unknown>, 'leaves' | 'sendVersion'> {
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {
@@ -215,7 +233,14 @@ function auditChangeOf(
   if (guards === undefined)
     return () =>
       Promise.reject(new TypeError('this host has no authentication, so it cannot record changes'));
-  return createAuditChange(guards.writeAuditRows, () => auditedCallOf(endpoint, request));
+  const write = createAuditChange(guards.writeAuditRows, () => auditedCallOf(endpoint, request));
+  const if_match = single(request.headers['if-match']);
+  if (endpoint.versioned !== true || endpoint.method !== 'PATCH' || if_match === undefined) return write;
+  // In the transaction of the change, which holds the record's row: it is rolled back when this throws.
+  return async (tx, change) => {
+    if (change.as === undefined && change.before !== null) requireVersion(if_match, change.before);
+    await write(tx, change);
+  };
 }
 
 function auditedCallOf({ access, audit }: AnyEndpoint, { caller, id }: FastifyRequest): AuditedCall {

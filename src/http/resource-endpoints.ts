@@ -44,6 +44,7 @@ export function resourceEndpoints<
         audit: { resource: audited, action: 'update' },
         body: declared.body,
         refuse: refuseUnwritable(declared.read_only),
+        versioned: true,
         errors: [kind.not_found, ...declared.errors, 'FIELD_NOT_WRITABLE'],
         handle: byId(declared.run),
       }),
@@ -55,6 +56,7 @@ export function resourceEndpoints<
       method: 'GET',
       access: { mode: 'session', role: 'viewer', scope },
       summary: `One ${kind.noun}, also a deleted one`,
+      versioned: true,
       errors: [kind.not_found],
       handle: byId(find),
     }),
@@ -66,6 +68,7 @@ export function resourceEndpoints<
       audit: { resource: audited, action: 'create' },
       body: create.body,
       refuse: refuseUnwritable(create.read_only),
+      versioned: true,
       status: 201,
       response,
       errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
@@ -93,17 +96,21 @@ function handlersOf<
   Filters,
   Create,
   Change,
->(deps: D, { kind, toJson, create }: Resource<D, S, Id, Row, Filters, Create, Change>) {
+>(deps: D, { kind, toJson, image, create }: Resource<D, S, Id, Row, Filters, Create, Change>) {
   const show = (row: Row, owner: OwnerOf<S>) => toJson(row, owner, deps.clock.now_ms());
   const byId =
     <Body>(run: (deps: D & Auditing, ref: RecordRef<S, Id>, body: Body) => Promise<Row>) =>
-    async ({ caller, params, body, audit }: Call<SessionPrincipal, undefined, Body>) => {
+    async ({ caller, params, body, audit, sendVersion }: Call<SessionPrincipal, undefined, Body>) => {
       const ref = refOf(kind, caller, params['id']);
-      return envelope(show(await run({ ...deps, audit }, ref, body), ref));
+      const row = await run({ ...deps, audit }, ref, body);
+      sendVersion(image(row, ref));
+      return envelope(show(row, ref));
     };
-  const make = async ({ caller, body, audit }: Call<SessionPrincipal, undefined, Create>) => {
+  const make = async ({ caller, body, audit, sendVersion }: Call<SessionPrincipal, undefined, Create>) => {
     const owner = ownerOf(kind.scope, caller);
-    return envelope(show(await create.run({ ...deps, audit }, owner, body), owner));
+    const row = await create.run({ ...deps, audit }, owner, body);
+    sendVersion(image(row, owner));
+    return envelope(show(row, owner));
   };
   return { byId, make };
 }

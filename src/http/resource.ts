@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { PageOf, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { AuditedResource, Auditing } from './audit.ts';
+import type { RecordImage } from './entity-tag.ts';
 import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 
 interface Operation<Run> {
@@ -55,6 +56,8 @@ export interface Resource<
 > extends Listing<S, Id, Row, Filters> {
   /** The resource that audit rows of its changes name. */
   audited: AuditedResource;
+  /** The record as the audit log shows it before a change: its version is made from that. */
+  image: (row: Row, owner: OwnerOf<S>) => RecordImage;
   /** The lowest role that may create, change and delete; viewers may read. */
   writer: Role;
   /** Returns the record, whether deleted or not. */

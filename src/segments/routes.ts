@@ -32,7 +32,7 @@ import {
   sampleQuery,
   segmentResource,
 } from './schema.ts';
-import { segmentResourceOf } from './segment-json.ts';
+import { segmentAuditOf, segmentResourceOf } from './segment-json.ts';
 import { compileMembers } from './sql/compile.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
@@ -62,6 +62,7 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
     writer: 'editor',
     response: segmentResource,
     toJson: segmentResourceOf,
+    image: segmentAuditOf,
     filters: {},
     list: (tx, project, _filters, after, limit) => listSegments(tx, project, after, limit),
     find: ({ postgres }, ref) => findSegment(postgres, ref),

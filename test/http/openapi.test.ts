@@ -141,13 +141,15 @@ const OF_ACCESS: Record<AnyEndpoint['access']['mode'], number[]> = {
   session_or_internal: [401, 403, 404, 422, 429, 431, 500, 503],
 };
 
-function statusesOf({ access, method, status, errors, query, body, idempotent }: AnyEndpoint): Set<number> {
+function statusesOf(endpoint: AnyEndpoint): Set<number> {
+  const { access, method, status, errors, query, body, idempotent, versioned } = endpoint;
   const found = new Set<number>([status, ...OF_ACCESS[access.mode]]);
   const add = (...more: number[]) => more.forEach((one) => found.add(one));
   if (access.mode === 'session' && access.scope === 'project') add(404);
   if (method !== 'GET') add(400, 413, 415);
   if (query !== undefined || body !== undefined) add(422);
   if (idempotent === true) add(409, 422, 503);
+  if (versioned === true && method === 'PATCH') add(412);
   add(...errors.map((code) => ERRORS[code].status));
   return found;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
+import { settingsJson } from './campaign-json.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { ownerOf, refOf } from '../../http/record.ts';
@@ -75,13 +76,16 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
       method: 'GET',
       path: `${path}/:id`,
       summary: 'One bonus campaign with what became of its members',
+      versioned: true,
       access: read,
       status: 200,
       response: bonusCampaignResource,
       errors: ['BONUS_CAMPAIGN_NOT_FOUND'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, sendVersion }) => {
         const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
-        const [shown] = await showCampaigns(postgres, ref, [await findBonusCampaign(postgres, ref)]);
+        const row = await findBonusCampaign(postgres, ref);
+        const [shown] = await showCampaigns(postgres, ref, [row]);
+        sendVersion(settingsJson(row));
         return envelope(shown);
       },
     }),
@@ -112,6 +116,7 @@ function writeEndpoints(deps: WorkDeps): AnyEndpoint[] {
     endpoint({
       method: 'PATCH',
       path: `${path}/:id`,
+      versioned: true,
       audit: { resource: 'bonus_campaign', action: 'update' },
       summary:
         'Changes a draft or scheduled bonus campaign; `status` alone pauses, resumes or cancels one that is being issued',
@@ -121,9 +126,10 @@ function writeEndpoints(deps: WorkDeps): AnyEndpoint[] {
       status: 200,
       response: bonusCampaignResource,
       errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_CAMPAIGN_INVALID_STATUS', ...CONTENT, 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body, audit }) => {
+      handle: async ({ caller, params, body, audit, sendVersion }) => {
         const ref = refOf(BONUS_CAMPAIGN, caller, params['id']);
         const row = await changeBonusCampaign({ ...deps, audit }, ref, body);
+        sendVersion(settingsJson(row));
         const [shown] = await showCampaigns(postgres, ref, [row]);
         return envelope(shown);
       },

@@ -24,6 +24,7 @@ export function bonusTemplateEndpoints(deps: { postgres: Postgres; clock: Clock 
     writer: 'editor',
     response: bonusTemplateResource,
     toJson: bonusTemplateResourceOf,
+    image: bonusTemplateResourceOf,
     filters: BONUS_TEMPLATE_FILTERS,
     list: listBonusTemplates,
     find: ({ postgres }, ref) => findBonusTemplate(postgres, ref),

@@ -39,6 +39,7 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
     writer: 'editor',
     response: campaignResource,
     toJson: campaignResourceOf,
+    image: campaignResourceOf,
     filters: CAMPAIGN_FILTERS,
     list: listCampaigns,
     find: ({ postgres }, ref) => findCampaign(postgres, ref),

@@ -65,6 +65,7 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     writer: 'editor',
     response: journeyResource,
     toJson: (row: ShownJourney, owner) => journeyResourceOf(row, owner),
+    image: (row, owner) => journeyResourceOf(row, owner),
     filters: JOURNEY_FILTERS,
     list: listJourneys,
     find: findWithWarnings,
@@ -88,6 +89,7 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
   return endpoint({
     method: 'PATCH',
     path: '/v1/journeys/:id',
+    versioned: true,
     summary:
       'Changes a journey; an active one is published as its next version for new runs, unless `draft` is true: parts that the body leaves out are those of the live version, and a draft saved before is overwritten',
     audit: { resource: 'journey', action: 'update' },
@@ -98,10 +100,12 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
     status: 200,
     response: journeyResource,
     errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_GRAPH_INVALID', 'FIELD_NOT_WRITABLE'],
-    handle: async ({ caller, params, query, body, audit }) => {
+    handle: async ({ caller, params, query, body, audit, sendVersion }) => {
       const ref = refOf(JOURNEY, caller, params['id']);
       const how = { is_draft: query.draft === 'true', user_id: caller.user_id };
-      return envelope(journeyResourceOf(await changeJourney({ ...deps, audit }, ref, body, how), ref));
+      const shown = journeyResourceOf(await changeJourney({ ...deps, audit }, ref, body, how), ref);
+      sendVersion(shown);
+      return envelope(shown);
     },
   });
 }

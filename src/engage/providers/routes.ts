@@ -36,6 +36,7 @@ function ownEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     writer: 'admin',
     response: providerResource,
     toJson: providerResourceOf,
+    image: providerResourceOf,
     filters: PROVIDER_FILTERS,
     list: listProviders,
     find: ({ postgres }, ref) => findProvider(postgres, ref),

@@ -40,6 +40,7 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     writer: 'editor',
     response: templateResource,
     toJson: templateResourceOf,
+    image: templateResourceOf,
     filters: TEMPLATE_FILTERS,
     list: listTemplates,
     find: ({ postgres }, ref) => findTemplate(postgres, ref),

@@ -7,7 +7,7 @@ import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
 import { mergeDeep } from './merge.ts';
 import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
-import { UNCONFIGURED, foundConfig, type TenantConfig } from './read.ts';
+import { UNCONFIGURED, foundConfig, settingsImage, type TenantConfig } from './read.ts';
 import { tenantSettings, type PatchTenantConfigBody, type TenantSettings } from './schema.ts';
 
 /** Called in the transaction that changes the tenant's licence, or what it changes of its rules: others hold then. */
@@ -53,7 +53,7 @@ export async function changeTenantConfig(
         tenant_id,
         project_id: null,
         resource_id: tenant_id,
-        before: stored ?? null,
+        before: stored === undefined ? null : settingsImage(stored),
         after: settings,
       }),
     ]);

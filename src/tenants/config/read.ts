@@ -18,6 +18,16 @@ export const UNCONFIGURED: TenantSettings = {
   config: {},
 };
 
+/** The settings as the audit log shows them. */
+export function settingsImage({
+  license_jurisdiction,
+  verticals,
+  kyc_model,
+  config,
+}: TenantSettings): TenantSettings {
+  return { license_jurisdiction, verticals, kyc_model, config };
+}
+
 /** The tenant's present configuration; rejects when the tenant does not exist. */
 export async function readTenantConfig(sql: Tx, tenant_id: string): Promise<TenantConfig> {
   return foundConfig(await selectTenantConfig(sql, tenant_id), tenant_id);

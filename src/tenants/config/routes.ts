@@ -7,7 +7,7 @@ import type { TenantCapabilityCache } from './capability-cache.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { changeTenantConfig, type OnLicenseChange } from './change.ts';
 import { selectTenantConfig } from './queries.ts';
-import { foundConfig, type TenantConfig } from './read.ts';
+import { foundConfig, settingsImage, type TenantConfig } from './read.ts';
 import { patchTenantConfigBody, tenantConfigResource } from './schema.ts';
 
 interface Deps {
@@ -24,6 +24,7 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
     access: { mode: 'session', role: 'admin', scope: 'tenant' },
     status: 200,
     response: tenantConfigResource,
+    versioned: true,
   } as const;
   return [
     endpoint({
@@ -31,9 +32,11 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'GET',
       summary: 'The tenant’s configuration, and the catalogue of what can be configured',
       errors: [],
-      handle: async ({ caller: { tenant_id } }) => {
+      handle: async ({ caller: { tenant_id }, sendVersion }) => {
         const rows = await deps.postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
-        return answer(foundConfig(rows, tenant_id));
+        const found = foundConfig(rows, tenant_id);
+        sendVersion(settingsImage(found));
+        return answer(found);
       },
     }),
     endpoint({
@@ -44,8 +47,11 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       audit: { resource: 'tenant_config', action: 'update' },
       refuse: refuseUnwritable(new Set(['base_currency', 'catalogue'])),
       errors: ['FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, body, audit }) =>
-        answer(await changeTenantConfig({ ...deps, audit }, caller.tenant_id, body)),
+      handle: async ({ caller, body, audit, sendVersion }) => {
+        const changed = await changeTenantConfig({ ...deps, audit }, caller.tenant_id, body);
+        sendVersion(settingsImage(changed));
+        return answer(changed);
+      },
     }),
   ];
 }
