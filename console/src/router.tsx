@@ -43,8 +43,22 @@ const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: () => {
-    throw redirect({ to: '/players', replace: true });
+    throw redirect({ to: '/overview', replace: true });
   },
+});
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/overview',
+  validateSearch: texts('range'),
+  component: lazyRouteComponent(() => import('./screens/overview/view.tsx'), 'Overview'),
+});
+
+const events = createRoute({
+  getParentRoute: () => root,
+  path: '/events',
+  validateSearch: texts('tab', 'event', 'player', 'from', 'to', 'trace'),
+  component: lazyRouteComponent(() => import('./screens/events/view.tsx'), 'Events'),
 });
 
 const players = createRoute({
@@ -64,7 +78,7 @@ const player = createRoute({
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([home, players, player]),
+    routeTree: root.addChildren([home, overview, events, players, player]),
     basepath: '/console',
     context: { client },
     defaultPreload: 'intent',

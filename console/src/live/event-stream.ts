@@ -59,7 +59,8 @@ export function useEventStream(project: ProjectRef, on: boolean): Tail {
       later();
     });
     source.addEventListener('skipped', ({ data }: MessageEvent<string>) => {
-      skipped += (parseExactly(data) as { count: number }).count;
+      // Null: the stream does not know how many.
+      skipped += (parseExactly(data) as { count: number | null }).count ?? 1;
       later();
     });
     source.addEventListener('error', () => setTail((before) => ({ ...before, state: 'lost' })));

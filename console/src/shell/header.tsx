@@ -27,7 +27,7 @@ export function Header({ session, place, places, onSearch }: HeaderProps) {
     key: one.project_id,
     label: `${one.tenant_name} · ${one.project_name}`,
     checked: one.project_id === place.project_id,
-    run: () => void navigate({ to: '/', search: { project: one.project_id } }),
+    run: () => void navigate({ to: '/overview', search: { project: one.project_id } }),
   }));
   const zones = ZONES.map((choice) => ({
     key: choice,

@@ -1,4 +1,8 @@
 import { t } from '../messages/t.ts';
 
 /** The screens in the order of the navigation; `letter` opens one after `g`. */
-export const SCREENS = [{ path: '/players', name: t.nav.players, letter: 'p' }] as const;
+export const SCREENS = [
+  { path: '/overview', name: t.nav.overview, letter: 'o' },
+  { path: '/events', name: t.nav.events, letter: 'e' },
+  { path: '/players', name: t.nav.players, letter: 'p' },
+] as const;

@@ -1,0 +1,203 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
+import type { Int } from '../../api/json.ts';
+import { changeOf, formatInt, formatPercent } from '../../format/number.ts';
+import { formatTime } from '../../format/time.ts';
+import { Time, useZone } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Bars } from '../../ui/bars.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Answered, Empty } from '../../ui/states.tsx';
+import { useOverview, useSeries, type OverviewData } from './queries.ts';
+import css from './view.module.css';
+
+const route = getRouteApi('/overview');
+const m = t.overview;
+const DAY_MS = 86_400_000;
+const EXAMPLE = `curl "$INGEST/v1/events" -H "Authorization: Bearer $API_KEY" -H 'Content-Type: application/json' \\
+  -d '{"event":"deposit_confirmed","anonymous_id":"device-1","properties":{"amount":2500,"currency":"EUR","transaction_id":"tx-1","payment_method":"card"}}'`;
+
+const RANGES = ['today', 'week', 'month'] as const;
+type Range = (typeof RANGES)[number];
+
+/** When a range began: today at midnight in UTC, which the API counts days by. */
+function startOf(range: Range): string {
+  const midnight_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const days = { today: 0, week: 6, month: 29 }[range];
+  return new Date(midnight_ms - days * DAY_MS).toISOString();
+}
+
+/** What happens now, against the same time a week before. */
+export function Overview() {
+  const search = route.useSearch();
+  const navigate = useNavigate({ from: '/overview' });
+  const range = RANGES.find((one) => one === search.range) ?? 'today';
+  // Of one visit: a start that moved with each drawing would be another question each time.
+  const from = useMemo(() => startOf(range), [range]);
+  const overview = useOverview(from, undefined);
+  const money = useMoney();
+  return (
+    <Page
+      title={m.title}
+      actions={
+        <Field label={m.range}>
+          {(control) => (
+            <select
+              {...control}
+              value={range}
+              onChange={({ target }) =>
+                void navigate({ search: (before) => ({ ...before, range: target.value }) })
+              }
+            >
+              {RANGES.map((one) => (
+                <option key={one} value={one}>
+                  {m.ranges[one]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      }
+    >
+      <Answered asked={overview} what={m.loading}>
+        {({ data }) => (
+          <>
+            {Number(data.now.events) === 0 && Number(data.week_before.events) === 0 ? (
+              <Empty title={m.nothing} call={EXAMPLE}>
+                <p>{m.nothingHelp}</p>
+              </Empty>
+            ) : null}
+            <Money data={data} money={money} />
+            <div className={css['charts']}>
+              <Chart metric="deposits" title={m.depositsOverTime} range={range} from={from} money={money} />
+              <Chart metric="ggr" title={m.ggrOverTime} range={range} from={from} money={money} />
+            </div>
+            <Work data={data} money={money} />
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+function Money({ data: { now, week_before }, money }: { data: OverviewData; money: MoneyFormat }) {
+  const figure = (key: 'deposits' | 'withdrawals' | 'ggr' | 'first_time_depositors' | 'active_players') => {
+    const format = key === 'first_time_depositors' || key === 'active_players' ? formatInt : money.base;
+    return (
+      <>
+        {format(now[key])} <Change now={now[key]} before={week_before[key]} />
+      </>
+    );
+  };
+  return (
+    <Facts
+      label={m.title}
+      large
+      facts={[
+        [m.deposits, figure('deposits')],
+        [m.withdrawals, figure('withdrawals')],
+        [m.ggr, figure('ggr')],
+        [m.firstDeposits, figure('first_time_depositors')],
+        [m.activePlayers, figure('active_players')],
+      ]}
+    />
+  );
+}
+
+function Change({ now, before }: { now: Int; before: Int }) {
+  const change = changeOf(now, before);
+  if (change === undefined) return <small className={css['change']}>{m.noChange}</small>;
+  const sign = change > 0 ? '+' : '';
+  return <small className={css['change']}>{`${sign}${formatPercent(change)} ${m.against}`}</small>;
+}
+
+interface ChartProps {
+  metric: 'deposits' | 'ggr';
+  title: string;
+  range: Range;
+  from: string;
+  money: MoneyFormat;
+}
+
+function Chart({ metric, title, range, from, money }: ChartProps) {
+  const { name } = useZone();
+  const series = useSeries(metric, range === 'month' ? 'day' : 'hour', from);
+  return (
+    <Answered asked={series} what={title}>
+      {({ data }) => (
+        <Bars
+          title={title}
+          unit={data.currency ?? ''}
+          bars={data.points.map(({ at, value }) => ({
+            key: at,
+            label: formatTime(at, name),
+            value: Number(value),
+            text: money.base(value),
+          }))}
+        />
+      )}
+    </Answered>
+  );
+}
+
+/** What runs, what was not sent and why, and whether the service keeps up. */
+function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
+  const { messages, campaigns, journeys, grants, responsible_gaming, pipeline } = data;
+  const counts = (of: Readonly<Record<string, Int>>) =>
+    Object.entries(of).map(([name, count]) => [name, formatInt(count)] as const);
+  const letters = pipeline.dead_letters;
+  return (
+    <>
+      <Facts label={m.messages} facts={counts(messages.by_status)} />
+      <Facts
+        label={m.skipped}
+        facts={[
+          [
+            m.blocked,
+            <Badge key="blocked" tone="shield">
+              {formatInt(messages.blocked_for_protection)}
+            </Badge>,
+          ],
+          ...counts(messages.skipped),
+        ]}
+      />
+      <Facts
+        label={m.running}
+        facts={[
+          [m.campaignsSending, formatInt(campaigns.sending)],
+          [m.campaignsScheduled, formatInt(campaigns.scheduled)],
+          [m.journeysActive, formatInt(journeys.active)],
+          [m.runs, formatInt(journeys.runs_running)],
+          [m.grantsOpen, formatInt(grants.open)],
+          [m.liability, money.base(grants.liability)],
+        ]}
+      />
+      <Facts
+        label={m.protection}
+        facts={[
+          [m.selfExcluded, formatInt(responsible_gaming.self_excluded)],
+          [m.coolingOff, formatInt(responsible_gaming.cooling_off)],
+          [m.banned, formatInt(responsible_gaming.banned)],
+        ]}
+      />
+      <Facts
+        label={m.flow}
+        facts={[
+          ...pipeline.consumers.map(
+            ({ name, events_behind }) =>
+              [`${m.lag}: ${name}`, events_behind === null ? '?' : `≤ ${formatInt(events_behind)}`] as const,
+          ),
+          [
+            m.deadLetters,
+            letters === null ? '?' : `${letters.is_all ? '' : '≥ '}${formatInt(letters.found)}`,
+          ],
+          [m.asOf, <Time key="at" at={data.at} />],
+        ]}
+      />
+    </>
+  );
+}
