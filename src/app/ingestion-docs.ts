@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { nameSchemas } from '../http/schema-names.ts';
 import { MAX_BATCH_EVENTS } from '../ingest/events/catalogue.ts';
 import { eventSchema } from '../ingest/events/event-schema.ts';
 import type { DocumentedEndpoint } from '../http/endpoint.ts';
 
 /** The schema for the documentation; src/ingest/events/validate.ts checks events without zod. */
 const event = z.unknown().meta(eventSchema());
+const batch = z.strictObject({ events: z.array(event).min(1).max(MAX_BATCH_EVENTS) });
+nameSchemas({ Event: event, EventBatch: batch });
 
 const shared = {
   method: 'POST',
@@ -34,7 +37,7 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
     ...shared,
     path: '/v1/events/batch',
     summary: 'Ingests up to 100 events; the valid ones of a batch are accepted',
-    body: z.strictObject({ events: z.array(event).min(1).max(MAX_BATCH_EVENTS) }),
+    body: batch,
     response: z.object({
       ingestion_id: z.uuid(),
       accepted: z.int(),

@@ -16,17 +16,18 @@ export interface LinkedOperation {
 const CURSORS = ['cursor', 'after'];
 
 /**
- * The OpenAPI links of an operation's success response. One leads to the next page of a list. The others lead to every
- * operation whose path parameters can be taken from the response (`id` of the resource that the path names, or
- * `<resource>_id`) and from the path of the request. Internal operations are linked only with each other, because what
- * they create is used by other callers.
+ * The OpenAPI links of an operation's success response. One leads to the next page of a list. From a resource they lead to
+ * every operation on it, itself included, so that operations on one resource have the same links; its id is the answer's
+ * `id` or `<resource>_id`, further ids come from the path of the request. From a list, and from the id of another resource,
+ * they lead to the operation that reads it, which has its links, or, if there is none, to all on it. Internal operations are linked only
+ * with each other, because what they create is used by other callers.
  */
 export function linksOf(source: LinkedOperation, all: readonly LinkedOperation[]): Json {
   const links: Json = {};
   if (source.list) links['next_page'] = nextPage(source);
   for (const target of all) {
-    if (target === source || (source.access === 'internal') !== (target.access === 'internal')) continue;
-    const parameters = parametersFor(source, target);
+    if ((source.access === 'internal') !== (target.access === 'internal')) continue;
+    const parameters = parametersFor(source, target, all);
     if (parameters !== undefined) {
       links[target.operation_id] = { operationId: target.operation_id, parameters };
     }
@@ -43,33 +44,49 @@ function nextPage({ operation_id, parameters }: LinkedOperation): Json {
   return { operationId: operation_id, parameters: Object.fromEntries(expressions) as Json };
 }
 
-/** The link's path parameters; undefined when one of them is unknown, or none comes from the response. */
-function parametersFor(source: LinkedOperation, target: LinkedOperation): Json | undefined {
+/** The link's path parameters; undefined when one of them is unknown, or when there is no link to `target`. */
+function parametersFor(
+  source: LinkedOperation,
+  target: LinkedOperation,
+  all: readonly LinkedOperation[],
+): Json | undefined {
   const found: Json = {};
-  let fromAnswer = false;
+  const isArray = source.data['type'] === 'array';
+  let isLinked = false;
   for (const { name } of target.parameters.filter(({ in: location }) => location === 'path')) {
     const segments = target.path.split('/');
     const collection = segments.slice(0, segments.indexOf(`:${name}`)).join('/');
     const field = fieldOf(source, collection, name);
     if (field !== undefined) {
-      found[name] = `$response.body#/data/${source.data['type'] === 'array' ? '0/' : ''}${field}`;
-      fromAnswer = true;
+      found[name] = `$response.body#/data/${isArray ? '0/' : ''}${field}`;
+      isLinked ||=
+        (!isArray && isOf(source, collection, name)) || isNearest(target, `${collection}/:${name}`, all);
     } else if (`${source.path}/`.startsWith(`${collection}/:${name}/`)) {
       found[name] = `$request.path.${name}`;
     } else {
       return undefined;
     }
   }
-  return fromAnswer ? found : undefined;
+  return isLinked ? found : undefined;
+}
+
+/** Whether `target` reads the resource at `path`, or none does. */
+function isNearest(target: LinkedOperation, path: string, all: readonly LinkedOperation[]): boolean {
+  const reads = (one: LinkedOperation) => one.path === path && one.operation_id.startsWith('get_');
+  return reads(target) || !all.some(reads);
+}
+
+/** Whether the operation answers with resources of `collection`. */
+function isOf({ path }: LinkedOperation, collection: string, parameter: string): boolean {
+  return path === collection || path === `${collection}/:${parameter}`;
 }
 
 /** The field of the response that contains the id of a resource of `collection`, such as `/v1/players`. */
-function fieldOf({ path, data }: LinkedOperation, collection: string, parameter: string): string | undefined {
-  const { items = data } = data as { items?: Json };
+function fieldOf(source: LinkedOperation, collection: string, parameter: string): string | undefined {
+  const { items = source.data } = source.data as { items?: Json };
   const fields = Object.keys(items['properties'] ?? {});
   const resource = collection.slice(collection.lastIndexOf('/') + 1).replace(/s$/, '');
   const named = `${resource.replaceAll('-', '_')}_id`;
   if (fields.includes(named)) return named;
-  const isItsOwn = path === collection || path === `${collection}/:${parameter}`;
-  return isItsOwn && fields.includes('id') ? 'id' : undefined;
+  return isOf(source, collection, parameter) && fields.includes('id') ? 'id' : undefined;
 }

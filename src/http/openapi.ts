@@ -1,8 +1,9 @@
-import { z } from 'zod';
 import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
 import type { Access, DocumentedEndpoint } from './endpoint.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
+import { DocumentSchemas } from './openapi-schemas.ts';
+import { shareParts, type SharingOperation } from './openapi-sharing.ts';
 
 type Json = Record<string, unknown>;
 
@@ -22,18 +23,22 @@ const SECURITY: Record<Access['mode'], Json[]> = {
  * URL of the ingestion host; a client may replace it.
  */
 export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest_url: string): Json {
-  const paths: Record<string, Json> = {};
-  const linked = endpoints.map(linkedOperation);
+  const schemas = new DocumentSchemas();
+  const linked = endpoints.map((endpoint) => linkedOperation(endpoint, schemas));
+  const operations = endpoints.map((endpoint, i) =>
+    operation(endpoint, schemas, linked[i] === undefined ? {} : linksOf(linked[i], linked)),
+  );
+  const shared = shareParts(operations);
   const ingestion = {
     url: '{ingest_url}',
     description: 'The ingestion host',
     variables: { ingest_url: { default: ingest_url } },
   };
-  for (const [i, endpoint] of endpoints.entries()) {
-    const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
-      ...operation(endpoint, linked[i] === undefined ? {} : linksOf(linked[i], linked)),
-      ...(endpoint.server === undefined ? {} : { servers: [ingestion] }),
+  const paths: Record<string, Json> = {};
+  for (const [i, { method, path, server }] of endpoints.entries()) {
+    (paths[path.replace(/:(\w+)/g, '{$1}')] ??= {})[method.toLowerCase()] = {
+      ...operations[i],
+      ...(server === undefined ? {} : { servers: [ingestion] }),
     };
   }
   return {
@@ -46,20 +51,40 @@ export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest
         session: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         internal_secret: { type: 'apiKey', in: 'header', name: 'X-Internal-Secret' },
       },
-      schemas: {
-        Error: {
-          type: 'object',
-          required: ['code', 'message'],
-          properties: {
-            code: { type: 'string', enum: Object.keys(ERRORS) },
-            message: { type: 'string' },
-            details: { type: 'object' },
-          },
-          additionalProperties: false,
-        },
-      },
+      schemas: { ...OF_ENVELOPES, ...sorted(schemas.named) },
+      ...shared,
     },
   };
+}
+
+/** Schemas of every answer: the error envelope, and what a page of a list says beside its data. */
+const OF_ENVELOPES = {
+  Failure: {
+    type: 'object',
+    required: ['error'],
+    properties: { error: { $ref: '#/components/schemas/Error' } },
+    additionalProperties: false,
+  },
+  Error: {
+    type: 'object',
+    required: ['code', 'message'],
+    properties: {
+      code: { type: 'string', enum: Object.keys(ERRORS) },
+      message: { type: 'string' },
+      details: { type: 'object' },
+    },
+    additionalProperties: false,
+  },
+  PageMeta: {
+    type: 'object',
+    required: ['next_cursor'],
+    properties: { next_cursor: { type: ['string', 'null'] } },
+    additionalProperties: false,
+  },
+};
+
+function sorted(named: Record<string, Json>): Json {
+  return Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The error codes that an endpoint may return: its own, and those that its access, inputs and method imply. */
@@ -88,13 +113,15 @@ function isOfProject(access: Access): boolean {
   return access.mode === 'session_or_internal' || (access.mode === 'session' && access.scope === 'project');
 }
 
-function linkedOperation(endpoint: DocumentedEndpoint): LinkedOperation {
+function linkedOperation(endpoint: DocumentedEndpoint, schemas: DocumentSchemas): LinkedOperation {
+  const data = schemas.resolved(schemas.of(endpoint.response, 'output'));
+  const { items } = data as { items?: Json };
   return {
     operation_id: operationId(endpoint),
     path: endpoint.path,
     access: endpoint.access.mode,
-    parameters: parameters(endpoint) as { name: string; in: string }[],
-    data: schemaOf(endpoint.response, 'output'),
+    parameters: parameters(endpoint, schemas) as { name: string; in: string }[],
+    data: items === undefined ? data : { ...data, items: schemas.resolved(items) },
     list: endpoint.shape === 'list',
   };
 }
@@ -103,7 +130,11 @@ function operationId({ method, path }: DocumentedEndpoint): string {
   return `${method.toLowerCase()}${path.replace(/\W+/g, '_')}`;
 }
 
-function operation(endpoint: DocumentedEndpoint, links: Json): Json {
+function operation(
+  endpoint: DocumentedEndpoint,
+  schemas: DocumentSchemas,
+  links: Json,
+): SharingOperation & Json {
   const { summary, access, body, status, content_type, raw_types = ['application/json'] } = endpoint;
   const type = content_type?.split(';', 1)[0] ?? 'application/json';
   return {
@@ -111,21 +142,21 @@ function operation(endpoint: DocumentedEndpoint, links: Json): Json {
     description: describeAccess(access),
     operationId: operationId(endpoint),
     security: SECURITY[access.mode],
-    parameters: parameters(endpoint),
+    parameters: parameters(endpoint, schemas),
     ...(body === undefined
       ? {}
       : {
           requestBody: {
             required: !body.safeParse(undefined).success,
-            content: Object.fromEntries(raw_types.map((name) => [name, { schema: schemaOf(body) }])),
+            content: Object.fromEntries(raw_types.map((name) => [name, { schema: schemas.of(body) }])),
           },
         }),
     responses: {
       [status]: {
         description: 'Success',
         headers: successHeaders(endpoint),
-        content: { [type]: { schema: successSchema(endpoint) } },
-        links,
+        content: { [type]: { schema: successSchema(endpoint, schemas) } },
+        ...(Object.keys(links).length === 0 ? {} : { links }),
       },
       ...errorResponses(endpoint),
     },
@@ -149,7 +180,10 @@ function describeAccess(access: Access): string {
   return others[access.mode];
 }
 
-function parameters({ method, path, query, access, idempotent, versioned }: DocumentedEndpoint): Json[] {
+function parameters(
+  { method, path, query, access, idempotent, versioned }: DocumentedEndpoint,
+  schemas: DocumentSchemas,
+): Json[] {
   const found: Json[] = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -158,12 +192,12 @@ function parameters({ method, path, query, access, idempotent, versioned }: Docu
     schema: parameterSchema(name ?? ''),
   }));
   if (query !== undefined) {
-    const { properties = {}, required = [] } = schemaOf(query) as {
+    const { properties = {}, required = [] } = schemas.of(query) as {
       properties?: Record<string, Json>;
       required?: string[];
     };
     for (const [name, schema] of Object.entries(properties)) {
-      found.push({ name, in: 'query', required: required.includes(name), schema });
+      found.push({ name, in: 'query', ...(required.includes(name) ? { required: true } : {}), schema });
     }
   }
   const header = (name: string, description: string) =>
@@ -184,17 +218,12 @@ function parameters({ method, path, query, access, idempotent, versioned }: Docu
   return found;
 }
 
-function successSchema({ response, shape }: DocumentedEndpoint): Json {
-  const data = schemaOf(response, 'output');
+function successSchema({ response, shape }: DocumentedEndpoint, schemas: DocumentSchemas): Json {
+  const data = schemas.of(response, 'output');
   if (shape === 'raw') return data;
   const properties: Json = { data };
   if (shape === 'list') {
-    properties['meta'] = {
-      type: 'object',
-      required: ['next_cursor'],
-      properties: { next_cursor: { type: ['string', 'null'] } },
-      additionalProperties: false,
-    };
+    properties['meta'] = { $ref: '#/components/schemas/PageMeta' };
   }
   return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
 }
@@ -210,14 +239,8 @@ function errorResponses(endpoint: DocumentedEndpoint): Json {
         content: {
           'application/json': {
             schema: {
-              type: 'object',
-              required: ['error'],
-              properties: {
-                error: {
-                  allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: group } } }],
-                },
-              },
-              additionalProperties: false,
+              $ref: '#/components/schemas/Failure',
+              properties: { error: { properties: { code: { enum: group } } } },
             },
           },
         },
@@ -239,29 +262,6 @@ function groupByStatus(
     if (!isSignature || errors.includes(code)) add(ERRORS[code].status, code);
   }
   return groups;
-}
-
-/** By schema: to make one costs as much as many requests, and most are asked for twice. */
-const made = { input: new WeakMap<z.ZodType, Json>(), output: new WeakMap<z.ZodType, Json>() };
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Json {
-  const known = made[io].get(schema) ?? makeSchema(schema, io);
-  made[io].set(schema, known);
-  return known;
-}
-
-function makeSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
-      // zod limits integers to 2^53 - 1; responses contain larger integers with all their digits.
-      if (io === 'input' || jsonSchema.type !== 'integer') return;
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-    },
-  });
-  return rest;
 }
 
 /** By its name, a path parameter is an id or the number of a version. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../http/schema-names.ts';
 import { trimmedText } from '../http/trimmed-text.ts';
 
 export const REFRESH_STRATEGIES = ['realtime', 'scheduled', 'manual'] as const;
@@ -164,3 +165,17 @@ export const recomputeBody = z.strictObject({
 export type RecomputeBody = z.infer<typeof recomputeBody>;
 
 export const recomputeResult = z.object({ queued: z.int() });
+
+nameSchemas({
+  SegmentDefinition: definition,
+  CreateSegmentBody: createSegmentBody,
+  PatchSegmentBody: patchSegmentBody,
+  PreviewSegmentBody: previewBody,
+  Segment: segmentResource,
+  SegmentRefresh: refreshResult,
+  SegmentPreview: previewResult,
+  SegmentExplanation: explanation,
+  PlayerSegmentsRefresh: playerRefreshResult,
+  RecomputeSegmentsBody: recomputeBody,
+  RecomputeSegmentsResult: recomputeResult,
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../http/schema-names.ts';
 import { ROLES_ASCENDING } from '../auth/roles.ts';
 import { trimmedText } from '../http/trimmed-text.ts';
 import { BASE_CURRENCIES } from './currency-catalogue.ts';
@@ -29,3 +30,11 @@ export type RemoveMembershipQuery = z.infer<typeof removeMembershipQuery>;
 export const removedMembership = removeMembershipQuery.extend({ removed: z.boolean() });
 
 export const devSessionBody = z.strictObject({ user_id });
+
+nameSchemas({
+  CreateTenantBody: createTenantBody,
+  CreateProjectBody: createProjectBody,
+  MembershipBody: membershipBody,
+  RemovedMembership: removedMembership,
+  DevSessionBody: devSessionBody,
+});

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ApiError } from '../../src/errors.ts';
 import { removeExpiredRecords } from '../../src/http/idempotency.ts';
 import { openApiDocument } from '../../src/http/openapi.ts';
+import { dereferenced } from './dereferenced.ts';
 import { WriteConflict } from '../../src/platform/postgres/retry.ts';
 import { until } from '../engines/until.ts';
 import { propertyParameters } from '../oracle/settings.ts';
@@ -291,7 +292,7 @@ test('the documentation names the header, the error codes and the replay header'
     parameters: { name: string }[];
     responses: Record<string, { description: string; headers?: object }>;
   }
-  const { paths } = openApiDocument(shop.endpoints, 'http://localhost') as {
+  const { paths } = dereferenced(openApiDocument(shop.endpoints, 'http://localhost')) as {
     paths: Record<string, { post: Operation }>;
   };
   const order = paths['/v1/test/shops/{id}/orders']?.post;
@@ -301,7 +302,9 @@ test('the documentation names the header, the error codes and the replay header'
   expect(Object.keys(order?.responses['201']?.headers ?? {})).toContain('Idempotent-Replayed');
   const plain = paths['/v1/test/shops/{id}/plain']?.post;
   expect(plain?.parameters.map(({ name }) => name)).not.toContain('Idempotency-Key');
-  expect(JSON.stringify(plain)).not.toContain('IDEMPOTEN');
+  const described = Object.values(plain?.responses ?? {}).map(({ description }) => description);
+  expect(described.length).toBeGreaterThan(0);
+  expect(described.join()).not.toContain('IDEMPOTEN');
 });
 
 interface Sent {

@@ -10,6 +10,7 @@ import {
   openSegmentFixture,
   type SegmentFixture,
 } from './segment-fixture.ts';
+import { dereferenced } from '../http/dereferenced.ts';
 
 /** The response schemas of the OpenAPI document, by path and method. */
 type Documented = Record<
@@ -52,7 +53,8 @@ describe('members', () => {
     await caughtUp();
     const path = `/v1/segments/${await make()}`;
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    const { paths } = JSON.parse((await api('GET', '/openapi.json')).text) as { paths: Documented };
+    const served = JSON.parse((await api('GET', '/openapi.json')).text) as Record<string, unknown>;
+    const { paths } = dereferenced(served) as { paths: Documented };
     for (const [method, url, documented] of [
       ['GET', `${path}/explain?player_id=${player}`, '/v1/segments/{id}/explain'],
       ['POST', `${path}/refresh`, '/v1/segments/{id}/refresh'],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { dereferenced } from '../http/dereferenced.ts';
 import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
 import { CASES, type IdField } from './tenancy-cases.ts';
 
@@ -74,7 +75,8 @@ async function newGuest(home: string, abroad: string): Promise<string> {
 }
 
 async function readDeclared(): Promise<Declared[]> {
-  const document = JSON.parse((await call(`${service.base_url}/openapi.json`, undefined)).text) as {
+  const { text } = await call(`${service.base_url}/openapi.json`, undefined);
+  const document = dereferenced(JSON.parse(text) as Record<string, unknown>) as {
     paths: Record<string, Record<string, Operation>>;
   };
   const modes = { internal_secret: 'internal', api_key: 'api_key', session: 'session' } as const;

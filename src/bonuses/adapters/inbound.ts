@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { isSigned, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../../auth/webhook-signature.ts';
 import { ApiError, signatureRefused, validationError, type ErrorCode } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type SignedRequest } from '../../http/endpoint.ts';
@@ -46,6 +47,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 
 /** The answer to a webhook that had its effect before. */
 const replay = z.object({ applied: z.literal(false), replay: z.literal(true) });
+nameSchemas({ RepeatedEvent: replay });
 
 /**
  * `POST /v1/adapters/:slug/webhooks/<name>` (bonuses part 10). In this order: the slug (404), a signature of a valid

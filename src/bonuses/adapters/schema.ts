@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { ADAPTER_KINDS, AUTH_TYPES } from './queries.ts';
 import { capabilities, grantBody, PLATFORM_STATUSES } from './protocol.ts';
 
@@ -119,4 +120,12 @@ export const sandboxBonusResource = z.object({
   sent: grantBody.or(z.record(z.string(), z.unknown())).describe('The body of the grant'),
   created_at: timestamp,
   updated_at: timestamp,
+});
+
+nameSchemas({
+  CreateAdapterBody: createAdapterBody,
+  PatchAdapterBody: patchAdapterBody,
+  Adapter: adapterResource,
+  AdapterWithSecret: adapterWithSecret,
+  SandboxBonus: sandboxBonusResource,
 });

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { ADVERTISING, RULE_PRODUCTS } from '../licence/rule.ts';
-import { positiveAmount } from '../templates/config.ts';
+import { positiveAmount, shownAmount } from '../templates/config.ts';
 
 /** The statuses of a bonus campaign. */
 export const BONUS_CAMPAIGN_STATUSES = [
@@ -89,9 +90,6 @@ export type BonusCampaignFilters = z.infer<z.ZodObject<typeof BONUS_CAMPAIGN_FIL
 export const issueQuery = z.strictObject({ dry_run: z.enum(['true', 'false']).optional() });
 
 const timestamp = z.iso.datetime();
-const amount = z
-  .union([z.int().min(0), z.string().regex(/^\d+$/)])
-  .describe('In the smallest unit; above 2^53 - 1 a string of digits');
 const stats = z.object({ pending: z.int(), granted: z.int(), skipped: z.int(), failed: z.int() });
 const skips = z.record(z.string(), z.int()).describe('Skipped members by code');
 
@@ -103,11 +101,11 @@ export const bonusCampaignResource = z.object({
   name: z.string(),
   template_id: z.uuid(),
   segment_id: z.guid(),
-  deposit_amount: amount.nullable(),
+  deposit_amount: shownAmount.nullable(),
   deposit_from: z.enum(['last_deposit']).nullable(),
   currency_override: z.string().nullable(),
   schedule_at: timestamp.nullable(),
-  max_liability: amount.nullable(),
+  max_liability: shownAmount.nullable(),
   max_grants: z.int().nullable(),
   rate_per_second: z.int().nullable(),
   qualifying_product: z.enum(RULE_PRODUCTS).nullable(),
@@ -117,10 +115,10 @@ export const bonusCampaignResource = z.object({
   skips,
   cost: z
     .object({
-      granted_base: amount,
-      released_base: amount,
-      ended_unreleased_base: amount,
-      open_base: amount,
+      granted_base: shownAmount,
+      released_base: shownAmount,
+      ended_unreleased_base: shownAmount,
+      open_base: shownAmount,
     })
     .describe("Of the granted, in the tenant's base currency: all, paid out, ended without, still running"),
   last_error: z.string().nullable().describe('Why it could not be issued when it was due, or stands still'),
@@ -133,7 +131,9 @@ export const bonusCampaignResource = z.object({
 /** The answer to issuing a campaign, or to a dry run. */
 export const issueResult = z.union([
   z.object({ id: z.uuid(), status: z.enum(BONUS_CAMPAIGN_STATUSES), stats }),
-  z.object({ members: z.int(), would_grant: z.int(), skips, cost_base: amount }).describe('Of a dry run'),
+  z
+    .object({ members: z.int(), would_grant: z.int(), skips, cost_base: shownAmount })
+    .describe('Of a dry run'),
 ]);
 
 /** `POST /v1/internal/bonus-grant`. */
@@ -143,4 +143,14 @@ export const internalGrantResult = z.object({
   grant_id: z.uuid().nullable(),
   outcome: z.enum(['granted', 'pending', 'skipped', 'failed']),
   code: z.string().optional(),
+});
+
+nameSchemas({
+  CreateBonusCampaignBody: createBonusCampaignBody,
+  PatchBonusCampaignBody: patchBonusCampaignBody,
+  BonusCampaign: bonusCampaignResource,
+  IssueResult: issueResult,
+  InternalGrantBody: internalGrantBody,
+  InternalGrantResult: internalGrantResult,
+  BonusCampaignStats: stats,
 });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { RULE_PRODUCTS } from '../licence/rule.ts';
-import { positiveAmount } from '../templates/config.ts';
+import { positiveAmount, shownAmount } from '../templates/config.ts';
 import { WAGERING_BASES } from '../templates/wagering.ts';
 import { EVENT_SOURCES, GRANTED_BY_KINDS } from './grant-row.ts';
 import { GRANT_STATUSES, OUTCOMES } from './transition.ts';
@@ -52,9 +53,6 @@ export const GRANT_FILTERS = {
 export type GrantFilters = z.infer<z.ZodObject<typeof GRANT_FILTERS>>;
 
 const timestamp = z.iso.datetime();
-const amount = z
-  .union([z.int().min(0), z.string().regex(/^\d+$/)])
-  .describe('In the smallest unit; above 2^53 - 1 a string of digits');
 
 /** The grant resource (spec part 2). */
 export const grantResource = z.object({
@@ -74,9 +72,9 @@ export const grantResource = z.object({
   adapter_slug: z.string(),
   platform_bonus_id: z.string().nullable(),
   currency: z.string(),
-  deposit_amount: amount.nullable(),
-  bonus_amount: amount,
-  bonus_amount_base: amount.describe("In the tenant's base currency, rounded up"),
+  deposit_amount: shownAmount.nullable(),
+  bonus_amount: shownAmount,
+  bonus_amount_base: shownAmount.describe("In the tenant's base currency, rounded up"),
   fx: z
     .object({ rate: z.number().describe('All digits are significant'), ts: z.string() })
     .nullable()
@@ -85,14 +83,14 @@ export const grantResource = z.object({
     ),
   wagering_multiplier: z.number(),
   wagering_basis: z.enum(WAGERING_BASES),
-  wagering_required: amount,
-  wagering_progress: amount,
+  wagering_required: shownAmount,
+  wagering_progress: shownAmount,
   progress_source: z.enum(['none', 'events', 'platform']),
-  max_bet: amount.nullable(),
-  max_win_cap: amount.nullable(),
+  max_bet: shownAmount.nullable(),
+  max_win_cap: shownAmount.nullable(),
   max_bet_breaches: z.int(),
-  released_amount: amount.nullable(),
-  released_amount_base: amount.nullable(),
+  released_amount: shownAmount.nullable(),
+  released_amount_base: shownAmount.nullable(),
   status_reason: z.string().nullable(),
   needs_review: z.boolean(),
   last_error: z.object({ code: z.string(), message: z.string(), at: timestamp }).nullable(),
@@ -124,4 +122,11 @@ export const grantWithHistory = grantResource.extend({
       }),
     )
     .describe('The last 500 events, the oldest first'),
+});
+
+nameSchemas({
+  CreateGrantBody: createGrantBody,
+  CancelGrantBody: cancelGrantBody,
+  Grant: grantResource,
+  GrantWithHistory: grantWithHistory,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { ApiError, validationError } from '../../errors.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
@@ -56,6 +57,7 @@ const answer = z.object({
   applied: z.boolean(),
   new_status: z.enum(GRANT_STATUSES),
 });
+nameSchemas({ BonusEventAnswer: answer });
 
 /** Other names that platforms use for events. */
 const ALIASES: Readonly<Record<string, GrantEventName>> = {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { reconcileBonuses, type BonusReconcileDeps } from './reconcile.ts';
@@ -13,6 +14,10 @@ const summary = z.object({
   failed: count.describe('Grants whose platform could not be asked, and budgets that could not be read'),
   incomplete: count.describe('Platforms of whose grants some were not compared; 0: everything was compared'),
 });
+const reconcileBody = z.strictObject({
+  tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),
+});
+nameSchemas({ BonusReconcileBody: reconcileBody, BonusReconcileReport: summary });
 
 /** Compares bonus grants with their platforms; `npm run bonus-reconcile` calls this endpoint. */
 export function bonusReconcileEndpoints(deps: BonusReconcileDeps): AnyEndpoint[] {
@@ -24,9 +29,7 @@ export function bonusReconcileEndpoints(deps: BonusReconcileDeps): AnyEndpoint[]
       summary:
         'Compares live bonus grants with their platforms, and applies the ends that no webhook has reported',
       access: { mode: 'internal' },
-      body: z.strictObject({
-        tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),
-      }),
+      body: reconcileBody,
       status: 200,
       response: summary,
       errors: [],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 
 /** The types of bonuses (spec part 2, bonus template). */
 export const BONUS_TYPES = [
@@ -22,13 +23,20 @@ function amountFrom(min: 0 | 1) {
   const error = `must be an integer from ${min} to 2^53 - 1 in the smallest unit, or a larger one as a string of at most ${MAX_DIGITS} digits`;
   return z
     .union([z.int().min(min), z.string().regex(pattern)], { error })
-    .transform((value) => BigInt(value));
+    .transform((value) => BigInt(value))
+    .meta({ format: 'bigint' });
 }
 
 /** An amount above 0. */
 export const positiveAmount = amountFrom(1);
 /** An amount from 0 on. */
 export const amountOrZero = amountFrom(0);
+
+/** An amount in an answer, in the smallest unit of a currency: `amountJson` writes it. */
+export const shownAmount = z
+  .union([z.int().min(0), z.string().regex(/^\d+$/)])
+  .meta({ format: 'bigint', description: 'In the smallest unit; above 2^53 - 1 a string of digits' });
+nameSchemas({ PositiveAmount: positiveAmount, AmountOrZero: amountOrZero, Amount: shownAmount });
 
 /** A number with at most two decimals, above 0 (or from 0) up to `max`. */
 export function twoDecimals(max: number, from: 'above_zero' | 'zero') {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
-import { BONUS_TYPES, CONFIG_SCHEMAS, positiveAmount, twoDecimals } from './config.ts';
+import { BONUS_TYPES, CONFIG_SCHEMAS, positiveAmount, shownAmount, twoDecimals } from './config.ts';
 import { MAX_BET_ACTIONS, PRODUCTS, WALLET_MODELS } from './terms.ts';
 import { WAGERING_BASES, writtenContribution } from './wagering.ts';
 
@@ -105,7 +106,6 @@ export const COMPUTED_FIELDS = new Set([
 export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'type']);
 
 const timestamp = z.iso.datetime();
-const shownAmount = z.union([z.int(), z.string()]).nullable();
 
 /** The bonus template resource (spec part 2). Amounts above 2^53 - 1 are digit strings. */
 export const bonusTemplateResource = z.object({
@@ -117,8 +117,8 @@ export const bonusTemplateResource = z.object({
   wagering_requirement_multiplier: z.number(),
   wagering_basis: z.enum(WAGERING_BASES),
   game_contribution: z.record(z.string(), z.int()).nullable(),
-  max_bet_during_wagering: shownAmount,
-  max_win_cap: shownAmount,
+  max_bet_during_wagering: shownAmount.nullable(),
+  max_win_cap: shownAmount.nullable(),
   max_bet_action: z.enum(MAX_BET_ACTIONS),
   time_limit_hours: z.int().nullable(),
   wallet_model: z.enum(WALLET_MODELS),
@@ -127,7 +127,7 @@ export const bonusTemplateResource = z.object({
   max_grants_per_player: z.int().nullable(),
   grant_window_days: z.int().nullable(),
   exclusion_group: z.string().nullable(),
-  budget_base: shownAmount,
+  budget_base: shownAmount.nullable(),
   min_kyc_level: z.int().nullable(),
   eligible_segment_id: z.uuid().nullable(),
   version: z.int().describe('Grows by 1 with each change of the terms; a grant keeps those of its moment'),
@@ -137,4 +137,11 @@ export const bonusTemplateResource = z.object({
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),
+});
+
+nameSchemas({
+  CreateBonusTemplateBody: createBonusTemplateBody,
+  PatchBonusTemplateBody: patchBonusTemplateBody,
+  BonusTemplate: bonusTemplateResource,
+  BonusConfig: config,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { amountOrZero } from '../templates/config.ts';
 import { MAX_BETS } from './count.ts';
@@ -39,3 +40,5 @@ export const progressResult = z.object({
   breaches: z.int().describe('Stakes above what the terms allow'),
   met: z.array(z.uuid()).describe('The grants whose requirement was met by these bets'),
 });
+
+nameSchemas({ BonusProgressBody: progressBody, BonusProgressResult: progressResult });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
@@ -138,4 +139,13 @@ export const variantResource = z.object({
   is_default: z.boolean(),
   created_at: timestamp,
   updated_at: timestamp,
+});
+
+nameSchemas({
+  CreateCampaignBody: createCampaignBody,
+  PatchCampaignBody: patchCampaignBody,
+  Campaign: campaignResource,
+  CreateVariantBody: createVariantBody,
+  PatchVariantBody: patchVariantBody,
+  Variant: variantResource,
 });

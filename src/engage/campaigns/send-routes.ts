@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
@@ -25,6 +26,7 @@ const retryResult = z.object({
   queued: z.int(),
   enqueued_at: z.iso.datetime(),
 });
+nameSchemas({ CampaignSendResult: sendResult, CampaignRetryResult: retryResult });
 
 /** Sending and cancelling campaigns (spec part 4). */
 export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { SEND_STATUSES, type SendStatus } from '../../analytics/message-status.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../messaging/send-row.ts';
@@ -72,3 +73,5 @@ export const conversionStats = z.object({
   winner_variant_id: z.uuid().nullable(),
   significance: z.object({ test: z.literal('two_proportion_z'), p_value: z.number() }).nullable(),
 });
+
+nameSchemas({ CampaignStats: campaignStats, ConversionStats: conversionStats });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
@@ -60,6 +61,7 @@ const journeyStats = z.object({
     .nullable()
     .describe('Null: the version has no goal'),
 });
+nameSchemas({ JourneyStats: journeyStats });
 
 /** The numbers of journeys. */
 export function journeyStatsEndpoints(deps: Platform): AnyEndpoint[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 import { SEND_STATUSES } from '../../analytics/message-status.ts';
 import { FAILURE_CODES, SKIP_CODES } from './send-row.ts';
@@ -33,3 +34,5 @@ export const sendResource = z.object({
   clicked_at: timestamp.nullable(),
   bounced_at: timestamp.nullable(),
 });
+
+nameSchemas({ MessageSend: sendResource });

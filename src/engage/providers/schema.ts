@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
@@ -89,4 +90,11 @@ export const sandboxMessageResource = z.object({
   data: z.record(z.string(), z.string()),
   headers: z.record(z.string(), z.string()),
   sent_at: timestamp,
+});
+
+nameSchemas({
+  CreateProviderBody: createProviderBody,
+  PatchProviderBody: patchProviderBody,
+  Provider: providerResource,
+  SandboxMessage: sandboxMessageResource,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { RULE_PRODUCTS } from '../../bonuses/licence/rule.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
@@ -104,4 +105,12 @@ export const previewResult = z.object({
   body: z.string(),
   data: z.record(z.string(), z.string()),
   missing_variables: z.array(z.string()),
+});
+
+nameSchemas({
+  CreateTemplateBody: createTemplateBody,
+  PatchTemplateBody: patchTemplateBody,
+  PreviewTemplateBody: previewBody,
+  Template: templateResource,
+  TemplatePreview: previewResult,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { ApiError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
@@ -58,6 +59,7 @@ const deliveryResource = z.object({
   created_at: timestamp,
   completed_at: timestamp.nullable(),
 });
+nameSchemas({ WebhookDelivery: deliveryResource });
 
 const listQuery = z.strictObject({
   ...PAGE_QUERY,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
@@ -18,6 +19,7 @@ const secretResource = z.object({
   deleted_at: z.iso.datetime().nullable(),
 });
 const createdSecret = z.object({ id: z.uuid(), secret: z.string(), created_at: z.iso.datetime() });
+nameSchemas({ WebhookSecret: secretResource, CreatedWebhookSecret: createdSecret });
 
 /** The secrets that sign the webhooks of a project. */
 export function webhookSecretEndpoints(deps: {

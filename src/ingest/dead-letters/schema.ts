@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { DEAD_LETTER_REASONS } from '../events/envelope.ts';
 
 /** Offsets that one replay request may name. */
@@ -72,3 +73,10 @@ export const replayReport = z.object({
   not_found: z.array(letterPosition).describe('No letter of this name (and reason)'),
 });
 export type ReplayReport = z.infer<typeof replayReport>;
+
+nameSchemas({
+  DeadLetter: letterResource,
+  ReplayBody: replayBody,
+  ReplayReport: replayReport,
+  DeadLetterPosition: letterPosition,
+});

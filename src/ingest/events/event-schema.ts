@@ -49,16 +49,20 @@ export function eventSchema(): JsonSchema {
   return {
     description: 'One event (spec part 6); money is in the smallest unit, `currency` is of the catalogue',
     examples: [EXAMPLE],
-    anyOf: [...canonical, alternative(custom, { type: 'object' }, false)],
+    type: 'object',
+    required: ['event'],
+    properties: { event: { type: 'string' }, ...COMMON, properties: { type: 'object' } },
+    additionalProperties: false,
+    allOf: [
+      { anyOf: [{ required: ['anonymous_id'] }, { required: ['player_id'] }] },
+      { anyOf: [...canonical, alternative(custom, { type: 'object' }, false)] },
+    ],
   };
 }
 
 function alternative(event: JsonSchema, properties: JsonSchema, needsProperties: boolean): JsonSchema {
   return {
-    type: 'object',
-    required: needsProperties ? ['event', 'properties'] : ['event'],
-    properties: { event, ...COMMON, properties },
-    additionalProperties: false,
-    anyOf: [{ required: ['anonymous_id'] }, { required: ['player_id'] }],
+    ...(needsProperties ? { required: ['properties'] } : {}),
+    properties: { event, properties },
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 
 /** A provider's rate that is further ahead of the clock is invalid: clocks differ by less. */
 export const MAX_AHEAD_MS = 86_400_000;
@@ -53,3 +54,10 @@ export const fetchReport = z.object({
   failures: z.array(z.object({ provider: z.string(), message: z.string() })),
 });
 export type FetchReport = z.infer<typeof fetchReport>;
+
+nameSchemas({
+  Currency: currencyResource,
+  Rate: rateResource,
+  FetchRatesBody: fetchRequest,
+  FetchRatesReport: fetchReport,
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 
 /** Differences that a report lists one by one; `differences` counts all. */
 export const MAX_LISTED = 1_000;
@@ -78,3 +79,5 @@ export const reconcileReport = z.object({
   duration_ms: z.int(),
 });
 export type ReconcileReport = z.infer<typeof reconcileReport>;
+
+nameSchemas({ ReconcileBody: reconcileBody, Difference: difference, ReconcileReport: reconcileReport });

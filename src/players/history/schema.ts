@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
+import { int64 } from '../../http/int64.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 /** `GET /v1/players/:id/timeline`. */
@@ -13,4 +15,6 @@ export const timelineEntry = z.object({
   properties: z.record(z.string(), z.unknown()),
 });
 
-export const depositsOfDay = z.object({ date: z.iso.date(), amount: z.int() });
+export const depositsOfDay = z.object({ date: z.iso.date(), amount: int64 });
+
+nameSchemas({ TimelineEntry: timelineEntry, DepositsOfDay: depositsOfDay });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { customAttributes, profileFields } from '../profile/schema.ts';
 
@@ -38,3 +39,5 @@ export const identifyResult = z.object({
   conflict: z.boolean(),
 });
 export type IdentifyResult = z.infer<typeof identifyResult>;
+
+nameSchemas({ IdentifyBody: identifyBody, IdentifyResult: identifyResult });

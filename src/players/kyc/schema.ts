@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { MAX_ID_LENGTH, MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime, parseStoredTime } from '../../ingest/events/timestamp.ts';
@@ -131,4 +132,14 @@ export const kycEventAnswer = z.object({
   received: z.literal(true),
   applied: z.boolean(),
   new_status: z.enum(KYC_STATUSES),
+});
+
+nameSchemas({
+  RequestKycBody: requestKycBody,
+  ApproveKycBody: approveKycBody,
+  RevokeKycBody: revokeKycBody,
+  Kyc: kycResource,
+  KycWithHistory: kycWithHistory,
+  KycHistoryEntry: historyEntry,
+  KycEventAnswer: kycEventAnswer,
 });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
+import { int64 } from '../../http/int64.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
@@ -54,7 +56,6 @@ export const listPlayersQuery = z.strictObject({
 });
 export type ListPlayersQuery = z.infer<typeof listPlayersQuery>;
 
-const integer = z.int();
 const timestamp = z.iso.datetime();
 const text = z.string().nullable();
 
@@ -72,19 +73,19 @@ export const playerResource = z.object({
   timezone: text,
   first_seen_at: timestamp,
   last_seen_at: timestamp,
-  total_deposited: integer,
-  total_withdrawn: integer,
-  total_wagered: integer,
-  total_won: integer,
-  ggr: integer,
-  bet_count: integer,
-  session_count: integer,
-  pending_conversions: integer,
+  total_deposited: int64,
+  total_withdrawn: int64,
+  total_wagered: int64,
+  total_won: int64,
+  ggr: int64,
+  bet_count: int64,
+  session_count: int64,
+  pending_conversions: int64,
   default_currency_code: z.string(),
   current_tier_code: text,
   tier_promoted_at: timestamp.nullable(),
   kyc_status: z.string(),
-  kyc_level: integer,
+  kyc_level: z.int(),
   churn_score: z.number(),
   ltv_predicted: z.number().nullable(),
   segment_ids: z.array(z.uuid()),
@@ -93,3 +94,5 @@ export const playerResource = z.object({
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),
 });
+
+nameSchemas({ PatchPlayerBody: patchPlayerBody, Player: playerResource });

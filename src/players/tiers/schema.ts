@@ -1,12 +1,17 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
+import { int64 } from '../../http/int64.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 
 const MAX_DAYS = 36_500;
 const MAX_PERKS = 50;
 const MAX_PERKS_BYTES = 8_192;
 
-const amount = z.int().min(0).describe("In the smallest unit of the tenant's base currency");
+const amount = int64.min(0).meta({
+  format: 'int64',
+  description: "In the smallest unit of the tenant's base currency",
+});
 const days = z.int().min(0).max(MAX_DAYS);
 
 const fields = {
@@ -193,4 +198,14 @@ export const playerTier = z.object({
       occurred_at: timestamp,
     }),
   ),
+});
+
+nameSchemas({
+  CreateTierBody: createTierBody,
+  PatchTierBody: patchTierBody,
+  Tier: tierResource,
+  SetTierBody: setTierBody,
+  RecomputeTierBody: recomputeTierBody,
+  TierChange: tierChange,
+  PlayerTier: playerTier,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
 import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
 import type { Authenticators } from '../../auth/authenticators.ts';
@@ -39,6 +40,7 @@ const whoAmI = z.object({
   project_id: z.uuid(),
   environment: z.enum(API_KEY_ENVIRONMENTS),
 });
+nameSchemas({ WhoAmI: whoAmI });
 
 /** API keys, and `GET /v1/me`, which checks one (spec part 4, "API keys and identity"). */
 export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 
 const ingestRate = z.strictObject({
@@ -39,3 +40,11 @@ export const listedApiKey = z.object({
 });
 
 export const deletedApiKey = z.object({ ...publicFields, deleted_at: z.iso.datetime() });
+
+nameSchemas({
+  CreateApiKeyBody: createApiKeyBody,
+  CreatedApiKey: createdApiKey,
+  ApiKey: listedApiKey,
+  DeletedApiKey: deletedApiKey,
+  IngestRate: ingestRate,
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { ROLES_ASCENDING } from '../../auth/roles.ts';
 import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
@@ -46,3 +47,5 @@ export const auditLogEntry = z.object({
   after: side,
   request_id: z.string().describe('The X-Request-Id of the answer'),
 });
+
+nameSchemas({ AuditLogEntry: auditLogEntry });

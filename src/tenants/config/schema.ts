@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { tightenable } from '../../bonuses/licence/effective.ts';
 import {
   EVIDENCE,
@@ -17,6 +18,9 @@ import type { MergePatch } from './merge.ts';
 const MAX_CAP = 1_000_000;
 const MAX_PARAM = 100_000;
 
+/** By schema, so that what is used more than once has one patch schema. */
+const patchSchemas = new WeakMap<z.ZodType, z.ZodType>();
+
 const license = z.enum(LICENSE_VALUES);
 const kyc_model = z.enum(KYC_MODEL_VALUES);
 const verticals = setOf(z.enum(VERTICAL_VALUES), VERTICAL_VALUES.length);
@@ -33,6 +37,14 @@ const cap = z.int().min(0).max(MAX_CAP).describe('0 lets nothing through; withou
 /** Messages to one player on one channel, in any 24 hours and in any 7 days. */
 const channelCaps = z.strictObject({ per_day: cap.optional(), per_week: cap.optional() });
 
+const severity = z
+  .enum(['enforce', 'warn'])
+  .describe('`enforce` refuses what breaks the rule, `warn` only shows it');
+const reason = trimmedText(1, 500).describe(
+  'Why; must be given where the rule allows more than before. The audit log keeps it',
+);
+const plainOverride = z.strictObject({ severity: severity.optional(), reason: reason.optional() });
+
 /** What a tenant changes of a licence rule: numbers only towards the stricter side. */
 function overrideOf(rule: LicenceRule) {
   const params = tightenable(rule).map(({ name, direction, value }) => {
@@ -45,16 +57,12 @@ function overrideOf(rule: LicenceRule) {
         : number.min(value, { error }).max(MAX_PARAM, { error });
     return [name, bounded.optional()] as const;
   });
-  return z.strictObject({
-    severity: z
-      .enum(['enforce', 'warn'])
-      .describe('`enforce` refuses what breaks the rule, `warn` only shows it')
-      .optional(),
-    reason: trimmedText(1, 500)
-      .describe('Why; must be given where the rule allows more than before. The audit log keeps it')
-      .optional(),
-    ...(params.length === 0 ? {} : { params: z.strictObject(Object.fromEntries(params)).optional() }),
-  });
+  return params.length === 0
+    ? plainOverride
+    : z.strictObject({
+        ...plainOverride.shape,
+        params: z.strictObject(Object.fromEntries(params)).optional(),
+      });
 }
 
 const license_rules = z.strictObject(
@@ -183,8 +191,24 @@ function mergePatchOf<T extends z.ZodType>(schema: T): z.ZodType<MergePatch<z.in
 function patchSchema(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return patchSchema(schema.unwrap() as z.ZodType);
   if (!(schema instanceof z.ZodObject)) return schema;
+  const known = patchSchemas.get(schema);
+  if (known !== undefined) return known;
   const fields = Object.entries<z.ZodType>(schema.shape);
-  return z.strictObject(
+  const made = z.strictObject(
     Object.fromEntries(fields.map(([name, field]) => [name, patchSchema(field).nullable().optional()])),
   );
+  patchSchemas.set(schema, made);
+  return made;
 }
+
+nameSchemas({
+  PatchTenantConfigBody: patchTenantConfigBody,
+  TenantConfig: tenantConfigResource,
+  Licence: license,
+  RuleSeverity: severity,
+  RuleReason: reason,
+  RuleOverride: plainOverride,
+  PatchRuleOverride: patchSchema(plainOverride),
+  ChannelCaps: channelCaps,
+  PatchChannelCaps: patchSchema(channelCaps),
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
 import { ROLES_ASCENDING } from '../../auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
@@ -31,3 +32,5 @@ export const projectResource = z.object({
   name: z.string(),
   created_at: z.iso.datetime(),
 });
+
+nameSchemas({ Session: sessionResource, Project: projectResource });

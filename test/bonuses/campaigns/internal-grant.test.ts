@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
+import { dereferenced } from '../../http/dereferenced.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -98,7 +99,8 @@ describe('POST /v1/internal/bonus-grant', () => {
 
   it('answers the worker with declared errors only', async () => {
     const on = await fresh();
-    const openapi = (await (await fetch(`${service.base_url}/openapi.json`)).json()) as {
+    const served: unknown = await (await fetch(`${service.base_url}/openapi.json`)).json();
+    const openapi = dereferenced(served as Record<string, unknown>) as {
       paths: Record<string, { post: { responses: Record<string, { description: string }> } }>;
     };
     const { responses } = openapi.paths['/v1/internal/bonus-grant']?.post ?? { responses: {} };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { trimmedText } from '../../../http/trimmed-text.ts';
 import { FAULTS, REFERENCE_FAULTS, WARNINGS } from './issues.ts';
 import { nodeId } from './fields.ts';
@@ -162,4 +163,16 @@ export const journeyVersion = z.object({
   settings: object,
   published_at: timestamp,
   published_by: z.string().nullable(),
+});
+
+nameSchemas({
+  CreateJourneyBody: createJourneyBody,
+  PatchJourneyBody: patchJourneyBody,
+  ActivateJourneyBody: activateBody,
+  PauseJourneyBody: pauseBody,
+  MigrateRunsBody: migrateBody,
+  MigrateRunsResult: migrateResult,
+  Journey: journeyResource,
+  ListedJourneyVersion: listedVersion,
+  JourneyVersion: journeyVersion,
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
 
 const timestamp = z.iso.datetime();
@@ -72,4 +73,12 @@ export const triggerBody = z.strictObject({
 export const cancelRunsBody = z.strictObject({
   version: z.int().min(1).max(2_147_483_647).optional(),
   node_id: nodeId.optional(),
+});
+
+nameSchemas({
+  JourneyRun: runResource,
+  JourneyRunWithHistory: runWithHistory,
+  PlayerJourneyRun: playerRunResource,
+  TriggerJourneyBody: triggerBody,
+  CancelRunsBody: cancelRunsBody,
 });

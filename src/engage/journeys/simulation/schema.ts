@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { nodeId } from '../graph/fields.ts';
@@ -84,3 +85,5 @@ export const simulateResult = z.object({
   notes: z.array(z.string()).describe('How the simulation differs from a real run'),
 });
 export type SimulateResult = z.infer<typeof simulateResult>;
+
+nameSchemas({ SimulateJourneyBody: simulateBody, JourneySimulation: simulateResult });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { signatureRefused } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { RouteLane } from '../../../http/route-lane.ts';
@@ -30,6 +31,7 @@ const response = z.object({
   received: z.int().describe('Events in the body'),
   applied: z.int().describe('Messages that they changed something about'),
 });
+nameSchemas({ CallbackResult: response });
 
 /** Look-ups of providers that run at once. */
 const LOOKUPS = 1;

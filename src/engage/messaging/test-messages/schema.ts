@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 
 /** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
@@ -23,3 +24,5 @@ export const sendTestResult = z.object({
   provider_message_id: z.string().nullable(),
   sent_at: timestamp.nullable(),
 });
+
+nameSchemas({ SendTestBody: sendTestBody, SendTestResult: sendTestResult });

@@ -1,0 +1,96 @@
+type Json = Record<string, unknown>;
+
+interface Response extends Json {
+  headers?: Record<string, Json>;
+  content: Readonly<Record<string, { schema: Json }>>;
+}
+
+/** One operation of a document, whose parts are replaced by references. */
+export interface SharingOperation {
+  parameters: Json[];
+  responses: Record<string, Json>;
+}
+
+/** A place of the document that has a part, which may be replaced by a reference to it. */
+interface Place {
+  /** What the part is called in `components`; parts that differ are numbered. */
+  name: string;
+  part: Json;
+  put(reference: Json): void;
+}
+
+/** A response that so many operations have is named by its status alone. */
+const COMMON = 20;
+
+/**
+ * Moves the parameters, headers and responses that occur more than once to the returned `components`, and puts references
+ * into the operations.
+ */
+export function shareParts(operations: readonly SharingOperation[]): Json {
+  const headers = share('headers', operations.flatMap(headerPlaces));
+  const parameters = share('parameters', operations.flatMap(parameterPlaces));
+  const responses = share('responses', operations.flatMap(responsePlaces));
+  return { headers, parameters, responses };
+}
+
+function share(kind: string, places: readonly Place[]): Json {
+  const byText = new Map<string, Place[]>();
+  for (const place of places) {
+    const text = JSON.stringify(place.part);
+    byText.set(text, [...(byText.get(text) ?? []), place]);
+  }
+  const components: Json = {};
+  // The most frequent of a name has no number.
+  for (const same of [...byText.values()].sort((a, b) => b.length - a.length)) {
+    const [first] = same;
+    if (first === undefined || same.length < 2) continue;
+    const [status = ''] = /^\d+/.exec(first.name) ?? [];
+    const wanted = same.length >= COMMON && status !== '' ? status : first.name;
+    let name = wanted;
+    for (let n = 2; name in components; n++) name = `${wanted}-${n}`;
+    components[name] = first.part;
+    for (const place of same) place.put({ $ref: `#/components/${kind}/${name}` });
+  }
+  return components;
+}
+
+function headerPlaces({ responses }: SharingOperation): Place[] {
+  return Object.values(responses).flatMap((response) => {
+    const { headers = {} } = response as Response;
+    return entries(headers);
+  });
+}
+
+function parameterPlaces({ parameters }: SharingOperation): Place[] {
+  return parameters.map((part, i) => ({
+    name: String(part['name']),
+    part,
+    put: (reference) => {
+      parameters[i] = reference;
+    },
+  }));
+}
+
+function responsePlaces({ responses }: SharingOperation): Place[] {
+  return entries(responses).map((place) => ({ ...place, name: responseName(place.name, place.part) }));
+}
+
+function entries(record: Record<string, Json>): Place[] {
+  return Object.entries(record).map(([name, part]) => ({
+    name,
+    part,
+    put: (reference) => {
+      record[name] = reference;
+    },
+  }));
+}
+
+/** By its first error code, or by the schema of what it answers. */
+function responseName(status: string, part: Json): string {
+  const { description, content } = part as Response & { description: string };
+  const [code] = /^[A-Z_]+(?=: )/.exec(description) ?? [];
+  if (code !== undefined) return `${status}-${code}`;
+  const [, schema = 'plain'] =
+    /"#\/components\/schemas\/(\w+)"/.exec(JSON.stringify(Object.values(content))) ?? [];
+  return JSON.stringify(content).includes('next_cursor') ? `${schema}-page` : schema;
+}
