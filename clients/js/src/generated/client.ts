@@ -1,0 +1,1439 @@
+// Generated from /openapi.json by `npm run generate-client`; do not edit.
+import type { CallOptions, Page } from '../call.ts';
+import type * as S from './schemas.ts';
+
+/** The operations of the service. */
+export interface Client {
+/**
+ * Whether the process runs.
+ *
+ * No credential.
+ *
+ * `GET /healthz`
+ *
+ * Errors: 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR.
+ */
+healthz(options?: CallOptions): Promise<{ "status": "ok"; }>;
+/**
+ * Whether the process has started, is not stopping, and the storage engines that it needs answer.
+ *
+ * No credential.
+ *
+ * `GET /readyz`
+ *
+ * Errors: 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+readyz(options?: CallOptions): Promise<Record<string, "ok">>;
+/**
+ * Metrics of this process, for Prometheus.
+ *
+ * No credential.
+ *
+ * `GET /metrics`
+ *
+ * Errors: 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR.
+ */
+metrics(options?: CallOptions): Promise<string>;
+internal: {
+/**
+ * Makes a tenant with a project, the default currencies and an owner.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/tenants`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+tenants(body: S.CreateTenantBody, options?: CallOptions): Promise<{ "tenant_id": string; "project_id": string; }>;
+/**
+ * Makes one more project of a tenant.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/projects`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+projects(body: S.CreateProjectBody, options?: CallOptions): Promise<{ "project_id": string; }>;
+memberships: {
+/**
+ * Adds a member to a tenant, or changes a member's role.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/memberships`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.MembershipBody, options?: CallOptions): Promise<S.MembershipBody>;
+/**
+ * Ends a membership: sessions of the user may do nothing more in the tenant; not that of the last owner.
+ *
+ * Internal secret.
+ *
+ * `DELETE /v1/internal/memberships`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(query: { tenant_id: string; /** S.The `sub` of the user’s session tokens */ user_id: string; }, options?: CallOptions): Promise<S.RemovedMembership>;
+};
+/**
+ * Signs a session that lasts 30 days (development only).
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/dev-sessions`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+devSessions(body: S.DevSessionBody, options?: CallOptions): Promise<{ "session_token": string; }>;
+/**
+ * Computes the tier of a player by the rules.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/recompute-tier`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 PLAYER_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+recomputeTier(body: S.RecomputeTierBody, options?: CallOptions): Promise<S.TierChange>;
+/**
+ * Has realtime segments evaluate players again: those that read one of `events`, or all.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/recompute-player-segments`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+recomputePlayerSegments(body: S.RecomputeSegmentsBody, options?: CallOptions): Promise<S.RecomputeSegmentsResult>;
+/**
+ * Decides about one member of a bonus campaign; repeats answer what became of it.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/bonus-grant`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 BONUS_CAMPAIGN_NOT_FOUND, PLAYER_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND; 409 BONUS_CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID, VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 ADAPTER_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+bonusGrant(body: S.InternalGrantBody, options?: CallOptions): Promise<S.InternalGrantResult>;
+/**
+ * Counts bets towards the bonuses of their players; a state that is known changes nothing.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/bonus-progress`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+bonusProgress(body: S.BonusProgressBody, options?: CallOptions): Promise<S.BonusProgressResult>;
+/**
+ * Encrypts with CREDENTIALS_KEY whatever another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can go.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/reencrypt-credentials`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+reencryptCredentials(options?: CallOptions): Promise<{ "reencrypted": number; "unreadable": number; "unreadable_provider_ids": Array<string>; }>;
+/**
+ * Fetches exchange rates from their providers now.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/fx-fetch`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+fxFetch(body: S.FetchRatesBody, options?: CallOptions): Promise<S.FetchRatesReport>;
+/**
+ * Recomputes every total from the ledger and compares every table of ClickHouse with its source.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/reconcile`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+reconcile(body: S.ReconcileBody, options?: CallOptions): Promise<S.ReconcileReport>;
+/**
+ * Compares live bonus grants with their platforms, and applies the ends that no webhook has reported.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/bonus-reconcile`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+bonusReconcile(body: S.BonusReconcileBody, options?: CallOptions): Promise<S.BonusReconcileReport>;
+deadLetters: {
+/**
+ * Events that could not be folded, the oldest first, with the reason.
+ *
+ * Internal secret.
+ *
+ * `GET /v1/internal/dead-letters`
+ *
+ * Errors: 401 UNAUTHORIZED; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { limit?: number | undefined; /** S.The `next_cursor` of the page before */ after?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
+/**
+ * Sends dead letters through the fold again, each once unless forced.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/dead-letters/replay`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+replay(body: S.ReplayBody, options?: CallOptions): Promise<S.ReplayReport>;
+};
+};
+/**
+ * Who the session belongs to: the user with the role in each tenant, and their projects.
+ *
+ * Admin session of any user; X-Tenant-Id is not read.
+ *
+ * `GET /v1/session`
+ *
+ * Errors: 401 UNAUTHORIZED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+session(options?: CallOptions): Promise<S.Session>;
+projects: {
+/**
+ * Lists the projects of the tenant, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/projects`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Project>>;
+apiKeys: {
+/**
+ * Lists the API keys of a project, the newest first; those that were revoked with status=revoked.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/projects/{projectId}/api-keys`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(projectId: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "active" | "revoked" | undefined; }, options?: CallOptions): Promise<Page<S.ApiKey>>;
+/**
+ * Makes an API key; the response is the only place that shows it.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/projects/{projectId}/api-keys`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(projectId: string, body: S.CreateApiKeyBody, options?: CallOptions): Promise<S.CreatedApiKey>;
+/**
+ * Revokes an API key; new requests with it fail from now on.
+ *
+ * Admin session, role admin or above.
+ *
+ * `DELETE /v1/projects/{projectId}/api-keys/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND, API_KEY_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(projectId: string, id: string, options?: CallOptions): Promise<S.DeletedApiKey>;
+};
+};
+auditLog: {
+/**
+ * Changes that sessions and the internal secret made in the tenant, the newest first.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/audit-log`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+};
+tenant: {
+config: {
+/**
+ * The tenant’s configuration, and the catalogue of what can be configured.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/tenant/config`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(options?: CallOptions): Promise<S.TenantConfig>;
+/**
+ * Changes the configuration; `config` is merged deeply, arrays are replaced, null removes.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/tenant/config`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(body: S.PatchTenantConfigBody, options?: CallOptions): Promise<S.TenantConfig>;
+};
+};
+/**
+ * What an API key stands for.
+ *
+ * API key.
+ *
+ * `GET /v1/me`
+ *
+ * Errors: 401 UNAUTHORIZED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+me(options?: CallOptions): Promise<S.WhoAmI>;
+players: {
+/**
+ * Finds or makes the player of the given ids, links them, and merges traits and players.
+ *
+ * API key.
+ *
+ * `POST /v1/players/identify`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 PLAYER_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+identify(body: S.IdentifyBody, options?: CallOptions): Promise<S.IdentifyResult>;
+/**
+ * Lists players, the last seen first; deleted ones only with status=deleted.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "active" | "self_excluded" | "banned" | "deleted" | "conflict" | undefined; email?: string | undefined; external_id?: string | undefined; phone?: string | undefined; telegram_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.Player>>;
+/**
+ * One player, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Player>;
+/**
+ * Changes profile fields; custom attributes are merged, null removes one.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/players/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchPlayerBody, options?: CallOptions): Promise<S.Player>;
+/**
+ * Soft delete; repeating it answers the same.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/players/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Player>;
+kyc: {
+/**
+ * A player's KYC: who decided what and when, and what the platform was not told yet.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/kyc`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.KycWithHistory>;
+/**
+ * Asks for a player's documents: opens a case, and tells the platform.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/players/{id}/kyc/request`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+request(id: string, body?: S.RequestKycBody, options?: CallOptions): Promise<S.Kyc>;
+/**
+ * Approves a level, and tells the platform.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/players/{id}/kyc/approve`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 KYC_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+approve(id: string, body: S.ApproveKycBody, options?: CallOptions): Promise<S.Kyc>;
+/**
+ * Takes an approval back or refuses a pending case, and tells the platform.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/players/{id}/kyc/revoke`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 KYC_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>;
+};
+/**
+ * A player's events, the newest first by event time.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/timeline`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
+/**
+ * Confirmed deposits of the last 30 UTC days in base currency, days without any as 0.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/deposits-daily`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+depositsDaily(id: string, options?: CallOptions): Promise<Array<S.DepositsOfDay>>;
+tier: {
+/**
+ * The tier of a player, with its newest 200 changes, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/tier`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.PlayerTier>;
+/**
+ * Sets the tier of a player by hand; with an empty body computes it by the rules.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/players/{id}/tier`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, VIP_TIER_NOT_FOUND, PROJECT_NOT_FOUND; 409 VIP_TIER_INACTIVE, CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+set(id: string, body: S.SetTierBody, options?: CallOptions): Promise<S.TierChange>;
+};
+/**
+ * Evaluates every segment of the project for one player.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/players/{id}/refresh-segments`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+refreshSegments(id: string, options?: CallOptions): Promise<S.PlayerSegmentsRefresh>;
+/**
+ * Lists the runs of a player in all journeys, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/journeys`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+journeys(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.PlayerJourneyRun>>;
+/**
+ * A player's last messages of every kind, also those that were skipped, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/messages`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+messages(id: string, query?: { limit?: number | undefined; }, options?: CallOptions): Promise<Array<S.MessageSend>>;
+};
+adapters: {
+webhooks: {
+/**
+ * What a casino platform decided about a player's KYC; 403 when the tenant's kyc_model lets it decide nothing.
+ *
+ * Signed by the provider, over the request as it is sent; a bad signature is 401.
+ *
+ * `POST /v1/adapters/{slug}/webhooks/kyc-events`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 403 FORBIDDEN; 404 NOT_FOUND, PLAYER_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+kycEvents(slug: string, options?: CallOptions): Promise<S.KycEventAnswer | S.RepeatedEvent>;
+/**
+ * Events of bonuses from the casino platform; a repeat of an event_id has no further effect.
+ *
+ * Signed by the provider, over the request as it is sent; a bad signature is 401.
+ *
+ * `POST /v1/adapters/{slug}/webhooks/bonus-events`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+bonusEvents(slug: string, options?: CallOptions): Promise<S.BonusEventAnswer | S.RepeatedEvent>;
+};
+/**
+ * Lists the adapters to casino platforms, the newest first.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/adapters`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Adapter>>;
+/**
+ * Makes an adapter to a casino platform; the response is the only place that shows its secret.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/adapters`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 409 ADAPTER_SLUG_TAKEN, ADAPTER_ALREADY_ACTIVE, CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateAdapterBody, options?: CallOptions): Promise<S.AdapterWithSecret>;
+/**
+ * One adapter.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/adapters/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ADAPTER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Adapter>;
+/**
+ * Changes an adapter; capabilities that are not named are kept, and one adapter of a project is active.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/adapters/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ADAPTER_NOT_FOUND, PROJECT_NOT_FOUND; 409 ADAPTER_ALREADY_ACTIVE; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchAdapterBody, options?: CallOptions): Promise<S.Adapter>;
+/**
+ * What a sandbox was given, the newest first; the id `sandbox` names the built-in one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/adapters/{id}/bonuses`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ADAPTER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+bonuses(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.SandboxBonus>>;
+/**
+ * Makes a new secret, which signs from now on; the one before it is accepted for 24 more hours.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/adapters/{id}/rotate-secret`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ADAPTER_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+rotateSecret(id: string, options?: CallOptions): Promise<S.AdapterWithSecret>;
+};
+vipTiers: {
+/**
+ * Lists VIP tiers, inactive ones too, the lowest rank first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/vip-tiers`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Tier>>;
+/**
+ * Makes a VIP tier; players who fit it already get it by the daily sweep.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/vip-tiers`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 409 VIP_TIER_CODE_TAKEN, VIP_TIER_RANK_TAKEN, CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateTierBody, options?: CallOptions): Promise<S.Tier>;
+/**
+ * Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/vip-tiers/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 VIP_TIER_NOT_FOUND; 409 VIP_TIER_RANK_TAKEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchTierBody, options?: CallOptions): Promise<S.Tier>;
+};
+segments: {
+/**
+ * Lists segments that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Segment>>;
+/**
+ * Makes a segment; realtime and scheduled ones are computed soon after.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/segments`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateSegmentBody, options?: CallOptions): Promise<S.Segment>;
+/**
+ * One segment, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Segment>;
+/**
+ * Changes a segment; after a new definition it is computed again, unless its strategy is manual.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/segments/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchSegmentBody, options?: CallOptions): Promise<S.Segment>;
+/**
+ * Soft delete: the segment has no members from now on. Refused while another segment refers to it.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/segments/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Segment>;
+/**
+ * The size of a definition and some of its players; nothing is saved.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/segments/preview`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, SEGMENT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+preview(body: S.PreviewSegmentBody, options?: CallOptions): Promise<S.SegmentPreview>;
+/**
+ * Computes the members of the segment now, after those of the segments it refers to.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/segments/{id}/refresh`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+refresh(id: string, options?: CallOptions): Promise<S.SegmentRefresh>;
+/**
+ * Random members of the segment.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}/sample`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+sample(id: string, query?: { limit?: number | undefined; }, options?: CallOptions): Promise<Array<string>>;
+/**
+ * Why a player is or is not in the segment, condition by condition.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}/explain`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 SEGMENT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+explain(id: string, query: { player_id: string; }, options?: CallOptions): Promise<S.SegmentExplanation>;
+};
+campaigns: {
+/**
+ * Lists campaigns that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "scheduled" | "sending" | "sent" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.Campaign>>;
+/**
+ * Makes a draft of a campaign; one with a time in `schedule_at` is scheduled for then.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateCampaignBody, options?: CallOptions): Promise<S.Campaign>;
+/**
+ * One campaign, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Campaign>;
+/**
+ * Changes a draft or scheduled campaign; `schedule_at` null makes it a draft again.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/campaigns/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchCampaignBody, options?: CallOptions): Promise<S.Campaign>;
+/**
+ * Soft delete of a draft or scheduled campaign.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/campaigns/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Campaign>;
+variants: {
+/**
+ * The variants of a campaign by sort_order; at least one, which is `default` unless others were made.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/variants`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(id: string, options?: CallOptions): Promise<Array<S.Variant>>;
+/**
+ * Adds a variant to a draft or scheduled campaign; the first takes the place of the default one.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns/{id}/variants`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(id: string, body: S.CreateVariantBody, options?: CallOptions): Promise<S.Variant>;
+/**
+ * Changes a variant before the campaign is sent; the weight also later, for messages made afterwards.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/campaigns/{id}/variants/{variantId}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, variantId: string, body: S.PatchVariantBody, options?: CallOptions): Promise<S.Variant>;
+/**
+ * Deletes a variant; after the last one the default variant is restored, which cannot be deleted.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/campaigns/{id}/variants/{variantId}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, VARIANT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS, CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>;
+};
+/**
+ * Sends the campaign to the members of its segment; the rest of a large one follows in the background.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns/{id}/send`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+send(id: string, options?: CallOptions): Promise<S.CampaignSendResult>;
+/**
+ * Queues the messages with PROVIDER_UNAVAILABLE again; the campaign is sending until they are decided.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns/{id}/retry-failed`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+retryFailed(id: string, options?: CallOptions): Promise<S.CampaignRetryResult>;
+/**
+ * Cancels the campaign: messages that a provider already has are delivered, all others are skipped.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns/{id}/cancel`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+cancel(id: string, options?: CallOptions): Promise<S.Campaign>;
+/**
+ * How far the messages have come; each counts for every stage it has been through.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/stats`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+stats(id: string, options?: CallOptions): Promise<S.CampaignStats>;
+/**
+ * The messages of a campaign, also those that were skipped, by player.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/recipients`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+recipients(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "queued" | "sending" | "sent" | "delivered" | "opened" | "clicked" | "bounced" | "failed" | "capped" | "SKIPPED_SELF_EXCLUDED" | "SKIPPED_BANNED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_NO_RECIPIENT" | "SKIPPED_SUPPRESSED" | "SKIPPED_NO_CONSENT" | "SKIPPED_FREQUENCY_CAP" | "SKIPPED_QUIET_HOURS" | "SKIPPED_TEMPLATE_MISSING" | "SKIPPED_CANCELLED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_REJECTED" | "PROVIDER_NOT_CONFIGURED" | "TEMPLATE_FAILED" | "OUTCOME_UNKNOWN" | "DELIVERY_FAILED" | "SKIPPED_*" | undefined; }, options?: CallOptions): Promise<Page<S.MessageSend>>;
+/**
+ * Per variant: how many players got a message, and how many of them converted within the attribution window.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/conversion-stats`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
+};
+journeys: {
+/**
+ * Lists journeys that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.Journey>>;
+/**
+ * Makes a draft of a journey; every fault of its trigger, graph and settings is reported at once.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 JOURNEY_GRAPH_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateJourneyBody, options?: CallOptions): Promise<S.Journey>;
+/**
+ * One journey, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Journey>;
+/**
+ * Soft delete: nothing starts runs any more, and those that run are cancelled soon after.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/journeys/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Journey>;
+/**
+ * Changes a journey; an active one is published as its next version for new runs, unless `draft` is true: parts that the body leaves out are those of the live version, and a draft saved before is overwritten.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/journeys/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 JOURNEY_GRAPH_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchJourneyBody, options?: CallOptions & { query?: { draft?: "true" | "false" | undefined; } }): Promise<S.Journey>;
+/**
+ * Activates a draft or paused journey: what was saved last is published, and runs that were held go on.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/activate`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 409 JOURNEY_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 JOURNEY_GRAPH_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+activate(id: string, body?: S.ActivateJourneyBody, options?: CallOptions): Promise<S.Journey>;
+/**
+ * Pauses an active journey: nothing starts runs; those that run go on, unless `hold` is true.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/pause`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 409 JOURNEY_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+pause(id: string, body?: S.PauseJourneyBody, options?: CallOptions): Promise<S.Journey>;
+versions: {
+/**
+ * The versions of a journey, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/versions`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.ListedJourneyVersion>>;
+/**
+ * One version of a journey, as it was published.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/versions/{version}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, version: string, options?: CallOptions): Promise<S.JourneyVersion>;
+/**
+ * Publishes a version again, or what was saved last under its next number, as the next version.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/versions/{version}/publish`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 JOURNEY_GRAPH_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+publish(id: string, version: string, options?: CallOptions): Promise<S.Journey>;
+};
+/**
+ * Moves the running runs of one version to another, or with `dry_run` counts what would become of them.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/migrate-runs`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+migrateRuns(id: string, body: S.MigrateRunsBody, options?: CallOptions): Promise<S.MigrateRunsResult>;
+/**
+ * How many runs came to each node and what became of them, of its messages and of the goal.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/stats`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+stats(id: string, query?: { /** S.Only runs of this version; a run counts for the one that it is on */ version?: number | undefined; }, options?: CallOptions): Promise<S.JourneyStats>;
+/**
+ * Starts a run of an active journey for one player, whatever its rules about entering are.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/trigger`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 JOURNEY_INVALID_STATUS, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+trigger(id: string, body: S.TriggerJourneyBody, options?: CallOptions): Promise<S.JourneyRun>;
+runs: {
+/**
+ * Lists the runs of a journey, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/runs`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "running" | "completed" | "failed" | "cancelled" | undefined; player_id?: string | undefined; node_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.JourneyRun>>;
+/**
+ * One run with its steps; the node on which it stands is the last one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/runs/{runId}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_RUN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, runId: string, options?: CallOptions): Promise<S.JourneyRunWithHistory>;
+/**
+ * Cancels a run with its queued messages; cancelling it again changes nothing.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/runs/{runId}/cancel`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_RUN_NOT_FOUND, PROJECT_NOT_FOUND; 409 JOURNEY_RUN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+cancel(id: string, runId: string, options?: CallOptions): Promise<S.JourneyRun>;
+/**
+ * Cancels the running runs of a journey: all, those of one version, or those at one node.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/runs/cancel`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+cancelAll(id: string, body: S.CancelRunsBody, options?: CallOptions): Promise<{ "cancelled": number; }>;
+};
+/**
+ * What a run of the journey as saved last would do, on a virtual clock: its steps, its messages and its end.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/journeys/{id}/simulate`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR, JOURNEY_GRAPH_INVALID, SEGMENT_TOO_EXPENSIVE; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+simulate(id: string, body?: S.SimulateJourneyBody, options?: CallOptions): Promise<S.JourneySimulation>;
+deliveries: {
+/**
+ * The webhooks of a journey’s runs and what became of them, the newest first; kept for 30 days.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/deliveries`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "pending" | "delivered" | "failed" | "cancelled" | undefined; run_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.WebhookDelivery>>;
+/**
+ * Has a failed webhook delivered again, with the same body; its run is not affected.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/journeys/{id}/deliveries/{eventId}/retry`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+retry(id: string, eventId: string, options?: CallOptions): Promise<S.WebhookDelivery>;
+};
+};
+templates: {
+/**
+ * Lists templates that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/templates`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; status?: "draft" | "active" | "archived" | undefined; }, options?: CallOptions): Promise<Page<S.Template>>;
+/**
+ * Makes a template; it is a draft unless it says otherwise.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/templates`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateTemplateBody, options?: CallOptions): Promise<S.Template>;
+/**
+ * One template, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/templates/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Template>;
+/**
+ * Changes a template; the channel stays.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/templates/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchTemplateBody, options?: CallOptions): Promise<S.Template>;
+/**
+ * Soft delete: campaigns that refer to it fail at their next send.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/templates/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Template>;
+/**
+ * The template as a player would get it; without a player_id, as a synthetic player would.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/templates/{id}/preview`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+preview(id: string, body: S.PreviewTemplateBody, options?: CallOptions): Promise<S.TemplatePreview>;
+/**
+ * Sends the template to one address, beside caps and quiet hours.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/templates/{id}/send-test`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_NOT_ACTIVE, PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+sendTest(id: string, body: S.SendTestBody, options?: CallOptions): Promise<S.SendTestResult>;
+};
+bonusTemplates: {
+/**
+ * Lists bonus templates that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-templates`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "active" | "paused" | undefined; type?: "deposit_match" | "reload" | "free_spins" | "no_deposit" | "cashback" | "free_bet" | undefined; }, options?: CallOptions): Promise<Page<S.BonusTemplate>>;
+/**
+ * Makes a bonus template; its config must match its type, and its terms the rules of the licence.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/bonus-templates`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateBonusTemplateBody, options?: CallOptions): Promise<S.BonusTemplate>;
+/**
+ * One bonus template, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-templates/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.BonusTemplate>;
+/**
+ * Changes a bonus template; new terms are a new version, live grants keep theirs; the type stays.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/bonus-templates/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchBonusTemplateBody, options?: CallOptions): Promise<S.BonusTemplate>;
+/**
+ * Soft delete: nothing is granted from it any more, live grants go on.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/bonus-templates/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.BonusTemplate>;
+};
+bonusGrants: {
+/**
+ * Lists bonus grants, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-grants`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; player_id?: string | undefined; template_id?: string | undefined; campaign_id?: string | undefined; status?: "pending" | "active" | "completed" | "forfeited" | "expired" | "lost" | "cancelled" | "failed" | undefined; granted_by_kind?: "manual" | "api" | "journey" | "campaign" | "auto" | undefined; needs_review?: "true" | "false" | undefined; }, options?: CallOptions): Promise<Page<S.Grant>>;
+/**
+ * Grants a bonus; after 503 it is queued, and `details.grant_id` names it. Under an Idempotency-Key errors of the platform are stored, too.
+ *
+ * Admin session, role editor or above, or the internal secret; with the secret, X-Tenant-Id and X-Project-Id are required.
+ *
+ * `POST /v1/bonus-grants`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 BONUS_GRANT_LIMIT_REACHED, BONUS_BUDGET_EXCEEDED, BONUS_PAUSED, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID, BONUS_DEPOSIT_AMOUNT_REQUIRED, BONUS_PLAYER_NOT_ELIGIBLE, VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 502 ADAPTER_REJECTED; 503 ADAPTER_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateGrantBody, options?: CallOptions): Promise<S.Grant>;
+/**
+ * One bonus grant with its history.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-grants/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_GRANT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.GrantWithHistory>;
+/**
+ * Has the platform cancel the bonus; one of which nothing was sent is cancelled at once.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/bonus-grants/{id}/cancel`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_GRANT_NOT_FOUND, PROJECT_NOT_FOUND; 409 BONUS_GRANT_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 502 ADAPTER_REJECTED; 503 ADAPTER_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+cancel(id: string, body?: S.CancelGrantBody, options?: CallOptions): Promise<S.Grant>;
+};
+bonusCampaigns: {
+/**
+ * Lists bonus campaigns, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-campaigns`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "scheduled" | "issuing" | "issued" | "paused" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.BonusCampaign>>;
+/**
+ * Makes a draft of a bonus campaign; one with a time in `schedule_at` is issued then.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/bonus-campaigns`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_DEPOSIT_AMOUNT_REQUIRED, BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateBonusCampaignBody, options?: CallOptions): Promise<S.BonusCampaign>;
+/**
+ * One bonus campaign with what became of its members.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-campaigns/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.BonusCampaign>;
+/**
+ * Changes a draft or scheduled bonus campaign; `status` alone pauses, resumes or cancels one that is being issued.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/bonus-campaigns/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 409 BONUS_CAMPAIGN_INVALID_STATUS; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_DEPOSIT_AMOUNT_REQUIRED, BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchBonusCampaignBody, options?: CallOptions): Promise<S.BonusCampaign>;
+/**
+ * Grants the template to the members of the segment, in the background; `dry_run=true` only counts, and writes nothing.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/bonus-campaigns/{id}/issue`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 409 BONUS_CAMPAIGN_INVALID_STATUS, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_TEMPLATE_NOT_ACTIVE, BONUS_DEPOSIT_AMOUNT_REQUIRED, BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+issue(id: string, query?: { dry_run?: "true" | "false" | undefined; }, options?: CallOptions): Promise<S.IssueResult>;
+};
+messagingProviders: {
+/**
+ * Lists messaging providers that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/messaging-providers`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; kind?: "smtp" | "sendgrid" | "twilio" | "fcm" | "sandbox" | undefined; status?: "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.Provider>>;
+/**
+ * Makes a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/messaging-providers`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateProviderBody, options?: CallOptions): Promise<S.Provider>;
+/**
+ * One messaging provider, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/messaging-providers/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROVIDER_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Provider>;
+/**
+ * Changes a messaging provider; what `config` does not name is kept.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/messaging-providers/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROVIDER_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchProviderBody, options?: CallOptions): Promise<S.Provider>;
+/**
+ * Soft delete: it sends nothing from now on, and its secrets are gone.
+ *
+ * Admin session, role admin or above.
+ *
+ * `DELETE /v1/messaging-providers/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROVIDER_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Provider>;
+/**
+ * What a sandbox was given to send, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/messaging-providers/{id}/messages`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROVIDER_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+messages(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; recipient?: string | undefined; send_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.SandboxMessage>>;
+};
+webhookSecrets: {
+/**
+ * Lists the secrets that sign webhooks, the newest first: that one signs.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/webhook-secrets`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.WebhookSecret>>;
+/**
+ * Makes a secret, which signs webhooks from now on; the response is the only place that shows it.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/webhook-secrets`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(options?: CallOptions): Promise<S.CreatedWebhookSecret>;
+/**
+ * Deletes a secret: it signs nothing from now on, and its text is gone.
+ *
+ * Admin session, role admin or above.
+ *
+ * `DELETE /v1/webhook-secrets/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.WebhookSecret>;
+};
+messagingWebhooks: {
+/**
+ * SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints.
+ *
+ * Signed by the provider, over the request as it is sent; a bad signature is 401.
+ *
+ * `POST /v1/messaging-webhooks/sendgrid`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+sendgrid(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
+/**
+ * Twilio's status callbacks of messages.
+ *
+ * Signed by the provider, over the request as it is sent; a bad signature is 401.
+ *
+ * `POST /v1/messaging-webhooks/twilio`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+twilio(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; /** S.The message */ send_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
+};
+unsubscribe: {
+/**
+ * A page that asks whether to unsubscribe; changes nothing, because scanners of mail follow links.
+ *
+ * No credential.
+ *
+ * `GET /v1/unsubscribe`
+ *
+ * Errors: 404 NOT_FOUND; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(query?: { /** S.Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
+/**
+ * Unsubscribes: by the page, or by a mail program (RFC 8058).
+ *
+ * No credential.
+ *
+ * `POST /v1/unsubscribe`
+ *
+ * Errors: 400 BODY_MALFORMED; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+confirm(query?: { /** S.Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
+};
+currencies: {
+/**
+ * The tenant's currency catalogue: the base currency, then the others by code.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/currencies`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(options?: CallOptions): Promise<Array<S.Currency>>;
+/**
+ * The latest rate from one currency to another, if need be turned round or through the base currency.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/currencies/fx`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 FX_RATE_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+fx(query: { /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<S.Rate>;
+};
+/**
+ * This document.
+ *
+ * No credential.
+ *
+ * `GET /openapi.json`
+ *
+ * Errors: 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR.
+ */
+openapiJson(options?: CallOptions): Promise<Record<string, unknown>>;
+events: {
+/**
+ * Ingests one event; 202 once it is durably queued.
+ *
+ * API key.
+ *
+ * `POST /v1/events`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, PROPERTIES_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+send(body?: S.Event, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": true; "tenant_id": string; "project_id": string; }>;
+/**
+ * Ingests up to 100 events; the valid ones of a batch are accepted.
+ *
+ * API key.
+ *
+ * `POST /v1/events/batch`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+sendBatch(body: S.EventBatch, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": number; "rejected": Array<{ "index": number; "code": string; "reason": string; }>; }>;
+};
+}
