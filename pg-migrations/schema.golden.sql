@@ -1316,6 +1316,10 @@ CREATE INDEX ledger_by_rate ON public.ledger USING btree (project_no, currency, 
 CREATE INDEX ledger_pending ON public.ledger USING btree (ingestion_id) WHERE (((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
 -- row-level security of public.ledger: enabled, forced
 create policy every_tenant on ledger for all to engagement_service using (true);
+create policy own_tenant on ledger for r to engagement_api using ((project_no IN ( SELECT p.project_no
+   FROM projects p
+  WHERE (p.tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)))));
+grant select on public.ledger to engagement_api;
 grant delete, insert, select, update on public.ledger to engagement_service;
 
 create table public.ledger_adjustments (
@@ -1692,6 +1696,21 @@ create policy every_tenant on segment_members for all to engagement_service usin
 create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_members to engagement_api;
 grant delete, insert, select, update on public.segment_members to engagement_service;
+
+create table public.segment_sizes (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  segment_id uuid not null,
+  counted_at timestamp with time zone not null,
+  size bigint not null,
+  constraint segment_sizes_pkey PRIMARY KEY (segment_id, counted_at, tenant_id, project_id)
+);
+CREATE INDEX segment_sizes_by_time ON public.segment_sizes USING btree (counted_at);
+-- row-level security of public.segment_sizes: enabled, forced
+create policy every_tenant on segment_sizes for all to engagement_service using (true);
+create policy own_tenant on segment_sizes for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.segment_sizes to engagement_api;
+grant delete, insert, select, update on public.segment_sizes to engagement_service;
 
 create table public.segment_sweeps (
   tenant_id uuid not null,

@@ -37,6 +37,7 @@ import {
   SCHEDULE_TASK,
   SEGMENT_CRONTAB,
 } from '../../src/segments/refresh-job.ts';
+import { runSizesJob, SIZES_CRONTAB, SIZES_TASK } from '../../src/segments/sizes.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 /**
@@ -53,6 +54,7 @@ export function startScheduler(
     [REFRESH_TASK]: (payload: unknown) => runRefreshJob(platform, payload),
     [PURGE_TASK]: (payload: unknown) => runPurgeJob(platform, payload),
     [SCHEDULE_TASK]: () => runScheduleJob(platform),
+    [SIZES_TASK]: (_payload: unknown, stop: AbortSignal) => runSizesJob(platform, stop),
     [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
     [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
     [RETIER_TASK]: (payload: unknown, stop: AbortSignal) => runRetierJob(platform, payload, stop),
@@ -73,6 +75,7 @@ export function startScheduler(
     ...FETCH_CRONTAB,
     ...CLEAN_UP_CRONTAB,
     ...SEGMENT_CRONTAB,
+    ...SIZES_CRONTAB,
     ...TIER_CRONTAB,
     ...BONUS_RECONCILE_CRONTAB,
   ];

@@ -36,6 +36,7 @@ import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
 import { identityEndpoints } from '../players/identity/routes.ts';
 import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
+import { readReach } from '../engage/messaging/reachability/read.ts';
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
 import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
@@ -47,7 +48,9 @@ import { retierUnderOtherLicense } from '../players/tiers/change.ts';
 import { tierEndpoints } from '../players/tiers/routes.ts';
 import { playerEndpoints } from '../players/profile/routes.ts';
 import { reconcileEndpoints } from '../ledger/reconcile/routes.ts';
+import { segmentReadingEndpoints } from '../segments/reading-routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
+import { SEGMENT_REFERENCES } from './segment-references.ts';
 import { templateEndpoints } from '../engage/templates/routes.ts';
 import { auditLogEndpoints } from '../tenants/audit/routes.ts';
 import { createAuditWriter } from '../tenants/audit/write.ts';
@@ -129,7 +132,11 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...kycEndpoints({ ...platform, credentials_keys, platforms: deps.platforms }),
     ...playerHistoryEndpoints(platform),
     ...tierEndpoints({ ...platform, notifications }),
-    ...segmentEndpoints(platform),
+    ...segmentReadingEndpoints({ ...platform, references: SEGMENT_REFERENCES }),
+    ...segmentEndpoints({
+      ...platform,
+      readReach: (project, player_ids) => readReach(platform, project, player_ids),
+    }),
     ...campaignEndpoints(platform),
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),

@@ -5,7 +5,7 @@ import { requireRow } from '../http/record.ts';
 import { newId } from '../platform/ids.ts';
 import type { Jobs } from '../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import type { Group } from './language/conditions.ts';
+import { conditionPaths, type Group } from './language/conditions.ts';
 import { invalidDefinition, readDefinition } from './language/definition.ts';
 import { dependenciesOf, readOfSegment } from './dependencies.ts';
 import {
@@ -210,15 +210,8 @@ function leadsTo(from: string, to: string, reads: ReadonlyMap<string, readonly s
 
 /** The path of the first condition that refers to the segment: `definition.conditions.1.segment_id`. */
 function pathOf(definition: Group, segment_id: string): string {
-  const find = (node: Group, path: string): string | undefined => {
-    for (const [i, child] of node.children.entries()) {
-      const at = `${path}.conditions.${i}`;
-      if ('operator' in child) {
-        const found = find(child, at);
-        if (found !== undefined) return found;
-      } else if (child.type === 'segment' && child.segment_id === segment_id) return `${at}.segment_id`;
-    }
-    return undefined;
-  };
-  return find(definition, 'definition') ?? 'definition';
+  for (const [path, one] of conditionPaths(definition)) {
+    if (one.type === 'segment' && one.segment_id === segment_id) return `${path}.segment_id`;
+  }
+  return 'definition';
 }

@@ -7,7 +7,13 @@ import { OUT_OF_MEMORY } from '../platform/clickhouse/error-codes.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Group } from './language/conditions.ts';
 import { MAX_FIELD, parameterBytes } from './sql/bindings.ts';
-import { compileExplanation, compileMembers, type CompiledQuery, type ExplainedNode } from './sql/compile.ts';
+import {
+  compileConditions,
+  compileExplanation,
+  compileMembers,
+  type CompiledQuery,
+  type ExplainedNode,
+} from './sql/compile.ts';
 import { compileMatrix } from './sql/matrix.ts';
 
 /** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
@@ -104,20 +110,67 @@ export async function differences(
   );
 }
 
-/** How many players a definition matches, and a random sample of up to `sample` of them. */
+/** How many players a definition matches, and random samples of them. */
+export interface CountedMembers {
+  size: number;
+  player_ids: string[];
+  /** Up to the larger number; empty: it was not asked for. */
+  more_ids: string[];
+  /** How many players each condition alone matches, in the order in which they are written; absent: it was not asked for. */
+  per_condition?: number[];
+}
+
+interface CountedRow {
+  size: string;
+  player_ids: string[];
+  more_ids?: string[];
+}
+
+/** How many players a definition matches, and random samples of up to `sample` and `larger_sample` of them. */
 export async function countMembers(
   clickhouse: ClickHouse,
   question: Question,
   { sql, params }: CompiledQuery,
   sample: number,
-): Promise<{ size: number; player_ids: string[] }> {
-  const [row] = await ask<{ size: string; player_ids: string[] }>(
+  larger_sample = 0,
+): Promise<CountedMembers> {
+  const more = larger_sample === 0 ? '' : `, groupArraySample(${larger_sample})(player_id) as more_ids`;
+  const [row] = await ask<CountedRow>(
     clickhouse,
-    `select count() as size, groupArraySample(${sample})(player_id) as player_ids from (${sql})`,
+    `select count() as size, groupArraySample(${sample})(player_id) as player_ids${more} from (${sql})`,
     OVER_ALL,
     { ...params, ...question },
   );
-  return { size: Number(row?.size ?? 0), player_ids: row?.player_ids ?? [] };
+  return countedOf(row);
+}
+
+/** As {@link countMembers}, with `per_condition`: one statement counts all. */
+export async function countConditions(
+  clickhouse: ClickHouse,
+  question: Question,
+  definition: Group,
+  sample: number,
+  larger_sample = 0,
+): Promise<CountedMembers> {
+  const { sql, params, columns } = compileConditions(definition);
+  const selected = [
+    'countIf(matches) as size',
+    `groupArraySampleIf(${sample})(player_id, matches) as player_ids`,
+    ...(larger_sample === 0 ? [] : [`groupArraySampleIf(${larger_sample})(player_id, matches) as more_ids`]),
+    ...columns.map((column) => `countIf(${column}) as of_${column}`),
+  ];
+  const [row] = await ask<CountedRow & Record<string, unknown>>(
+    clickhouse,
+    `select ${selected.join(', ')} from (${sql})`,
+    OVER_ALL,
+    { ...params, ...question },
+  );
+  return { ...countedOf(row), per_condition: columns.map((column) => Number(row?.[`of_${column}`] ?? 0)) };
+}
+
+function countedOf(row: CountedRow | undefined): CountedMembers {
+  const { size = '0', player_ids = [], more_ids = [] } = row ?? {};
+  return { size: Number(size), player_ids, more_ids };
 }
 
 /**

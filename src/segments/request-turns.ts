@@ -17,8 +17,14 @@ interface Turns {
  * for 20 s and longer, so a tenant that refreshes many players at once would leave none to others.
  */
 export class RequestTurns {
+  readonly #what: string;
   /** The tenants of which a request runs. */
   readonly #tenants = new Map<string, Turns>();
+
+  /** `what` the requests do, for messages. */
+  constructor(what = 'refresh segments') {
+    this.#what = what;
+  }
 
   /**
    * Runs `work` once fewer than {@link MAX_PER_TENANT} of the tenant run. Rejects with SERVICE_UNAVAILABLE when too many
@@ -26,7 +32,8 @@ export class RequestTurns {
    */
   async run<T>(tenant_id: string, work: () => Promise<T>): Promise<T> {
     const turns = this.#turnsOf(tenant_id);
-    if (turns.running >= MAX_PER_TENANT) await turns.line.join().catch(refuse);
+    if (turns.running >= MAX_PER_TENANT)
+      await turns.line.join().catch((cause: unknown) => refuse(this.#what, cause));
     else turns.running += 1;
     try {
       return await work();
@@ -40,15 +47,16 @@ export class RequestTurns {
   #turnsOf(tenant_id: string): Turns {
     let turns = this.#tenants.get(tenant_id);
     if (turns === undefined) {
-      turns = { running: 0, line: new WaitingLine('the refreshes of this tenant that run', WAITING) };
+      const line = new WaitingLine<void>(`the requests of this tenant that ${this.#what}`, WAITING);
+      turns = { running: 0, line };
       this.#tenants.set(tenant_id, turns);
     }
     return turns;
   }
 }
 
-function refuse(cause: unknown): never {
+function refuse(what: string, cause: unknown): never {
   if (!(cause instanceof TooBusy)) throw cause;
-  const message = `${MAX_PER_TENANT} requests that refresh segments of this tenant are running, and others wait: try again when they have ended`;
+  const message = `${MAX_PER_TENANT} requests of this tenant that ${what} are running, and others wait: try again when they have ended`;
   throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S, cause });
 }

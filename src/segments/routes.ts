@@ -5,13 +5,12 @@ import { refOf } from '../http/record.ts';
 import { resourceEndpoints } from '../http/resource-endpoints.ts';
 import { projectRefOf } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
-import { changeSegment, createSegment, deleteSegment, requireReferences } from './change.ts';
-import { readDefinition } from './language/definition.ts';
+import { changeSegment, createSegment, deleteSegment } from './change.ts';
 import { EVERYTHING, readOfEvent } from './dependencies.ts';
-import { countMembers } from './evaluation-queries.ts';
 import { explainMembership } from './explain.ts';
 import { sampleMembers } from './membership-queries.ts';
 import { refreshPlayerSegments } from './player-segments.ts';
+import { preview, type PreviewDeps } from './preview.ts';
 import { listSegments } from './queries.ts';
 import { REQUEST_WAIT_MS } from './lock-queries.ts';
 import { findSegment, requireSegment, SEGMENT } from './read.ts';
@@ -33,17 +32,16 @@ import {
   segmentResource,
 } from './schema.ts';
 import { segmentAuditOf, segmentResourceOf } from './segment-json.ts';
-import { compileMembers } from './sql/compile.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
-
-const PREVIEW_SAMPLE = 10;
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
+type Deps = Platform & Pick<PreviewDeps, 'readReach'>;
+
 /** Segments (spec part 4), with preview and explanation beyond it. */
-export function segmentEndpoints(deps: Platform): AnyEndpoint[] {
+export function segmentEndpoints(deps: Deps): AnyEndpoint[] {
   const turns = new RequestTurns();
   return [
     ...definitionEndpoints(deps),
@@ -90,7 +88,8 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
   });
 }
 
-function previewEndpoint(deps: Platform): AnyEndpoint {
+function previewEndpoint(deps: Deps): AnyEndpoint {
+  const turns = new RequestTurns('ask for a reach');
   return endpoint({
     method: 'POST',
     path: '/v1/segments/preview',
@@ -102,15 +101,7 @@ function previewEndpoint(deps: Platform): AnyEndpoint {
     status: 200,
     response: previewResult,
     errors: ['SEGMENT_DEFINITION_INVALID', 'SEGMENT_TOO_EXPENSIVE'],
-    handle: async ({ caller, body }) => {
-      const project = projectRefOf(caller);
-      const definition = readDefinition(body.definition);
-      await requireReferences(deps.postgres, project, definition);
-      const question = { ...project, now_ms: deps.clock.now_ms() };
-      const query = compileMembers(definition);
-      const { size, player_ids } = await countMembers(deps.clickhouse, question, query, PREVIEW_SAMPLE);
-      return envelope({ estimated_size: size, sample: player_ids, compiled_query: query.sql });
-    },
+    handle: async ({ caller, body }) => envelope(await preview(deps, turns, projectRefOf(caller), body)),
   });
 }
 

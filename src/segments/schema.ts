@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../http/schema-names.ts';
 import { trimmedText } from '../http/trimmed-text.ts';
+import { CHANNELS } from '../tenants/config/channels.ts';
 
 export const REFRESH_STRATEGIES = ['realtime', 'scheduled', 'manual'] as const;
 export type RefreshStrategy = (typeof REFRESH_STRATEGIES)[number];
@@ -59,7 +60,12 @@ export const patchSegmentBody = z.strictObject({
 export type PatchSegmentBody = z.infer<typeof patchSegmentBody>;
 
 /** `POST /v1/segments/preview`. */
-export const previewBody = z.strictObject({ definition });
+export const previewBody = z.strictObject({
+  definition,
+  per_condition: z.boolean().describe('Also count whom each condition alone matches').optional(),
+  reach: z.boolean().describe('Also ask of a sample whom a message would reach now').optional(),
+});
+export type PreviewBody = z.infer<typeof previewBody>;
 
 export const sampleQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_SAMPLE).default(10),
@@ -124,6 +130,23 @@ export const previewResult = z.object({
   estimated_size: z.int(),
   sample: z.array(z.uuid()),
   compiled_query: z.string(),
+  per_condition: z
+    .array(z.object({ path: z.string(), size: z.int() }))
+    .describe('With `per_condition`: the conditions in the order in which they are written')
+    .optional(),
+  reach: z
+    .array(
+      z.object({
+        channel: z.enum(CHANNELS),
+        sampled: z.int(),
+        reachable: z.int(),
+        by_code: z
+          .record(z.string(), z.int())
+          .describe('How many would be skipped, by the first code that applies'),
+      }),
+    )
+    .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
+    .optional(),
 });
 
 /**

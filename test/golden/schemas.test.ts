@@ -171,10 +171,10 @@ describe('tenancy', () => {
     }
   });
 
-  it('every table whose rows have the number of their project has it first in its key, and only the service role reads it', async () => {
+  it('every table whose rows have the number of their project has it first in its key, and the API role only reads it', async () => {
     const tables = await owner<{ name: string; enabled: boolean; forced: boolean; key: string; is_open: boolean }[]>`
       select c.relname as name, c.relrowsecurity as enabled, c.relforcerowsecurity as forced, a.attname as key,
-        has_table_privilege('engagement_api', c.oid, 'select, insert, update, delete') as is_open
+        has_table_privilege('engagement_api', c.oid, 'insert, update, delete, truncate') as is_open
       from pg_class c
       join pg_index i on i.indrelid = c.oid and i.indisprimary
       join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
@@ -222,7 +222,33 @@ describe('tenancy', () => {
       where c.relkind in ('r', 'p', 'v', 'm') and c.relnamespace::regnamespace::text in ('public', 'event_log')
         and has_table_privilege('engagement_api', c.oid, 'select, insert, update, delete')
         and not exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id')`;
-    expect([...open]).toEqual([]);
+    // Its policy goes by the projects of the tenant.
+    expect([...open]).toEqual([{ name: 'ledger' }]);
+  });
+
+  it('the API role reads only rows of the ledger that are of projects of its transaction’s tenant', async () => {
+    const postgres = openPostgres(server.url);
+    const tenants = [newId(), newId()];
+    for (const tenant_id of tenants) {
+      const project_id = newId();
+      await postgres.service`insert into tenants (tenant_id, name, base_currency) values (${tenant_id}, 'T', 'EUR')`;
+      await postgres.service`insert into projects (tenant_id, project_id, name) values (${tenant_id}, ${project_id}, 'P')`;
+      await postgres.service`
+        insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, ingestion_id, event_index,
+          log_partition, log_offset)
+        select project_no, ${tenant_id}, 0, 'bet_lost', ${newId()}, now(), ${newId()}, 0, 0, 0
+        from projects where project_id = ${project_id}`;
+    }
+    for (const tenant_id of tenants) {
+      const seen = await postgres.readAsTenant(
+        tenant_id,
+        (tx) => tx<{ reference: string }[]>`select reference from ledger`,
+      );
+      expect(seen.map(({ reference }) => reference)).toEqual([tenant_id]);
+      const changing = postgres.asTenant(tenant_id, (tx) => tx`update ledger set base_amount = 1`);
+      await expect(changing).rejects.toThrow(/permission denied/);
+    }
+    await postgres.close();
   });
 
   it('the API role reads and writes only rows of its transaction’s tenant', async () => {

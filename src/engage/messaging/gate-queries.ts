@@ -3,6 +3,7 @@ import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { GateRules } from './gate.ts';
+import type { SkipCode } from './send-row.ts';
 import { RISK_LEVELS } from '../../bonuses/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
@@ -35,6 +36,12 @@ export function bonusProductSql(tx: Tx): Fragment {
   return tx`coalesce(t.bonus_product, case when t.reads_bonus then 'any' end)`;
 }
 
+/** A rule of the gate: nothing goes out while the condition on the player `p` holds. */
+interface Bar {
+  code: SkipCode;
+  when: Fragment;
+}
+
 /**
  * The code why a message to the player `p` at `recipient` must not go out; null: it may. `product` is that of the bonus
  * that the message is about; null: about none. The player's own exclusions are checked before the tenant's rules. The
@@ -42,26 +49,61 @@ export function bonusProductSql(tx: Tx): Fragment {
  */
 export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Fragment {
   return tx`case
-    ${barredSql(tx)}
-    when p.cooldown_until > ${gate.now} then 'SKIPPED_COOLDOWN'
-    ${riskSql(tx, gate, product)}
-    when ${recipient} is null then 'SKIPPED_NO_RECIPIENT'
-    when exists (
-      select from suppressions x
-      where x.tenant_id = p.tenant_id and x.channel = ${gate.channel} and x.address = lower(${recipient})
-    ) then 'SKIPPED_SUPPRESSED'
-    when not ${consentSql(tx, gate)} then 'SKIPPED_NO_CONSENT'
-    ${bonusConsentSql(tx, gate, product)}
-    ${capSql(tx, gate)}
-    ${quietSql(tx, gate)}
+    ${branchesSql(tx, barsOf(tx, gate, recipient, product))}
   end`;
+}
+
+/** All codes why nothing may go out, in the order of the gate, as an array; the first one is the verdict. */
+export function codesSql(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Fragment {
+  const codes = barsOf(tx, gate, recipient, product).map(
+    ({ code, when }, i) => tx`${i === 0 ? tx`` : tx`,`} case when ${when} then ${codeSql(tx, code)} end`,
+  );
+  return tx`array_remove(array[${codes}]::text[], null)`;
+}
+
+/** The rules of the gate in their order; the first that holds is the verdict. */
+function barsOf(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Bar[] {
+  return [
+    ...barred(tx),
+    { code: 'SKIPPED_COOLDOWN', when: tx`p.cooldown_until > ${gate.now}` },
+    ...riskBars(tx, gate, product),
+    { code: 'SKIPPED_NO_RECIPIENT', when: tx`${recipient} is null` },
+    { code: 'SKIPPED_SUPPRESSED', when: isSuppressedSql(tx, gate, recipient) },
+    { code: 'SKIPPED_NO_CONSENT', when: tx`not ${consentSql(tx, gate)}` },
+    ...bonusConsentBars(tx, gate, product),
+    ...capBars(tx, gate),
+    ...quietBars(tx, gate),
+  ];
+}
+
+function branchesSql(tx: Tx, bars: readonly Bar[]): Fragment {
+  return bars.reduce((sql, { code, when }) => tx`${sql} when ${when} then ${codeSql(tx, code)}`, tx``);
+}
+
+/** The code as a literal: as a parameter it would be one more of each statement. */
+function codeSql(tx: Tx, code: SkipCode): Fragment {
+  return tx.unsafe(`'${code}'`);
 }
 
 /** The first branches of a `case`: the code why nothing at all may go out about the player `p`. */
 export function barredSql(tx: Tx): Fragment {
-  return tx`when p.player_id is null or p.deleted_at is not null then 'SKIPPED_NO_RECIPIENT'
-    when p.self_excluded or p.status = 'self_excluded' then 'SKIPPED_SELF_EXCLUDED'
-    when p.status = 'banned' then 'SKIPPED_BANNED'`;
+  return branchesSql(tx, barred(tx));
+}
+
+function barred(tx: Tx): Bar[] {
+  return [
+    { code: 'SKIPPED_NO_RECIPIENT', when: tx`p.player_id is null or p.deleted_at is not null` },
+    { code: 'SKIPPED_SELF_EXCLUDED', when: tx`p.self_excluded or p.status = 'self_excluded'` },
+    { code: 'SKIPPED_BANNED', when: tx`p.status = 'banned'` },
+  ];
+}
+
+/** Whether the tenant suppresses the address on the channel. */
+export function isSuppressedSql(tx: Tx, { channel }: Pick<Gate, 'channel'>, recipient: Fragment): Fragment {
+  return tx`exists (
+      select from suppressions x
+      where x.tenant_id = p.tenant_id and x.channel = ${channel} and x.address = lower(${recipient})
+    )`;
 }
 
 /** The status of a row by the `verdict` of `j`; `may_go`: the status when the verdict is null. */
@@ -70,56 +112,85 @@ export function statusSql(tx: Tx, may_go: 'queued' | 'sending'): Fragment {
     else 'failed' end`;
 }
 
-function consentSql(tx: Tx, { channel, consent_required }: Gate): Fragment {
-  return tx`coalesce(consent_to(p.custom_attributes, ${channel}), ${!consent_required})`;
+function consentSql(tx: Tx, gate: Gate): Fragment {
+  return tx`coalesce(${consentSaidSql(tx, gate)}, ${!gate.consent_required})`;
+}
+
+/** What the player `p` has said about messages on the channel; null: nothing. */
+export function consentSaidSql(tx: Tx, { channel }: Pick<Gate, 'channel'>): Fragment {
+  return tx`consent_to(p.custom_attributes, ${channel})`;
 }
 
 /** Players at risk get no messages on bonuses, where the licence says so; where the rule is enforced, unknown is risk. */
-function riskSql(tx: Tx, { licence }: Gate, product: Fragment): Fragment {
-  return licence.risks.reduce(
-    (sql, { levels, is_required }) => tx`${sql}
-      when ${product} is not null and coalesce(
+function riskBars(tx: Tx, { licence }: Gate, product: Fragment): Bar[] {
+  return licence.risks.map(({ levels, is_required }) => ({
+    code: 'SKIPPED_AT_RISK',
+    when: tx`${product} is not null and coalesce(
         case when p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, RISK_LEVELS)}
-          then p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, levels)} end, ${is_required}) then 'SKIPPED_AT_RISK'`,
-    tx``,
-  );
+          then p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, levels)} end, ${is_required})`,
+  }));
 }
 
 /** The consents to messages on bonuses that the licence asks for, besides that to the channel. */
-function bonusConsentSql(tx: Tx, { channel, licence }: Gate, product: Fragment): Fragment {
-  return licence.consents.reduce(
-    (sql, { of, product: named, is_required }) => {
-      const said =
-        named === null
-          ? tx`consent_to(p.custom_attributes, ${channel})`
-          : tx`consent_to_product(p.custom_attributes, ${channel}, ${named})`;
-      return tx`${sql}
-      when ${product} = ${anyOf(tx, of)} and not coalesce(${said}, ${!is_required}) then 'SKIPPED_NO_CONSENT'`;
-    },
-    tx``,
-  );
+function bonusConsentBars(tx: Tx, gate: Gate, product: Fragment): Bar[] {
+  return gate.licence.consents.map(({ of, product: named, is_required }) => {
+    const said =
+      named === null
+        ? consentSaidSql(tx, gate)
+        : tx`consent_to_product(p.custom_attributes, ${gate.channel}, ${named})`;
+    return {
+      code: 'SKIPPED_NO_CONSENT',
+      when: tx`${product} = ${anyOf(tx, of)} and not coalesce(${said}, ${!is_required})`,
+    };
+  });
 }
 
-/** The frequency caps: they count messages that may have gone out in the last 24 hours and 7 days. */
-function capSql(tx: Tx, { channel, now, per_day, per_week }: Gate): Fragment {
-  if (per_day === null && per_week === null) return tx``;
-  const { day, week } = {
+/** Since when messages count towards the caps. */
+function capWindows({ now }: Pick<Gate, 'now'>): { day: Date; week: Date } {
+  return {
     day: new Date(now.getTime() - 86_400_000),
     week: new Date(now.getTime() - 604_800_000),
   };
-  // Filters by player and time only. With the tenant in the filter, a planner without statistics considers the primary
-  // key, which begins with the tenant, as good as the index by player.
-  const recent = tx`select * from message_sends m
-    where m.player_id = p.player_id and m.counted_at > ${per_week === null ? day : week}`;
+}
+
+/**
+ * The messages of the player `p` that may have gone out since a moment. Filters by player and time only: with the tenant in
+ * the filter, a planner without statistics considers the primary key, which begins with the tenant, as good as the index
+ * by player.
+ */
+function recentSql(tx: Tx, since: Date): Fragment {
+  return tx`select * from message_sends m where m.player_id = p.player_id and m.counted_at > ${since}`;
+}
+
+/** The messages since a moment that count towards the caps of the channel, as `s`. */
+function countedSql(tx: Tx, { channel }: Pick<Gate, 'channel'>, since: Date): Fragment {
+  return tx`(${recentSql(tx, since)} offset 0) s
+      where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.channel = ${channel}`;
+}
+
+/** The frequency caps: they count messages that may have gone out in the last 24 hours and 7 days. */
+function capBars(tx: Tx, gate: Gate): Bar[] {
+  const { per_day, per_week } = gate;
+  if (per_day === null && per_week === null) return [];
+  const code = 'SKIPPED_FREQUENCY_CAP';
+  const { day, week } = capWindows(gate);
+  const since = per_week === null ? day : week;
   const fewest = Math.min(...[per_day, per_week].filter((cap) => cap !== null));
-  if (fewest === 0) return tx`when true then 'SKIPPED_FREQUENCY_CAP'`;
+  if (fewest === 0) return [{ code, when: tx`true` }];
   // Most players have had fewer messages than the smallest cap; to check that costs half as much as counting.
-  return tx`when exists (${recent} offset ${fewest - 1}) and (
+  const when = tx`exists (${recentSql(tx, since)} offset ${fewest - 1}) and (
       select count(*) filter (where s.counted_at > ${day}) >= coalesce(${per_day}::bigint, ${NO_CAP})
         or count(*) >= coalesce(${per_week}::bigint, ${NO_CAP})
-      from (${recent} offset 0) s
-      where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.channel = ${channel}
-    ) then 'SKIPPED_FREQUENCY_CAP'`;
+      from ${countedSql(tx, gate, since)}
+    )`;
+  return [{ code, when }];
+}
+
+/** How many messages count towards the caps of the channel: a row with `used_day` and `used_week`. */
+export function capUseSql(tx: Tx, gate: Gate): Fragment {
+  const { day, week } = capWindows(gate);
+  return tx`select count(*) filter (where s.counted_at > ${day}) as used_day, count(*) as used_week
+    from ${countedSql(tx, gate, week)}`;
 }
 
 /** More messages than any player has. */
@@ -131,10 +202,10 @@ export function isZoneKnownSql(tx: Tx, { quiet_hours, known_zones }: Gate): Frag
   return tx`coalesce(coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, known_zones)}, true)`;
 }
 
-function quietSql(tx: Tx, { quiet_hours, quiet_zones }: Gate): Fragment {
-  if (quiet_hours === null || quiet_zones.length === 0) return tx``;
-  return tx`when coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, quiet_zones)}
-    then 'SKIPPED_QUIET_HOURS'`;
+function quietBars(tx: Tx, { quiet_hours, quiet_zones }: Gate): Bar[] {
+  if (quiet_hours === null || quiet_zones.length === 0) return [];
+  const when = tx`coalesce(p.timezone, ${quiet_hours.default_timezone}) = ${anyOf(tx, quiet_zones)}`;
+  return [{ code: 'SKIPPED_QUIET_HOURS', when }];
 }
 
 /** When the quiet hours of the player `p` end; null when there are none now. */

@@ -2,14 +2,37 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectPlayerMessages } from './queries.ts';
+import { readReachability } from './reachability/read.ts';
+import { reachabilityQuery, reachabilityResource } from './reachability/schema.ts';
 import { playerMessagesQuery, sendResource } from './schema.ts';
 import { sendResourceOf } from './send-row.ts';
 
-/** Messages of players (spec part 4). */
-export function playerMessageEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** Messages of players (spec part 4), and whether they could get one. */
+export function playerMessageEndpoints({ postgres, clock }: Deps): AnyEndpoint[] {
   return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/players/:id/reachability',
+      summary:
+        'Whether a message to the player would go out now, channel by channel, and every reason why not',
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      query: reachabilityQuery,
+      status: 200,
+      response: z.array(reachabilityResource),
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller: { tenant_id, project_id }, params, query }) => {
+        const ref = { tenant_id, project_id, player_id: params['id'] ?? '' };
+        return envelope(await readReachability({ postgres, clock }, ref, query.bonus_product ?? null));
+      },
+    }),
     endpoint({
       method: 'GET',
       path: '/v1/players/:id/messages',

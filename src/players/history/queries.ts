@@ -1,14 +1,12 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { TimelinePosition } from './timeline-position.ts';
 
 /** A player of a project, with all ids that its events in ClickHouse may have. */
-interface EventOwner {
+export interface EventOwner {
   tenant_id: string;
   project_id: string;
   event_player_ids: readonly string[];
 }
-
-/** The position of an event in a player's timeline. `occurred_ms` is milliseconds since the epoch. */
-export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
 
 /** `occurred_ms` is milliseconds since the epoch as digits; `properties` is JSON text as the fold wrote it. */
 export interface TimelineRow {

@@ -1,31 +1,21 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
-import { envelopeOfText } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { isUuid } from '../../platform/ids.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { entryOf } from '../../tenants/audit/audit-json.ts';
+import type { ListedAuditRow } from '../../tenants/audit/queries.ts';
+import { auditLogEntry } from '../../tenants/audit/schema.ts';
+import { listPlayerAudit } from './audit-queries.ts';
 import { lastDays } from './days.ts';
-import { findTimeline, sumDepositsByDay, type TimelinePosition, type TimelineRow } from './queries.ts';
-import { depositsOfDay, timelineEntry, timelineQuery } from './schema.ts';
+import { ledgerPage } from './ledger.ts';
+import { findTimeline, sumDepositsByDay, type TimelineRow } from './queries.ts';
+import { depositsOfDay, ledgerEntry, playerPageQuery, timelineEntry, timelineQuery } from './schema.ts';
+import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clickhouse: ClickHouse;
-  clock: Clock;
-}
-
-/** Checks the parts of a {@link TimelinePosition} in a cursor. */
-const POSITION_SHAPE = [
-  (part: string) => /^-?\d{1,13}$/.test(part),
-  isUuid,
-  (part: string) => /^\d{1,4}$/.test(part),
-] as const;
-
-/** A player's timeline and daily deposits, read from ClickHouse (spec part 4). */
-export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {
+/** A player's timeline and daily deposits, read from ClickHouse (spec part 4), its money and who changed it. */
+export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -49,11 +39,30 @@ export function playerHistoryEndpoints(deps: Deps): AnyEndpoint[] {
       response: z.array(depositsOfDay),
       handle: ({ caller, params }) => depositSeries(deps, caller, params['id'] ?? ''),
     }),
+    endpoint({
+      ...shared,
+      path: '/v1/players/:id/ledger',
+      summary:
+        "The rows of the ledger that a player's money events have made, the newest first by event time",
+      query: playerPageQuery,
+      response: z.array(ledgerEntry),
+      shape: 'list',
+      handle: ({ caller, params, query }) => ledgerPage(deps, caller, params['id'] ?? '', query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/players/:id/audit',
+      summary: 'Changes of a player, and of players merged into it, with their actors, the newest first',
+      query: playerPageQuery,
+      response: z.array(auditLogEntry),
+      shape: 'list',
+      handle: ({ caller, params, query }) => auditPage(deps, caller, params['id'] ?? '', query),
+    }),
   ];
 }
 
 async function timelinePage(
-  deps: Deps,
+  deps: HistoryDeps,
   { tenant_id, project_id }: ProjectSession,
   player_id: string,
   { cursor, limit }: z.infer<typeof timelineQuery>,
@@ -74,6 +83,27 @@ async function timelinePage(
   return envelopeOfText(`[${rows.map(entryJson).join(',')}]`, { next_cursor });
 }
 
+async function auditPage(
+  { postgres }: HistoryDeps,
+  { tenant_id, project_id }: ProjectSession,
+  id: string,
+  page: PageQuery,
+): Promise<string> {
+  const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
+  const ref = { tenant_id, project_id, player_id };
+  const { rows, next_cursor } = await readPage<ListedAuditRow, TimePosition>(
+    {
+      scope: { kind: 'player-audit', project_id, filters: { player_id } },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.occurred_us), row.audit_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listPlayerAudit(tx, ref, after, count)),
+    },
+    page,
+  );
+  return envelope(rows.map(entryOf), { next_cursor });
+}
+
 /** ClickHouse has the properties as JSON text, which is written to the answer unchanged. */
 function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
   const timestamp = new Date(Number(occurred_ms)).toISOString();
@@ -84,7 +114,7 @@ function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow
 }
 
 async function depositSeries(
-  deps: Deps,
+  deps: HistoryDeps,
   { tenant_id, project_id }: ProjectSession,
   player_id: string,
 ): Promise<string> {
@@ -103,7 +133,7 @@ async function depositSeries(
  * ids, it runs `ask` again with those. Rejects with PLAYER_NOT_FOUND when the project has no such player.
  */
 async function ofPlayer<T>(
-  { postgres }: Deps,
+  { postgres }: HistoryDeps,
   ref: { tenant_id: string; project_id: string; player_id: string },
   ask: (ids: { event_player_ids: string[] }) => Promise<T>,
 ): Promise<T> {

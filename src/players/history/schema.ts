@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { int64 } from '../../http/int64.ts';
+import { MONEY_EVENTS } from '../../ledger/money/ledger.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 /** `GET /v1/players/:id/timeline`. */
@@ -17,4 +18,35 @@ export const timelineEntry = z.object({
 
 export const depositsOfDay = z.object({ date: z.iso.date(), amount: int64 });
 
-nameSchemas({ TimelineEntry: timelineEntry, DepositsOfDay: depositsOfDay });
+/** `GET /v1/players/:id/ledger` and `…/audit`. */
+export const playerPageQuery = z.strictObject(PAGE_QUERY);
+
+/** Amounts in the smallest unit of the base currency, and the rate that converted them. */
+const baseMoney = {
+  base_amount: int64.nullable().describe('Null: none was sent, or no rate is known yet'),
+  base_payout: int64.nullable(),
+  rate: z
+    .string()
+    .nullable()
+    .describe('Decimal digits, as published; null: none was needed or none is known'),
+  rate_ts: z.iso.datetime().nullable(),
+  rate_is_inverse: z.boolean().nullable().describe('True: amounts were divided by the rate'),
+};
+
+/** A row of the ledger. Amounts are in the smallest unit of `currency`, exact to the digit. */
+export const ledgerEntry = z.object({
+  event: z.enum(MONEY_EVENTS),
+  reference: z.string().describe('transaction_id or bet_id'),
+  at: z.iso.datetime(),
+  currency: z.string().nullable(),
+  amount: int64.nullable(),
+  payout: int64.nullable(),
+  ...baseMoney,
+  adjustments: z
+    .array(z.object({ adjusted_at: z.iso.datetime(), ...baseMoney }))
+    .describe('What the base amounts were before better rates came: at most 20, the newest first'),
+  ingestion_id: z.uuid(),
+  event_index: z.int(),
+});
+
+nameSchemas({ TimelineEntry: timelineEntry, DepositsOfDay: depositsOfDay, LedgerEntry: ledgerEntry });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
-import { envelopeOfText } from '../../http/envelope.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
@@ -12,7 +12,19 @@ import { playerJson, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
 import { withSurvivor } from './read.ts';
-import { listPlayersQuery, patchPlayerBody, playerResource, type ListPlayersQuery } from './schema.ts';
+import {
+  foundPlayer,
+  listPlayersQuery,
+  patchPlayerBody,
+  playerResource,
+  searchPlayersQuery,
+  type ListPlayersQuery,
+} from './schema.ts';
+import { searchPlayers } from './search-queries.ts';
+import { soughtIds } from './search.ts';
+
+/** Players that a search answers. */
+const MAX_FOUND = 20;
 
 interface Deps {
   postgres: Postgres;
@@ -26,6 +38,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
   const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
   const one = { path: '/v1/players/:id', status: 200, response: playerResource } as const;
   return [
+    searchEndpoint(deps.postgres),
     endpoint({
       method: 'GET',
       path: '/v1/players',
@@ -80,6 +93,25 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       },
     }),
   ];
+}
+
+function searchEndpoint(postgres: Postgres): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/v1/players/search',
+    summary: `Up to ${MAX_FOUND} players with an id that is, or begins with, a text, whatever kind of id it is`,
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    query: searchPlayersQuery,
+    status: 200,
+    response: z.array(foundPlayer),
+    errors: [],
+    handle: async ({ caller: { tenant_id, project_id }, query: { q } }) => {
+      const found = await postgres.readAsTenant(tenant_id, (tx) =>
+        searchPlayers(tx, { tenant_id, project_id }, soughtIds(q), MAX_FOUND),
+      );
+      return envelope(found.map(({ player_id: id, ...rest }) => ({ id, ...rest })));
+    },
+  });
 }
 
 function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): PlayerRef {

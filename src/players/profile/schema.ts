@@ -4,6 +4,7 @@ import { int64 } from '../../http/int64.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
+import { MATCHED_IDS } from './search.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 
 /** The statuses a player can have (spec part 3). */
@@ -56,8 +57,30 @@ export const listPlayersQuery = z.strictObject({
 });
 export type ListPlayersQuery = z.infer<typeof listPlayersQuery>;
 
+/** `GET /v1/players/search`. */
+export const searchPlayersQuery = z.strictObject({
+  q: trimmedText(1, 320).describe('An id of any kind; from 3 characters on also the beginning of one'),
+});
+
 const timestamp = z.iso.datetime();
 const text = z.string().nullable();
+
+/** A player that was found by an id. */
+export const foundPlayer = z.object({
+  id: z.uuid(),
+  external_id: text,
+  email: text,
+  phone: text,
+  telegram_id: text,
+  status: z.enum(PLAYER_STATUSES),
+  current_tier_code: text,
+  last_seen_at: timestamp,
+  deleted_at: timestamp
+    .nullable()
+    .describe('Deleted players are found by their exact id or external id only'),
+  matched_by: z.enum(MATCHED_IDS),
+  is_exact: z.boolean().describe('False: the id only begins with the text'),
+});
 
 /** The player resource (spec part 2); money is in the smallest unit of the tenant's base currency. */
 export const playerResource = z.object({

@@ -14,7 +14,7 @@ import { MOMENT_EXAMPLE, momentMs, SPAN_EXAMPLE, spanMs, spanSchema } from './sp
 
 const MAX_TEXT = 1024;
 /** Values of `in` and `nin`, unless the operand allows more. */
-const MAX_LIST = 500;
+export const MAX_LIST = 500;
 const TEXT = `a text of at most ${MAX_TEXT} characters without NUL or lone surrogates`;
 
 /** The left side of a comparison. */

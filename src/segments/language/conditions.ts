@@ -9,9 +9,9 @@ import { spanSchema, windowSchema, type Window } from './span.ts';
 // The shapes of conditions as callers write them. definition.ts checks operators and values against the field.
 
 const MAX_NAME = 200;
-const MAX_WHERE = 10;
-const MIN_STEPS = 2;
-const MAX_STEPS = 10;
+export const MAX_WHERE = 10;
+export const MIN_STEPS = 2;
+export const MAX_STEPS = 10;
 const PERCENT_DECIMALS = 4;
 
 export const AGGREGATES = [
@@ -179,4 +179,13 @@ export function isGroup(node: DefinitionNode): node is Group {
 export function* conditionsOf(node: DefinitionNode): Generator<Condition> {
   if (!isGroup(node)) yield node;
   else for (const child of node.children) yield* conditionsOf(child);
+}
+
+/** Every condition of a definition with its path, like `definition.conditions.0`, in the order of {@link conditionsOf}. */
+export function* conditionPaths(node: Group, path = 'definition'): Generator<[path: string, Condition]> {
+  for (const [i, child] of node.children.entries()) {
+    const at = `${path}.conditions.${i}`;
+    if (isGroup(child)) yield* conditionPaths(child, at);
+    else yield [at, child];
+  }
 }

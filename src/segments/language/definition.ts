@@ -20,18 +20,18 @@ import { nearestOf, quoted } from './quoted.ts';
 import { spanMs, windowOf, type Window } from './span.ts';
 
 /** Depth of nested groups; the root is at depth 1. */
-const MAX_DEPTH = 5;
+export const MAX_DEPTH = 5;
 /** Conditions in the whole tree; also the members of one group. */
-const MAX_CONDITIONS = 50;
+export const MAX_CONDITIONS = 50;
 /** Bytes of the definition as JSON, without the lists of fields that take more values than others. */
-const MAX_BYTES = 64 * 1024;
+export const MAX_BYTES = 64 * 1024;
 /** Bytes of the definition as JSON with these lists: they and the rest of a request fit into its body. */
 const MAX_BYTES_WITH_LISTS = 768 * 1024;
 const MAX_ISSUES = 20;
 const GROUP_KEYS = ['operator', 'conditions'];
 const MAX_KEY = 200;
-const NEEDS_PROPERTY: readonly Aggregate[] = ['sum', 'avg', 'min', 'max', 'distinct'];
-const DATE_AGGREGATES: readonly Aggregate[] = ['first_seen', 'last_seen'];
+export const NEEDS_PROPERTY: readonly Aggregate[] = ['sum', 'avg', 'min', 'max', 'distinct'];
+export const DATE_AGGREGATES: readonly Aggregate[] = ['first_seen', 'last_seen'];
 
 /**
  * The state of reading a definition: the problems and the number of conditions so far. Reading goes on after a problem,

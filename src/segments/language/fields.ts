@@ -2,11 +2,16 @@ import { KYC_STATUSES } from '../../players/kyc/decisions/decide.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operators.ts';
 
+/** The unit of amounts that conditions compare. */
+export const MONEY_UNIT = 'base_subunit';
+
 /** A field of the player that conditions of type `trait` may read: a column of ClickHouse's `players`. */
 export interface TraitField {
   kind: Exclude<ValueKind, 'json'>;
   /** Whether a player may have no value. */
   nullable: boolean;
+  /** Of money: the smallest unit of the base currency. */
+  unit?: typeof MONEY_UNIT;
   /** For numbers: ClickHouse stores it as a double; absent: as an integer. */
   is_fraction?: true;
   /** All allowed values, for fields with a fixed set of values. */
@@ -15,8 +20,8 @@ export interface TraitField {
   max_values?: number;
 }
 
-const money: TraitField = { kind: 'number', nullable: false };
-const count = money;
+const count: TraitField = { kind: 'number', nullable: false };
+const money: TraitField = { ...count, unit: MONEY_UNIT };
 const optionalText: TraitField = { kind: 'text', nullable: true };
 const date: TraitField = { kind: 'date', nullable: false };
 const optionalDate: TraitField = { kind: 'date', nullable: true };

@@ -51,6 +51,39 @@ export const OPERATORS_OF: Readonly<Record<ValueKind, readonly Operator[]>> = {
   json: OPERATORS,
 };
 
+/**
+ * What an operator is compared with: nothing, a value of the kind on the left, a list of these, a number, a text, `[low,
+ * high]`, a time, or a span of time.
+ */
+export const OPERAND_SHAPES = [
+  'none',
+  'scalar',
+  'list',
+  'number',
+  'text',
+  'range',
+  'moment',
+  'span',
+] as const;
+export type OperandShape = (typeof OPERAND_SHAPES)[number];
+
+/** The shape of the value of each positive operator; a negative one has that of its complement. */
+export const SHAPE_OF: Readonly<Record<PositiveOperator, OperandShape>> = {
+  eq: 'scalar',
+  in: 'list',
+  gt: 'number',
+  gte: 'number',
+  lt: 'number',
+  lte: 'number',
+  between: 'range',
+  contains: 'scalar',
+  starts_with: 'text',
+  exists: 'none',
+  before: 'moment',
+  after: 'moment',
+  within_last: 'span',
+};
+
 export type Scalar = string | number | boolean;
 
 /** A positive comparison with its checked value; dates are milliseconds since the epoch, spans milliseconds. */

@@ -30,6 +30,23 @@ export function compileMembers(definition: Group): CompiledQuery {
   return { sql, params: context.bindings.params };
 }
 
+/**
+ * For every player of a project that is not deleted: whether it matches, as `matches`, and whether each condition alone
+ * holds, as `c0`, `c1` … in the order in which they are written. One scan of the events answers all.
+ */
+export function compileConditions(definition: Group): CompiledQuery & { columns: string[] } {
+  const context = contextOf([definition], false);
+  const conditions = [...conditionsOf(definition)].map((one) => nodeSql(one, context));
+  const columns = conditions.map((_, i) => `c${i}`);
+  const selected = [
+    'p.player_id as player_id',
+    `${nodeSql(definition, context)} as matches`,
+    ...conditions.map((sql, i) => `${sql} as c${i}`),
+  ];
+  const sql = `select ${selected.join(', ')}\nfrom ${sourceSql(context)}`;
+  return { sql, params: context.bindings.params, columns };
+}
+
 /** A node of a definition with the names of its columns in {@link compileExplanation}'s row. */
 export interface ExplainedNode {
   node: DefinitionNode;

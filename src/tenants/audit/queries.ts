@@ -1,10 +1,11 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
 import type { Role } from '../../auth/roles.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../project-ref.ts';
 
 /**
  * A row of the audit log. `user_id` and `role` are null for the internal secret; `before` and `after` are JSON text.
@@ -64,8 +65,7 @@ export function listAuditRows(
     return value === undefined ? nothing : tx`and ${tx(column)} = ${value}`;
   };
   return tx<ListedAuditRow[]>`
-    select tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type, resource_id,
-      before::text as before, after::text as after, request_id, ${microseconds(tx, 'occurred_at')} as occurred_us
+    select ${columns(tx)}
     from audit_log
     where tenant_id = ${tenant_id}
       ${equals('user_id')} ${equals('action')} ${equals('resource_type')} ${equals('project_id')}
@@ -74,6 +74,34 @@ export function listAuditRows(
       ${to === undefined ? nothing : tx`and occurred_at < ${to}`}
       ${beyond(tx, 'occurred_at', 'audit_id', after)}
     order by occurred_at desc, audit_id desc
+    limit ${limit}`;
+}
+
+function columns(tx: Tx) {
+  return tx`tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type, resource_id,
+    before::text as before, after::text as after, request_id, ${microseconds(tx, 'occurred_at')} as occurred_us`;
+}
+
+/**
+ * A page of the changes of resources of a project that have one of these ids, the newest first: of each id at most `limit`
+ * rows are read, in the order of the index. `ids`: a statement that selects the column `resource_id`.
+ */
+export function listAuditRowsOf(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  ids: PendingQuery<Row[]>,
+  after: TimePosition | undefined,
+  limit: number,
+): PendingQuery<ListedAuditRow[]> {
+  return tx<ListedAuditRow[]>`
+    with named as materialized (${ids})
+    select a.* from named n
+    cross join lateral (
+      select ${columns(tx)} from audit_log
+      where tenant_id = ${tenant_id} and resource_id = n.resource_id and project_id = ${project_id}
+        ${beyond(tx, 'occurred_at', 'audit_id', after)}
+      order by occurred_at desc, audit_id desc limit ${limit}) a
+    order by a.occurred_at desc, a.audit_id desc
     limit ${limit}`;
 }
 

@@ -4,7 +4,8 @@ import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { listAuditRows, type AuditRow, type ListedAuditRow } from './queries.ts';
+import { entryOf } from './audit-json.ts';
+import { listAuditRows, type ListedAuditRow } from './queries.ts';
 import { auditLogEntry, auditLogQuery, type AuditLogQuery } from './schema.ts';
 
 /** The audit log: the changes in a tenant, with their actors. */
@@ -42,28 +43,4 @@ async function auditPage(
     { cursor, limit },
   );
   return envelope(rows.map(entryOf), { next_cursor });
-}
-
-function entryOf(row: AuditRow): z.infer<typeof auditLogEntry> {
-  const { user_id, role } = row;
-  const actor =
-    user_id === null || role === null
-      ? ({ kind: 'internal' } as const)
-      : ({ kind: 'session', user_id, role } as const);
-  return {
-    id: row.audit_id,
-    occurred_at: row.occurred_at.toISOString(),
-    actor,
-    project_id: row.project_id,
-    action: row.action,
-    resource_type: row.resource_type,
-    resource_id: row.resource_id,
-    before: sideOf(row.before),
-    after: sideOf(row.after),
-    request_id: row.request_id,
-  };
-}
-
-function sideOf(text: string | null): Record<string, unknown> | null {
-  return text === null ? null : (JSON.parse(text) as Record<string, unknown>);
 }

@@ -1,0 +1,86 @@
+import type { PendingQuery } from 'postgres';
+import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import type { PlayerRef } from '../../../players/player-ref.ts';
+import { plainArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import {
+  capUseSql,
+  codesSql,
+  consentSaidSql,
+  isSuppressedSql,
+  quietUntilSql,
+  recipientSql,
+  verdictSql,
+  type Gate,
+} from '../gate-queries.ts';
+import type { SkipCode } from '../send-row.ts';
+
+/** What the gate says about a player on one channel. */
+export interface ReachabilityRow {
+  channel: Channel;
+  /** Null: a message may go out. */
+  verdict: SkipCode | null;
+  codes: SkipCode[];
+  used_day: bigint;
+  used_week: bigint;
+  quiet_until: Date | null;
+  /** Null: the player has said nothing. */
+  consent: boolean | null;
+  suppressed: boolean;
+}
+
+/** What each gate says about the player, about messages on a bonus of the product (null: on none). */
+export function selectReachability(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+  gates: readonly Gate[],
+  product: RuleProduct | null,
+): PendingQuery<ReachabilityRow[]> {
+  const of_bonus = tx`${product}::text`;
+  const parts = gates.map((gate, i) => {
+    const recipient = recipientSql(tx, gate.channel);
+    return tx`${i === 0 ? tx`` : tx`union all`}
+      select ${gate.channel}::text as channel, ${verdictSql(tx, gate, recipient, of_bonus)} as verdict,
+        ${codesSql(tx, gate, recipient, of_bonus)} as codes, u.used_day, u.used_week,
+        ${quietUntilSql(tx, gate)} as quiet_until, ${consentSaidSql(tx, gate)} as consent,
+        ${isSuppressedSql(tx, gate, recipient)} as suppressed
+      from players p cross join lateral (${capUseSql(tx, gate)}) u
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = ${player_id}`;
+  });
+  return tx<ReachabilityRow[]>`${parts}`;
+}
+
+/** The players of these ids, of which some may not exist any more. */
+function playersSql(tx: Tx, { tenant_id, project_id }: ProjectRef, player_ids: readonly string[]) {
+  return tx`unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+    left join lateral (
+      select * from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id offset 0) p on true`;
+}
+
+/** The time zones of these players, each once; null stands for players without one. */
+export function selectZones(
+  tx: Tx,
+  project: ProjectRef,
+  player_ids: readonly string[],
+): PendingQuery<{ timezone: string | null }[]> {
+  return tx<{ timezone: string | null }[]>`
+    select distinct p.timezone from ${playersSql(tx, project, player_ids)}`;
+}
+
+/** How many of these players get each verdict of the gate; null: a message may go out. */
+export function countVerdicts(
+  tx: Tx,
+  project: ProjectRef,
+  player_ids: readonly string[],
+  gate: Gate,
+): PendingQuery<{ verdict: SkipCode | null; players: number }[]> {
+  return tx<{ verdict: SkipCode | null; players: number }[]>`
+    select j.verdict, count(*)::integer as players
+    from (
+      select ${verdictSql(tx, gate, recipientSql(tx, gate.channel), tx`null::text`)} as verdict
+      from ${playersSql(tx, project, player_ids)} offset 0) j
+    group by j.verdict`;
+}

@@ -1,0 +1,73 @@
+import type { ProjectSession } from '../../http/endpoint.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
+import { readPage, type PageQuery } from '../../http/keyset-page.ts';
+import { requirePlayer } from '../profile/read.ts';
+import {
+  findMoneyEvents,
+  selectLedgerRows,
+  type MoneyEventRow,
+  type ShownAdjustment,
+  type ShownLedgerRow,
+} from './ledger-queries.ts';
+import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
+
+/**
+ * A page of the rows of the ledger of a player, the newest first by event time. ClickHouse says which they are, so that a
+ * row is shown once its event is there; the amounts are those of the ledger. Rejects with PLAYER_NOT_FOUND.
+ */
+export async function ledgerPage(
+  { postgres, clickhouse }: HistoryDeps,
+  { tenant_id, project_id }: ProjectSession,
+  id: string,
+  page: PageQuery,
+): Promise<string> {
+  const project = { tenant_id, project_id };
+  const { player_id, event_player_ids } = await requirePlayer(postgres, { ...project, player_id: id });
+  const { rows, next_cursor } = await readPage<MoneyEventRow, TimelinePosition>(
+    {
+      scope: { kind: 'player-ledger', project_id, filters: { player_id } },
+      shape: POSITION_SHAPE,
+      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      select: (after, count) => findMoneyEvents(clickhouse, { ...project, event_player_ids }, after, count),
+    },
+    page,
+  );
+  if (rows.length === 0) return envelopeOfText('[]', { next_cursor });
+  const found = await postgres.readAsTenant(tenant_id, (tx) => selectLedgerRows(tx, project, rows));
+  const by_event = new Map(found.map((row) => [keyOf(row), row]));
+  const shown = rows.flatMap((event) => {
+    const row = by_event.get(keyOf(event));
+    return row === undefined ? [] : [rowJson(row)];
+  });
+  return envelopeOfText(`[${shown.join(',')}]`, { next_cursor });
+}
+
+const keyOf = ({ ingestion_id, event_index }: Pick<MoneyEventRow, 'ingestion_id' | 'event_index'>) =>
+  `${ingestion_id} ${event_index}`;
+
+/** Amounts are written digit by digit: one in wei has more digits than a double. */
+function rowJson(row: ShownLedgerRow): string {
+  const adjustments = (JSON.parse(row.adjustments) as ShownAdjustment[]).map(adjustmentJson);
+  const rate_ts_ms = row.rate_ts_ms === null ? null : Number(row.rate_ts_ms);
+  return (
+    `{"event":"${row.event}","reference":${JSON.stringify(row.reference)},"at":"${row.occurred_at.toISOString()}"` +
+    `,"currency":${JSON.stringify(row.currency)},"amount":${row.amount},"payout":${row.payout}` +
+    `,${moneyJson({ ...row, rate_ts_ms })},"adjustments":[${adjustments.join(',')}]` +
+    `,"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index}}`
+  );
+}
+
+function adjustmentJson({ adjusted_ms, ...money }: ShownAdjustment): string {
+  return `{"adjusted_at":${timeJson(adjusted_ms)},${moneyJson(money)}}`;
+}
+
+function moneyJson(money: Omit<ShownAdjustment, 'adjusted_ms'>): string {
+  return (
+    `"base_amount":${money.base_amount},"base_payout":${money.base_payout},"rate":${JSON.stringify(money.rate)}` +
+    `,"rate_ts":${timeJson(money.rate_ts_ms)},"rate_is_inverse":${money.rate_is_inverse}`
+  );
+}
+
+function timeJson(at_ms: number | null): string {
+  return at_ms === null ? 'null' : `"${new Date(at_ms).toISOString()}"`;
+}

@@ -1,0 +1,106 @@
+import { MESSAGE_STATUSES } from '../../analytics/message-status.ts';
+import {
+  CUSTOM_PREFIX,
+  EVENTS,
+  MAX_EVENT_NAME_LENGTH,
+  type EventDefinition,
+  type PropertySchema,
+} from '../../ingest/events/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
+import { MAX_LIST } from './comparison.ts';
+import { AGGREGATES, CONDITION_SCHEMAS, MAX_STEPS, MAX_WHERE, MIN_STEPS } from './conditions.ts';
+import { DATE_AGGREGATES, MAX_BYTES, MAX_CONDITIONS, MAX_DEPTH, NEEDS_PROPERTY } from './definition.ts';
+import { ATTRIBUTE_PREFIX, isMoneyProperty, MONEY_UNIT, TRAIT_FIELDS, type TraitField } from './fields.ts';
+import {
+  COMPLEMENTS,
+  OPERATOR_ALIASES,
+  OPERATORS,
+  OPERATORS_OF,
+  SHAPE_OF,
+  type Operator,
+  type PositiveOperator,
+  type ValueKind,
+} from './operators.ts';
+
+/** What a value on the left of a comparison is, and how it can be compared. */
+interface Comparable {
+  name: string;
+  kind: ValueKind;
+  /** Null: it is no money. */
+  unit: typeof MONEY_UNIT | null;
+  /** All allowed values; null: any. */
+  values: readonly string[] | null;
+  operators: readonly Operator[];
+}
+
+/**
+ * Everything that a definition may say, from the tables by which definitions are read, so that a builder can be made of
+ * it. Properties of events have the kind that the catalogue gives them; others are free, and of the kind `json`.
+ */
+export function vocabulary() {
+  return {
+    condition_types: Object.keys(CONDITION_SCHEMAS),
+    fields: Object.entries<TraitField>(TRAIT_FIELDS).map(([name, field]) => ({
+      ...comparable(name, field.kind, field.unit, field.values),
+      nullable: field.nullable,
+      max_values: field.max_values ?? MAX_LIST,
+    })),
+    custom_attributes: { prefix: ATTRIBUTE_PREFIX, kind: 'json' as const, operators: OPERATORS_OF.json },
+    operators: OPERATORS.map(operatorOf),
+    events: Object.entries<EventDefinition>(EVENTS).map(([name, definition]) => ({
+      name,
+      group: definition.group,
+      properties: Object.entries(definition.properties).map(([property, schema]) => ({
+        ...propertyOf(property, schema),
+        required: definition.required.includes(property),
+      })),
+    })),
+    custom_events: { prefix: CUSTOM_PREFIX, max_length: MAX_EVENT_NAME_LENGTH },
+    aggregates: AGGREGATES.map((name) => {
+      const kind = DATE_AGGREGATES.includes(name) ? ('date' as const) : ('number' as const);
+      const needs_property = NEEDS_PROPERTY.includes(name);
+      const keeps_unit = needs_property && name !== 'distinct';
+      return { name, needs_property, keeps_unit, kind, operators: OPERATORS_OF[kind] };
+    }),
+    channels: CHANNELS,
+    message_statuses: MESSAGE_STATUSES,
+    limits: {
+      depth: MAX_DEPTH,
+      conditions: MAX_CONDITIONS,
+      bytes: MAX_BYTES,
+      list_values: MAX_LIST,
+      where_clauses: MAX_WHERE,
+      min_steps: MIN_STEPS,
+      max_steps: MAX_STEPS,
+    },
+  };
+}
+
+function operatorOf(name: Operator) {
+  const complement_of = (COMPLEMENTS as Partial<Record<Operator, PositiveOperator>>)[name] ?? null;
+  return {
+    name,
+    aliases: Object.entries(OPERATOR_ALIASES).flatMap(([alias, of]) => (of === name ? [alias] : [])),
+    value: SHAPE_OF[complement_of ?? (name as PositiveOperator)],
+    complement_of,
+  };
+}
+
+function comparable(
+  name: string,
+  kind: ValueKind,
+  unit: Comparable['unit'] | undefined,
+  values: readonly string[] | undefined,
+): Comparable {
+  return { name, kind, unit: unit ?? null, values: values ?? null, operators: OPERATORS_OF[kind] };
+}
+
+/** A property of an event by its JSON Schema: a list of values is text, a text with a format is a time. */
+function propertyOf(name: string, schema: PropertySchema): Comparable {
+  if (isMoneyProperty(name)) return comparable(name, 'number', MONEY_UNIT, undefined);
+  if (Array.isArray(schema['enum'])) return comparable(name, 'text', undefined, schema['enum'] as string[]);
+  if (schema['format'] !== undefined) return comparable(name, 'date', undefined, undefined);
+  const { type } = schema;
+  const kind = type === 'integer' || type === 'number' ? 'number' : type === 'string' ? 'text' : 'json';
+  return comparable(name, kind, undefined, undefined);
+}

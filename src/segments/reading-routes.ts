@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
+import { envelope } from '../http/envelope.ts';
+import { readPage, TIME_AND_ID, type PageQuery } from '../http/keyset-page.ts';
+import { refOf } from '../http/record.ts';
+import { isUuid } from '../platform/ids.ts';
+import type { TimePosition } from '../platform/postgres/keyset.ts';
+import { requirePlayer } from '../players/profile/read.ts';
+import type { Platform } from '../wiring/platform.ts';
+import { vocabulary } from './language/vocabulary.ts';
+import type { SegmentRef } from './queries.ts';
+import { requireSegment, SEGMENT } from './read.ts';
+import { listMembers, listPlayerSegments, type MemberRow, type PlayerSegmentRow } from './reading-queries.ts';
+import {
+  historyQuery,
+  pageQuery,
+  playerSegment,
+  segmentMember,
+  segmentReference,
+  segmentVocabulary,
+  sizePoint,
+} from './reading-schema.ts';
+import { referringSegments, type FindReferences } from './references.ts';
+import { readSizes } from './sizes.ts';
+
+/** Records of each type that are shown. */
+const MAX_REFERENCES = 100;
+
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
+  /** Those of the rooms that use segments. */
+  references: readonly FindReferences[];
+}
+
+/** What is shown of segments beside their definitions: members, sizes, users, and what a definition may say. */
+export function segmentReadingEndpoints(deps: Deps): AnyEndpoint[] {
+  return [vocabularyEndpoint(), ...pageEndpoints(deps), ...overviewEndpoints(deps)];
+}
+
+const shared = {
+  method: 'GET',
+  access: { mode: 'session', role: 'viewer', scope: 'project' },
+  status: 200,
+} as const;
+
+function vocabularyEndpoint(): AnyEndpoint {
+  // It depends on the version of the service only.
+  const answer = envelope(vocabulary());
+  return endpoint({
+    ...shared,
+    path: '/v1/segments/fields',
+    summary: 'What a definition may say: fields, events with their properties, operators and limits',
+    response: segmentVocabulary,
+    errors: [],
+    handle: () => answer,
+  });
+}
+
+function pageEndpoints(deps: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/segments/:id/members',
+      summary: 'Lists the members of the segment by player id',
+      query: pageQuery,
+      response: z.array(segmentMember),
+      shape: 'list',
+      errors: ['SEGMENT_NOT_FOUND'],
+      handle: ({ caller, params, query }) => memberPage(deps, refOf(SEGMENT, caller, params['id']), query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/players/:id/segments',
+      summary: 'Lists the segments that the player is in, the last entered first',
+      query: pageQuery,
+      response: z.array(playerSegment),
+      shape: 'list',
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: ({ caller, params, query }) => playerPage(deps, caller, params['id'] ?? '', query),
+    }),
+  ];
+}
+
+function overviewEndpoints(deps: Deps): AnyEndpoint[] {
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/segments/:id/history',
+      summary:
+        'How many members the segment had at full hours of the last month, and at midnight (UTC) before',
+      query: historyQuery,
+      response: z.array(sizePoint),
+      errors: ['SEGMENT_NOT_FOUND'],
+      handle: async ({ caller, params, query }) => {
+        const ref = refOf(SEGMENT, caller, params['id']);
+        const { estimated_size } = await requireSegment(deps.postgres, ref);
+        return envelope(await readSizes(deps, ref, estimated_size, query.days));
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/segments/:id/references',
+      summary: `What uses the segment and is not deleted: up to ${MAX_REFERENCES} of each type`,
+      response: z.array(segmentReference),
+      errors: ['SEGMENT_NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const ref = refOf(SEGMENT, caller, params['id']);
+        await requireSegment(deps.postgres, ref);
+        const found = await Promise.all(
+          [referringSegments, ...deps.references].map((find) => find(deps.postgres, ref, MAX_REFERENCES)),
+        );
+        return envelope(found.flat());
+      },
+    }),
+  ];
+}
+
+async function memberPage({ postgres }: Deps, ref: SegmentRef, page: PageQuery): Promise<string> {
+  const { tenant_id, project_id, segment_id } = ref;
+  await requireSegment(postgres, ref);
+  const { rows, next_cursor } = await readPage<MemberRow, readonly [string]>(
+    {
+      scope: { kind: 'segment-members', project_id, filters: { segment_id } },
+      shape: [isUuid],
+      positionOf: (row) => [row.player_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listMembers(tx, ref, after?.[0], count)),
+    },
+    page,
+  );
+  return envelope(rows, { next_cursor });
+}
+
+async function playerPage(
+  { postgres }: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  id: string,
+  page: PageQuery,
+): Promise<string> {
+  const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
+  const ref = { tenant_id, project_id, player_id };
+  const { rows, next_cursor } = await readPage<PlayerSegmentRow, TimePosition>(
+    {
+      scope: { kind: 'player-segments', project_id, filters: { player_id } },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.entered_us), row.segment_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listPlayerSegments(tx, ref, after, count)),
+    },
+    page,
+  );
+  const shown = rows.map(({ entered_us: _entered_us, ...row }) => row);
+  return envelope(shown, { next_cursor });
+}

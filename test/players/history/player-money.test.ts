@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startTestService,
+  sunk,
+  type TestService,
+  type TestTenant,
+} from '../../engines/service.ts';
+
+let service: TestService;
+let tenant: TestTenant;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  tenant = await service.newTenant();
+});
+
+type Fields = Record<string, unknown>;
+interface Answer {
+  status: number;
+  text: string;
+  data: Fields[];
+  code: string | undefined;
+  next_cursor: string | null;
+}
+
+async function get(path: string, who = tenant, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(`${service.base_url}${path}`, {
+    headers: { authorization: `Bearer ${who.session_token}`, ...headers },
+  });
+  const text = await response.text();
+  const body = JSON.parse(text) as {
+    data: Fields[];
+    error?: { code: string };
+    meta?: { next_cursor: string | null };
+  };
+  const next_cursor = body.meta?.next_cursor ?? null;
+  return { status: response.status, text, data: body.data, code: body.error?.code, next_cursor };
+}
+
+async function post(url: string, body: unknown): Promise<Fields> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const { data } = (await response.json()) as { data: Fields };
+  expect(data, url).toBeDefined();
+  return data;
+}
+
+const identify = async (body: Fields) =>
+  String((await post(`${service.base_url}/v1/players/identify`, body))['player_id']);
+const at = (minute: number) => new Date(Date.parse('2026-03-01T12:00:00Z') + minute * 60_000).toISOString();
+
+async function send(player_id: string, event: string, minute: number, properties: Fields): Promise<void> {
+  await post(`${service.ingest_url}/v1/events`, { event, player_id, timestamp: at(minute), properties });
+}
+const deposit = (player_id: string, minute: number, amount: number | string, currency = 'EUR') =>
+  send(player_id, 'deposit_confirmed', minute, {
+    amount,
+    currency,
+    transaction_id: `t-${minute}`,
+    payment_method: 'card',
+  });
+
+describe('the ledger of a player', () => {
+  it('has every kind of money event, the newest first by event time, with exact amounts', async () => {
+    const id = await identify({ external_id: 'a' });
+    const bet = { amount: 700, currency: 'EUR', bet_id: 'b', game_id: 'g', game_category: 'slots' };
+    await deposit(id, 1, 5_000);
+    await send(id, 'bet_settled', 3, { ...bet, payout: 1_400, outcome: 'won' });
+    await send(id, 'bet_placed', 2, bet);
+    await send(id, 'sport_bet_voided', 5, { bet_id: 's' });
+    await send(id, 'withdrawal_requested', 4, { amount: 900, currency: 'EUR', transaction_id: 'w' });
+    // No rows of the ledger: no money, and no reference.
+    await send(id, 'login', 6, {});
+    await send(id, 'deposit_failed', 7, {});
+    await sunk(service.platform);
+    const { data, next_cursor } = await get(`/v1/players/${id}/ledger`);
+    expect(next_cursor).toBeNull();
+    expect(
+      data.map((row) => [row['event'], row['reference'], row['amount'], row['payout'], row['at']]),
+    ).toEqual([
+      ['sport_bet_voided', 's', null, null, at(5)],
+      ['withdrawal_requested', 'w', 900, null, at(4)],
+      ['bet_settled', 'b', 700, 1_400, at(3)],
+      ['bet_placed', 'b', 700, null, at(2)],
+      ['deposit_confirmed', 't-1', 5_000, null, at(1)],
+    ]);
+    expect(data[4]).toEqual({
+      event: 'deposit_confirmed',
+      reference: 't-1',
+      at: at(1),
+      currency: 'EUR',
+      amount: 5_000,
+      payout: null,
+      base_amount: 5_000,
+      base_payout: null,
+      rate: null,
+      rate_ts: null,
+      rate_is_inverse: null,
+      adjustments: [],
+      ingestion_id: expect.any(String) as string,
+      event_index: 0,
+    });
+  });
+
+  it('shows the rate that converted a row, and what it was worth before a better rate came', async () => {
+    const id = await identify({ external_id: 'a' });
+    const { service: sql } = service.platform.postgres;
+    // Ten ether in wei have more digits than a double.
+    await deposit(id, 1, '10000000000000000001', 'ETH');
+    await deposit(id, 2, 112_50, 'SEK');
+    await sunk(service.platform);
+    const pending = await get(`/v1/players/${id}/ledger`);
+    expect(pending.text).toContain('"amount":10000000000000000001,');
+    expect(pending.data[0]).toMatchObject({ base_amount: null, rate: null, adjustments: [] });
+    await sql`
+      insert into fx_rates (tenant_id, base, quote, ts, rate)
+      values (${tenant.tenant_id}, 'EUR', 'SEK', ${at(0)}, 11.25)`;
+    const shows = (base_amount: number) =>
+      eventually(`the deposit is worth ${base_amount}`, async () => {
+        const { data } = await get(`/v1/players/${id}/ledger`);
+        return data[0]?.['base_amount'] === base_amount ? data[0] : undefined;
+      });
+    const first = { base_amount: 10_00, rate: '11.25', rate_ts: at(0), rate_is_inverse: true };
+    expect(await shows(10_00)).toMatchObject({ ...first, adjustments: [] });
+    await sql`update fx_rates set rate = 11.26 where tenant_id = ${tenant.tenant_id}`;
+    const restated = await shows(9_99);
+    expect(restated).toMatchObject({ base_amount: 9_99, rate: '11.26' });
+    expect(restated['adjustments']).toEqual([
+      { adjusted_at: expect.stringMatching(/Z$/) as string, ...first, base_payout: null },
+    ]);
+  });
+
+  it('is read in pages, without a row twice or left out', async () => {
+    const id = await identify({ external_id: 'a' });
+    for (let minute = 1; minute <= 5; minute++) await deposit(id, minute, minute);
+    // Two at the same time.
+    await send(id, 'withdrawal_confirmed', 5, { amount: 6, currency: 'EUR', transaction_id: 'w' });
+    await sunk(service.platform);
+    const whole = (await get(`/v1/players/${id}/ledger`)).data;
+    const pages: Fields[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page: Answer = await get(`/v1/players/${id}/ledger?limit=2${cursor}`);
+      expect(page.data.length).toBeLessThanOrEqual(2);
+      pages.push(...page.data);
+      cursor = page.next_cursor === null ? null : `&cursor=${page.next_cursor}`;
+    }
+    expect(whole).toHaveLength(6);
+    expect(pages).toEqual(whole);
+  });
+
+  it('of a survivor has the money of those merged into it, and answers for them', async () => {
+    const survivor = await identify({ external_id: 'a' });
+    const gone = await identify({ anonymous_id: 'device' });
+    await deposit(survivor, 1, 100);
+    await deposit(gone, 2, 200);
+    await sunk(service.platform);
+    await identify({ external_id: 'a', anonymous_id: 'device' });
+    for (const id of [survivor, gone]) {
+      const { data } = await get(`/v1/players/${id}/ledger`);
+      expect(data.map((row) => row['amount'])).toEqual([200, 100]);
+    }
+  });
+
+  it('is empty for a player without money, and not found for one of others', async () => {
+    const id = await identify({ external_id: 'a' });
+    expect(await get(`/v1/players/${id}/ledger`)).toMatchObject({ status: 200, data: [], next_cursor: null });
+    const other = await service.newTenant();
+    for (const path of [`/v1/players/${id}/ledger`, '/v1/players/nonsense/ledger']) {
+      expect(await get(path, other)).toMatchObject({ status: 404, code: 'PLAYER_NOT_FOUND' });
+    }
+    for (const query of ['limit=0', 'limit=201', 'cursor=x', 'from=x']) {
+      expect(await get(`/v1/players/${id}/ledger?${query}`), query).toMatchObject({
+        status: 422,
+        code: 'VALIDATION_ERROR',
+      });
+    }
+  });
+});
+
+describe('the audit of a player', () => {
+  const change = async (id: string, body: Fields) => {
+    const response = await fetch(`${service.base_url}/v1/players/${id}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${tenant.session_token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(200);
+  };
+
+  it('has its changes with their actors, the newest first, in pages', async () => {
+    const [id, beside] = [await identify({ external_id: 'a' }), await identify({ external_id: 'b' })];
+    expect((await get(`/v1/players/${id}/audit`)).data).toEqual([]);
+    await change(id, { email: 'one@example.com' });
+    await change(beside, { email: 'beside@example.com' });
+    await change(id, { email: 'two@example.com' });
+    const first = await get(`/v1/players/${id}/audit?limit=1`);
+    expect(first.data).toMatchObject([
+      {
+        action: 'update',
+        resource_type: 'player',
+        resource_id: id,
+        actor: { kind: 'session', role: 'owner' },
+        before: { email: 'one@example.com' },
+        after: { email: 'two@example.com' },
+      },
+    ]);
+    const second = await get(`/v1/players/${id}/audit?limit=1&cursor=${first.next_cursor}`);
+    expect(second.data).toMatchObject([{ before: { email: null }, after: { email: 'one@example.com' } }]);
+    expect(second.next_cursor).toBeNull();
+  });
+
+  it('of a survivor has the changes of those merged into it', async () => {
+    const survivor = await identify({ external_id: 'a' });
+    const gone = await identify({ anonymous_id: 'device' });
+    await change(gone, { phone: '+100' });
+    await change(survivor, { phone: '+200' });
+    await identify({ external_id: 'a', anonymous_id: 'device' });
+    for (const id of [survivor, gone]) {
+      const { data } = await get(`/v1/players/${id}/audit`);
+      expect(data.map((row) => row['resource_id'])).toEqual([survivor, gone]);
+    }
+  });
+
+  it('is not found for a player of others', async () => {
+    const id = await identify({ external_id: 'a' });
+    await change(id, { phone: '+100' });
+    const other = await service.newTenant();
+    for (const path of [`/v1/players/${id}/audit`, '/v1/players/nonsense/audit']) {
+      expect(await get(path, other)).toMatchObject({ status: 404, code: 'PLAYER_NOT_FOUND' });
+    }
+    expect((await get(`/v1/players/${id}/audit?limit=x`)).code).toBe('VALIDATION_ERROR');
+  });
+});
