@@ -84,8 +84,8 @@ export const DEPENDS_ON_SERVERS = [
   // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
   'test/engage/campaigns/campaign-stats.test.ts',
   'test/ledger/reconcile/{rebuild,reconcile}.test.ts',
-  'test/players/history/player-history.test.ts',
-  'test/segments/{segment-members,segment-rules,segment-tenancy,segments}.test.ts',
+  'test/players/history/{player-history,player-money}.test.ts',
+  'test/segments/{reading,segment-members,segment-rules,segment-tenancy,segments}.test.ts',
   // Redis: limits that several processes share.
   'test/http/rate-limits.test.ts',
   // Transactions of several processes on one Postgres.
@@ -121,7 +121,7 @@ export const NEVER_ON_SERVERS = {
     'test/platform/egress/egress.test.ts',
     'test/platform/{bucket,poll-loop}.test.ts',
     'test/players/identity/interleavings.model.test.ts',
-    'test/segments/{definition,docs}.test.ts',
+    'test/segments/{definition,docs,vocabulary}.test.ts',
     'test/tenants/config/{capability-cache,merge-patch}.test.ts',
   ],
   'starts the embedded engines itself, because it kills, copies or configures them': [

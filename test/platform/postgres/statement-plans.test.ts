@@ -4,6 +4,7 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
 import { publishDecisions } from '../../../src/players/kyc/publish.ts';
 import { runScheduleJob } from '../../../src/segments/refresh-job.ts';
+import { runSizesJob } from '../../../src/segments/sizes.ts';
 import { eventually, setKycModel, sunk } from '../../engines/service.ts';
 import { messagingClient, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 import { growTo } from './growth-queries.ts';
@@ -84,7 +85,16 @@ async function reads(player_id: string, label: string): Promise<void> {
     '/v1/players?limit=20&status=self_excluded',
     `/v1/players?email=${label}-0@example.com`,
     `/v1/players?external_id=${label}-external-0`,
+    `/v1/players/search?q=${label}-0@example.com`,
+    `/v1/players/search?q=${label}-`,
+    `/v1/players/search?q=${player_id}`,
     `/v1/players/${player_id}/timeline`,
+    `/v1/players/${player_id}/reachability`,
+    `/v1/players/${player_id}/ledger`,
+    `/v1/players/${player_id}/audit`,
+    `/v1/players/${player_id}/segments`,
+    '/v1/session',
+    '/v1/projects',
     '/v1/segments',
     '/v1/campaigns',
     '/v1/templates',
@@ -119,6 +129,7 @@ async function campaigns(player_ids: readonly string[]): Promise<void> {
 }
 
 async function segments(player_id: string, label: string): Promise<void> {
+  const { service } = explained;
   const condition = { type: 'event', event: `custom_${label}`, aggregate: 'count', op: 'gte', value: 1 };
   const definition = { operator: 'AND', conditions: [{ ...condition, window: { last: { days: 7 } } }] };
   const body = { name: `those of ${label}`, definition, refresh_strategy: 'realtime' };
@@ -130,6 +141,12 @@ async function segments(player_id: string, label: string): Promise<void> {
     return (player.data['segment_ids'] as string[]).includes(segment_id) ? true : undefined;
   });
   await client.api('POST', `/v1/segments/${segment_id}/refresh`);
+  const preview = { definition, per_condition: true, reach: true };
+  expect((await client.api('POST', '/v1/segments/preview', preview)).status).toBe(200);
+  for (const path of ['members?limit=20', 'history', 'references']) {
+    expect((await client.api('GET', `/v1/segments/${segment_id}/${path}`)).status, path).toBe(200);
+  }
+  await runSizesJob(service.platform, AbortSignal.timeout(60_000));
   await client.api('DELETE', `/v1/segments/${segment_id}`);
 }
 
