@@ -1703,7 +1703,7 @@ create table public.segment_sizes (
   segment_id uuid not null,
   counted_at timestamp with time zone not null,
   size bigint not null,
-  constraint segment_sizes_pkey PRIMARY KEY (segment_id, counted_at, tenant_id, project_id)
+  constraint segment_sizes_pkey PRIMARY KEY (tenant_id, project_id, segment_id, counted_at)
 );
 CREATE INDEX segment_sizes_by_time ON public.segment_sizes USING btree (counted_at);
 -- row-level security of public.segment_sizes: enabled, forced

@@ -96,7 +96,8 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   else if (access.mode !== 'public') add('UNAUTHORIZED', 'SERVICE_UNAVAILABLE');
   if (isOfSession(access)) add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (isOfProject(access)) add('PROJECT_NOT_FOUND');
-  if (access.mode === 'api_key' || access.mode === 'user') add('RATE_LIMITED');
+  if (access.mode === 'api_key') add('RATE_LIMITED');
+  if (access.mode === 'user') add('FORBIDDEN', 'RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');
   if (endpoint.versioned === true && method === 'PATCH') add('PRECONDITION_FAILED');

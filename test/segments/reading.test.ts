@@ -345,7 +345,7 @@ describe('a preview', () => {
       compiled_query: plain['compiled_query'],
     });
     expect(sample).toHaveLength(10);
-    const [first, second, third] = definition.conditions as [Fields, Fields, Fields];
+    const [first, second, third] = definition.conditions as unknown as [Fields, Fields, Fields];
     const leaves = [first['conditions'], second['conditions']] as [[Fields, Fields], [Fields]];
     expect(per_condition).toEqual([
       { path: 'definition.conditions.0.conditions.0', size: 6 },

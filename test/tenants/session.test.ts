@@ -87,7 +87,10 @@ describe('GET /v1/session', () => {
   });
 
   test('is limited in its rate like other calls of the user', async () => {
-    const limited = await fixture.auth.sessions.authenticateUser({ method: "GET", headers: { authorization: `Bearer ${tenant.session}` } });
+    const limited = await fixture.auth.sessions.authenticateUser({
+      method: 'GET',
+      headers: { authorization: `Bearer ${tenant.session}` },
+    });
     expect(limited.memberships.map(({ tenant_id }) => tenant_id)).toEqual([tenant.tenant_id]);
     expect((await fixture.as(tenant.api_key, '/v1/session')).body.error.code).toBe('UNAUTHORIZED');
   });
