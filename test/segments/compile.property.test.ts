@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { conditionPaths } from '../../src/segments/language/conditions.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
-import { compileMembers } from '../../src/segments/sql/compile.ts';
+import { compileConditions, compileMembers } from '../../src/segments/sql/compile.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
@@ -21,6 +22,8 @@ const POPULATIONS = 4;
 const PLAYERS = 40;
 /** Number of definitions in one statement. */
 const AT_ONCE = 20;
+/** Of these, the definitions whose conditions are counted one by one. */
+const COUNTED = 4;
 const SEGMENTS = [randomUUID(), randomUUID()];
 
 let clickhouse: ClickHouse;
@@ -38,6 +41,15 @@ afterAll(async () => {
 function newPopulation(seed: number): NaivePlayer[] {
   const drawn = fc.sample(fc.tuple(player, fc.subarray(SEGMENTS)), { numRuns: PLAYERS, seed });
   return drawn.map(([one, segments]) => ({ ...one, segment_ids: new Set(segments) }));
+}
+
+/** The condition at a path like `definition.conditions.0`, as it was written. */
+function writtenAt(definition: WrittenGroup, path: string): WrittenGroup['conditions'][number] {
+  const keys = path.split('.').slice(1);
+  return keys.reduce<unknown>(
+    (node, key) => (node as Record<string, unknown>)[key],
+    definition,
+  ) as WrittenGroup['conditions'][number];
 }
 
 it(
@@ -64,6 +76,24 @@ it(
         const rows = await clickhouse.query<{ player_id: string }>(query.sql, { ...query.params, ...params });
         const members = rows.map(({ player_id }) => player_id).sort();
         expect(members, JSON.stringify(written[i])).toEqual(expected(written[i] as WrittenGroup));
+      }
+      for (const [i, definition] of read.slice(0, COUNTED).entries()) {
+        const counted = compileConditions(definition);
+        const rows = await clickhouse.query<Record<string, unknown>>(counted.sql, {
+          ...counted.params,
+          ...params,
+        });
+        const whole = written[i] as WrittenGroup;
+        const members = (column: string) =>
+          rows
+            .filter((row) => Number(row[column]) === 1)
+            .map((row) => String(row['player_id']))
+            .sort();
+        expect(members('matches'), JSON.stringify(whole)).toEqual(expected(whole));
+        for (const [n, [path]] of [...conditionPaths(definition)].entries()) {
+          const alone: WrittenGroup = { operator: 'AND', conditions: [writtenAt(whole, path)] };
+          expect(members(counted.columns[n] ?? ''), JSON.stringify(alone)).toEqual(expected(alone));
+        }
       }
       const matrix = compileMatrix(read, NOW_MS);
       const rows = await clickhouse.query<Record<string, unknown>>(matrix.sql, {
