@@ -70,17 +70,23 @@ export function selectZones(
     select distinct p.timezone from ${playersSql(tx, project, player_ids)}`;
 }
 
-/** How many of these players get each verdict of the gate; null: a message may go out. */
+/**
+ * How many of these players get the same verdicts of all gates, in the order of the gates; null: a message may go out. One
+ * statement for all: the players are looked up once.
+ */
 export function countVerdicts(
   tx: Tx,
   project: ProjectRef,
   player_ids: readonly string[],
-  gate: Gate,
-): PendingQuery<{ verdict: SkipCode | null; players: number }[]> {
-  return tx<{ verdict: SkipCode | null; players: number }[]>`
-    select j.verdict, count(*)::integer as players
+  gates: readonly Gate[],
+): PendingQuery<{ verdicts: (SkipCode | null)[]; players: number }[]> {
+  const verdicts = gates.map((gate, i) => {
+    const verdict = verdictSql(tx, gate, recipientSql(tx, gate.channel), tx`null::text`);
+    return tx`${i === 0 ? tx`` : tx`,`} ${verdict}`;
+  });
+  return tx<{ verdicts: (SkipCode | null)[]; players: number }[]>`
+    select j.verdicts, count(*)::integer as players
     from (
-      select ${verdictSql(tx, gate, recipientSql(tx, gate.channel), tx`null::text`)} as verdict
-      from ${playersSql(tx, project, player_ids)} offset 0) j
-    group by j.verdict`;
+      select array[${verdicts}]::text[] as verdicts from ${playersSql(tx, project, player_ids)} offset 0) j
+    group by j.verdicts`;
 }

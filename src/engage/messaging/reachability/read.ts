@@ -100,19 +100,19 @@ export async function readReach(
   const gates = await gatesAt(postgres, project, new Date(clock.now_ms()), () =>
     postgres.countAsTenant(project.tenant_id, (tx) => selectZones(tx, project, player_ids)),
   );
-  const found: ChannelReach[] = [];
-  // One after another: they share few connections with other counts.
-  for (const gate of gates) {
-    const rows = await postgres.countAsTenant(project.tenant_id, (tx) =>
-      countVerdicts(tx, project, player_ids, gate),
-    );
-    const by_code = Object.fromEntries(
-      rows.flatMap(({ verdict, players }) => (verdict === null ? [] : [[verdict, players] as const])),
-    );
-    const reachable = rows.find(({ verdict }) => verdict === null)?.players ?? 0;
-    found.push({ channel: gate.channel, sampled: player_ids.length, reachable, by_code });
-  }
-  return found;
+  const rows = await postgres.countAsTenant(project.tenant_id, (tx) =>
+    countVerdicts(tx, project, player_ids, gates),
+  );
+  return gates.map(({ channel }, i) => {
+    const by_code: ChannelReach['by_code'] = {};
+    let reachable = 0;
+    for (const { verdicts, players } of rows) {
+      const verdict = verdicts[i] ?? null;
+      if (verdict === null) reachable += players;
+      else by_code[verdict] = (by_code[verdict] ?? 0) + players;
+    }
+    return { channel, sampled: player_ids.length, reachable, by_code };
+  });
 }
 
 /** The gates of all channels at a moment; `readZones`: the time zones of the players that they are asked about. */
