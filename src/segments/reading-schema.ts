@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MESSAGE_STATUSES } from '../analytics/message-status.ts';
 import { PAGE_QUERY } from '../http/keyset-page.ts';
+import { nameSchemas } from '../http/schema-names.ts';
 import { PLAYER_STATUSES } from '../players/profile/schema.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 import { AGGREGATES } from './language/conditions.ts';
@@ -104,4 +105,12 @@ export const segmentVocabulary = z.object({
     min_steps: z.int(),
     max_steps: z.int(),
   }),
+});
+
+nameSchemas({
+  SegmentMember: segmentMember,
+  PlayerSegment: playerSegment,
+  SegmentSize: sizePoint,
+  SegmentReference: segmentReference,
+  SegmentVocabulary: segmentVocabulary,
 });

@@ -118,4 +118,4 @@ export const playerResource = z.object({
   deleted_at: timestamp.nullable(),
 });
 
-nameSchemas({ PatchPlayerBody: patchPlayerBody, Player: playerResource });
+nameSchemas({ PatchPlayerBody: patchPlayerBody, Player: playerResource, FoundPlayer: foundPlayer });

@@ -197,7 +197,7 @@ replay(body: S.ReplayBody, options?: CallOptions): Promise<S.ReplayReport>;
  *
  * `GET /v1/session`
  *
- * Errors: 401 UNAUTHORIZED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 session(options?: CallOptions): Promise<S.Session>;
 projects: {
@@ -302,6 +302,16 @@ players: {
  */
 identify(body: S.IdentifyBody, options?: CallOptions): Promise<S.IdentifyResult>;
 /**
+ * Up to 20 players with an id that is, or begins with, a text, whatever kind of id it is.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/search`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+search(query: { /** S.An id of any kind; from 3 characters on also the beginning of one */ q: string; }, options?: CallOptions): Promise<Array<S.FoundPlayer>>;
+/**
  * Lists players, the last seen first; deleted ones only with status=deleted.
  *
  * Admin session, role viewer or above.
@@ -403,6 +413,26 @@ timeline(id: string, query?: { cursor?: string | undefined; limit?: number | und
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 depositsDaily(id: string, options?: CallOptions): Promise<Array<S.DepositsOfDay>>;
+/**
+ * The rows of the ledger that a player's money events have made, the newest first by event time.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/ledger`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+ledger(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.LedgerEntry>>;
+/**
+ * Changes of a player, and of players merged into it, with their actors, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/audit`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+audit(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 tier: {
 /**
  * The tier of a player, with its newest 200 changes, the newest first.
@@ -426,6 +456,16 @@ get(id: string, options?: CallOptions): Promise<S.PlayerTier>;
 set(id: string, body: S.SetTierBody, options?: CallOptions): Promise<S.TierChange>;
 };
 /**
+ * Lists the segments that the player is in, the last entered first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/segments`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+segments(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.PlayerSegment>>;
+/**
  * Evaluates every segment of the project for one player.
  *
  * Admin session, role editor or above.
@@ -445,6 +485,16 @@ refreshSegments(id: string, options?: CallOptions): Promise<S.PlayerSegmentsRefr
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 journeys(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.PlayerJourneyRun>>;
+/**
+ * Whether a message to the player would go out now, channel by channel, and every reason why not.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/{id}/reachability`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+reachability(id: string, query?: { /** S.Of the bonus that the message is about; absent: it is about none */ bonus_product?: "casino" | "betting" | "bingo" | "lottery" | "any" | undefined; }, options?: CallOptions): Promise<Array<S.Reachability>>;
 /**
  * A player's last messages of every kind, also those that were skipped, the newest first.
  *
@@ -573,6 +623,46 @@ create(body: S.CreateTierBody, options?: CallOptions): Promise<S.Tier>;
 update(id: string, body: S.PatchTierBody, options?: CallOptions): Promise<S.Tier>;
 };
 segments: {
+/**
+ * What a definition may say: fields, events with their properties, operators and limits.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/fields`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+fields(options?: CallOptions): Promise<S.SegmentVocabulary>;
+/**
+ * Lists the members of the segment by player id.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}/members`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+members(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.SegmentMember>>;
+/**
+ * How many members the segment had at full hours of the last month, and at midnight (UTC) before.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}/history`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+history(id: string, query?: { days?: number | undefined; }, options?: CallOptions): Promise<Array<S.SegmentSize>>;
+/**
+ * What uses the segment and is not deleted: up to 100 of each type.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/segments/{id}/references`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+references(id: string, options?: CallOptions): Promise<Array<S.SegmentReference>>;
 /**
  * Lists segments that are not deleted, the newest first.
  *

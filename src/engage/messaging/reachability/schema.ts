@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RULE_PRODUCTS } from '../../../bonuses/licence/rule.ts';
+import { nameSchemas } from '../../../http/schema-names.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 import { SKIP_CODES } from '../send-row.ts';
 
@@ -24,3 +25,5 @@ export const reachabilityResource = z.object({
   consent_required: z.boolean().describe('Whether a player who has said nothing gets no messages'),
   suppressed: z.boolean(),
 });
+
+nameSchemas({ Reachability: reachabilityResource });
