@@ -2,13 +2,15 @@ import { useRead } from './queries.ts';
 
 /** A player that a search has found. */
 export interface FoundPlayer {
-  player_id: string;
+  id: string;
   /** The field that matched. */
   matched_by: string;
   external_id: string | null;
   email: string | null;
   phone: string | null;
   status: string;
+  /** Not null: the player is deleted. */
+  deleted_at: string | null;
 }
 
 const SHORTEST = 3;

@@ -24,9 +24,9 @@ export function Palette({ onClose }: { onClose: () => void }) {
     name.toLowerCase().includes(asked.toLowerCase()),
   ).map(({ path, name }) => ({ key: path, text: name, go: () => void navigate({ to: path }) }));
   const players: Choice[] = (found.data?.data ?? []).map((player) => ({
-    key: player.player_id,
-    text: `${player.email ?? player.external_id ?? player.player_id} — ${t.players.matchedBy(player.matched_by)}`,
-    go: () => void navigate({ to: '/players/$id', params: { id: player.player_id } }),
+    key: player.id,
+    text: `${player.email ?? player.external_id ?? player.id} — ${t.players.matchedBy(player.matched_by)}`,
+    go: () => void navigate({ to: '/players/$id', params: { id: player.id } }),
   }));
   const choices = [...screens, ...players];
   const current = Math.min(active, Math.max(0, choices.length - 1));

@@ -92,8 +92,8 @@ function Found({ q, onOpen }: { q: string; onOpen: (id: string) => void }) {
             label={m.title}
             rows={data}
             columns={columns}
-            keyOf={({ player_id }) => player_id}
-            onOpen={({ player_id }) => onOpen(player_id)}
+            keyOf={({ id }) => id}
+            onOpen={({ id }) => onOpen(id)}
           />
         )
       }
@@ -116,7 +116,7 @@ function All({ status, onOpen }: { status: string | undefined; onOpen: (id: stri
       key: 'player',
       title: m.columns.player,
       width: 'minmax(220px, 2fr)',
-      cell: (row) => nameOf({ ...row, player_id: row.id }),
+      cell: (row) => nameOf(row),
     },
     { key: 'status', title: m.columns.status, width: '150px', cell: (row) => <Status status={row.status} /> },
     amount('deposited', m.columns.deposited, (row) => money.base(row.total_deposited)),
@@ -150,11 +150,11 @@ function All({ status, onOpen }: { status: string | undefined; onOpen: (id: stri
 function nameOf({
   external_id,
   email,
-  player_id,
+  id,
 }: {
   external_id: string | null;
   email: string | null;
-  player_id: string;
+  id: string;
 }) {
-  return external_id ?? email ?? player_id;
+  return external_id ?? email ?? id;
 }

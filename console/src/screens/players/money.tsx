@@ -19,7 +19,10 @@ export function Money({ id }: { id: string }) {
       title: t.events.amount,
       width: '150px',
       align: 'right',
-      cell: ({ amount, currency }) => money.of(amount, currency),
+      cell: ({ amount, payout, currency }) => {
+        const shown = amount ?? payout;
+        return shown === null || currency === null ? '—' : money.of(shown, currency);
+      },
     },
     {
       key: 'base',
@@ -42,7 +45,7 @@ export function Money({ id }: { id: string }) {
       pages={useLedger(id)}
       label={m.tabs.money}
       columns={columns}
-      keyOf={({ reference, event, at }) => `${reference} ${event} ${at}`}
+      keyOf={({ ingestion_id, event_index }) => `${ingestion_id}/${event_index}`}
       empty={<Empty title={m.nothingHere} />}
     />
   );

@@ -108,8 +108,12 @@ export interface LedgerRow {
   event: string;
   reference: string;
   at: string;
-  amount: Int;
-  currency: string;
+  ingestion_id: string;
+  event_index: number;
+  /** Null for a payout alone. */
+  amount: Int | null;
+  payout: Int | null;
+  currency: string | null;
   /** Null: it waits for a rate. */
   base_amount: Int | null;
   rate: string | null;
@@ -127,7 +131,7 @@ export interface Reachability {
   codes: readonly string[];
   caps: Readonly<Record<'day' | 'week', { used: number; limit: number | null }>>;
   quiet_until: string | null;
-  consent: string | boolean | null;
+  consent: boolean | null;
   suppressed: boolean;
 }
 
