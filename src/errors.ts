@@ -29,6 +29,7 @@ export const ERRORS = {
   FX_RATE_NOT_FOUND: { status: 404, when: 'no rate between the two currencies is known' },
   BONUS_GRANT_NOT_FOUND: { status: 404, when: 'the bonus grant does not exist in this project' },
   BONUS_CAMPAIGN_NOT_FOUND: { status: 404, when: 'the bonus campaign does not exist in this project' },
+  EVENT_NOT_FOUND: { status: 404, when: 'no event of this project has this ingestion_id and index' },
   METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
   CONFLICT: { status: 409, when: 'the change collides with another record' },
   CAMPAIGN_INVALID_STATUS: { status: 409, when: 'the campaign is in a status that does not allow this' },

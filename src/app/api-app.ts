@@ -31,6 +31,8 @@ import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';
+import { eventEndpoints } from '../console/events/routes.ts';
+import { overviewEndpoints } from '../console/overview/routes.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
@@ -166,6 +168,8 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),
+    ...eventEndpoints(platform),
+    ...overviewEndpoints(platform),
   ];
   let text = '';
   const all = [...endpoints, documentEndpoint(() => text)];

@@ -8,9 +8,11 @@ import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { RecordImage } from './entity-tag.ts';
 import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
+import type { EventStream } from './event-stream.ts';
 
 /**
- * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header. A webhook is signed: its
+ * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header; `named_in: 'query'`: the
+ * parameters `tenant_id` and `project_id` name the two as well, for callers that cannot set headers. A webhook is signed: its
  * handler checks the signature over the request as received, and refuses a bad one with `signatureRefused`.
  * `session_or_internal` works on a project: with a session as `session` does, with the internal secret on the one that the
  * headers X-Tenant-Id and X-Project-Id name, both of which are required then. `user` is a session, too, of a member of
@@ -21,7 +23,7 @@ export type Access =
   | { mode: 'webhook' }
   | { mode: 'internal' }
   | { mode: 'api_key'; rate: 'identify' | 'none' }
-  | { mode: 'session'; role: Role; scope: 'tenant' | 'project' }
+  | { mode: 'session'; role: Role; scope: 'tenant' | 'project'; named_in?: 'query' }
   | { mode: 'user' }
   | { mode: 'session_or_internal'; role: Role };
 
@@ -68,6 +70,7 @@ export interface Call<Caller, Query, Body> {
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
+  headers: IncomingHttpHeaders;
   /** Writes a change of this call to the audit log, as the endpoint's `audit` declares. */
   audit: AuditChange;
   /** Sends the version of the answered record as its ETag; `image` is the record as the audit log shows it. */
@@ -79,6 +82,11 @@ export interface Call<Caller, Query, Body> {
    * Call it before anything is awaited.
    */
   leaves: () => AbortSignal;
+  /**
+   * Checks once more that the caller still has the session and the role, for answers that last. Rejects with UNAUTHORIZED or
+   * FORBIDDEN; takes nothing from the caller's rate.
+   */
+  recheck: () => Promise<void>;
 }
 
 declare const stored: unique symbol;
@@ -201,10 +209,13 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   load?: 'vital' | 'slow' | 'elsewhere';
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
-  /** Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `inStages` or `replay`. */
+  /**
+   * Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `inStages` or `replay`.
+   * An endpoint whose `content_type` is `EVENT_STREAM` returns what writes the events, from then on.
+   */
   handle(
     call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
-  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string>;
+  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string | EventStream>;
 }
 
 /** An endpoint of any access and inputs; only its own handler knows their types. */

@@ -265,8 +265,9 @@ function groupByStatus(
   return groups;
 }
 
-/** By its name, a path parameter is an id or the number of a version. */
+/** By its name, a path parameter is an id, the number of a version, or an index. */
 function parameterSchema(name: string): Json {
-  if (/^id$|Id$/.test(name)) return { type: 'string', format: 'uuid' };
+  if (name === 'index') return { type: 'string', pattern: '^[0-9]{1,3}$' };
+  if (/^id$|Id$|_id$/.test(name)) return { type: 'string', format: 'uuid' };
   return name === 'version' ? { type: 'string', pattern: '^[1-9][0-9]{0,8}$' } : { type: 'string' };
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -18,6 +19,7 @@ import {
 import { entityTagOf, requireVersion } from './entity-tag.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
+import { EVENT_STREAM, openEventStream } from './event-stream.ts';
 import { isUuid } from '../platform/ids.ts';
 import {
   createInStages,
@@ -54,6 +56,8 @@ export function registerEndpoints(
   app.decorateRequest('caller', undefined);
   const authorise = createAuthoriser(guards);
   const closing = new AbortController();
+  // Every request that lasts listens to it.
+  setMaxListeners(0, closing.signal);
   app.addHook('preClose', (done) => {
     closing.abort();
     done();
@@ -82,7 +86,7 @@ export function registerEndpoints(
         }
         proceed();
       },
-      handler: handlerOf(endpoint, guards, closing.signal),
+      handler: handlerOf(endpoint, { ...guards, recheck: authorise.again }, closing.signal),
     });
   }
 }
@@ -111,16 +115,24 @@ function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): 
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
-type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRows' | 'rates'>;
+type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRows' | 'rates'> & {
+  recheck: Authorise['again'];
+};
 
 function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: AbortSignal): Handler {
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards, closing);
   const lane = laneOf(endpoint, guards?.rates);
+  const is_stream = endpoint.content_type === EVENT_STREAM;
   return (request, reply) => {
     const call = callOf(endpoint, { request, reply, guards, closing });
     const body = lane.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
-    return body instanceof Promise ? body : reply.send(body);
+    if (!is_stream) return body instanceof Promise ? body : reply.send(body);
+    return andThen(body, (stream) => {
+      if (typeof stream === 'string') return reply.send(stream);
+      openEventStream(reply.hijack().raw, stream, { request_id: request.id, closing });
+      return undefined;
+    });
   };
 }
 
@@ -205,10 +217,12 @@ function readCall(
     // The type of the caller follows from the endpoint's access, which the handler was declared with.
     caller: (endpoint.access.mode === 'webhook' ? signedRequest(request) : request.caller) as undefined,
     params: request.params as Record<string, string>,
+    headers: request.headers,
     query: query === undefined ? undefined : checked(query, request.query),
     body: body === undefined ? undefined : checked(body, requireBody(body, request.body)),
     audit: auditChangeOf(endpoint, request, guards),
     audited: () => auditedCallOf(endpoint, request),
+    recheck: async () => guards?.recheck(endpoint.access, request),
   };
 }
 
@@ -276,7 +290,11 @@ function checked(schema: z.ZodType, value: unknown): unknown {
   return parsed.data;
 }
 
-type Authorise = (access: Access, request: FastifyRequest) => Maybe<unknown>;
+interface Authorise {
+  (access: Access, request: FastifyRequest): Maybe<unknown>;
+  /** Checks a session again, without its rate; nothing for other kinds of access. */
+  again: (access: Access, request: FastifyRequest) => Promise<void>;
+}
 
 function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   const adminPolicy: RatePolicy = { name: 'admin', ...rates.admin };
@@ -287,13 +305,12 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       return caller;
     });
   const authoriseSession = (access: SessionAccess, request: FastifyRequest) => {
-    const { headers } = request;
-    const caller = auth.sessions.authenticate(request, single(headers['x-tenant-id']));
+    const caller = auth.sessions.authenticate(request, named(access, request, 'tenant'));
     return andThen(caller, (session) =>
       andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
         requireRole(session, access);
         if (access.scope === 'tenant') return session;
-        const project = auth.projects.resolve(session.tenant_id, single(headers['x-project-id']));
+        const project = auth.projects.resolve(session.tenant_id, named(access, request, 'project'));
         return andThen(project, (project_id) => ({ ...session, project_id }));
       }),
     );
@@ -321,7 +338,11 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
     if (access.rate === 'none') return caller;
     return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
   };
-  return (access, request) => {
+  const again: Authorise['again'] = async (access, request) => {
+    if (access.mode !== 'session') return;
+    requireRole(await auth.sessions.authenticate(request, named(access, request, 'tenant')), access);
+  };
+  const authorise = (access: Access, request: FastifyRequest): Maybe<unknown> => {
     const { headers } = request;
     if (access.mode === 'session') return authoriseSession(access, request);
     if (access.mode === 'user') return authoriseUser(request);
@@ -337,9 +358,28 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
     }
     return undefined;
   };
+  return Object.assign(authorise, { again });
 }
 
 type SessionAccess = Extract<Access, { mode: 'session' }>;
+
+/**
+ * The tenant or the project that a request names: by the header or, where the access says so, by the query. Throws
+ * VALIDATION_ERROR when the two differ.
+ */
+function named(
+  { named_in }: SessionAccess,
+  { headers, query }: FastifyRequest,
+  what: 'tenant' | 'project',
+): string | undefined {
+  const header = single(headers[`x-${what}-id`]);
+  const path = `${what}_id`;
+  const parameter = named_in === 'query' ? (query as Record<string, unknown>)[path] : undefined;
+  if (parameter === undefined) return header;
+  if (typeof parameter !== 'string' || (header !== undefined && header !== parameter))
+    throw validationError([{ path, message: 'must be given once, and be what the header says' }]);
+  return parameter;
+}
 
 function requireRole(session: SessionPrincipal, access: SessionAccess): void {
   if (roleAllows(session.role, access.role)) return;

@@ -206,12 +206,13 @@ function headersOf(status: number, ingestion: boolean): string[] {
   return ['X-Request-Id'];
 }
 
-test('ids in paths are UUIDs, versions numbers, and integers in answers have no upper bound', () => {
+test('ids in paths are UUIDs, versions and indexes numbers, and integers in answers have no upper bound', () => {
   for (const { operationId, parameters, responses } of operations()) {
     for (const { name, in: location, schema } of parameters) {
       // The name of an adapter, which its platform chooses.
       if (location !== 'path' || name === 'slug') continue;
-      const expected = name === 'version' ? { pattern: '^[1-9][0-9]{0,8}$' } : { format: 'uuid' };
+      const patterns: Record<string, string> = { version: '^[1-9][0-9]{0,8}$', index: '^[0-9]{1,3}$' };
+      const expected = patterns[name] === undefined ? { format: 'uuid' } : { pattern: patterns[name] };
       expect(schema, `${operationId} ${name}`).toMatchObject(expected);
     }
     expect(JSON.stringify(responses), operationId).not.toContain(String(Number.MAX_SAFE_INTEGER));

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/app/api-app.ts';
-import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { bonusCases, kycCases, webhookCases, type Expected } from './audit-cases.ts';
 import { failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
+import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
 import { tierAuditCases } from './tier-audit-cases.ts';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
@@ -255,26 +255,7 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const evaluated = answer.body.data['total_segments_evaluated'];
     return { answer, resource_id: id, after: { evaluated, added: 0, removed: 0 } };
   },
-  'POST /v1/internal/dead-letters/replay': async () => {
-    const offsets = ['71', '72', '73', '74'];
-    const values = [
-      JSON.stringify({ tenant_id: tenant.tenant_id }),
-      JSON.stringify({ tenant_id: tenant.tenant_id.toUpperCase() }),
-      JSON.stringify({ tenant_id: '018f0000-0000-7000-8000-00000000000b' }),
-      'not JSON',
-    ];
-    const letters = values.map((value, i) => {
-      const position = { partition: 0, offset: offsets[i], key: 'k' };
-      const letter = { ...position, value, reason: 'MALFORMED_RECORD', message: 'm', at_ms: Date.now() };
-      return { key: 'k', value: JSON.stringify(letter) };
-    });
-    // No fold runs here: after the replay, a test that waits for it would fail.
-    await fixture.platform.eventLog.append(TOPICS.deadLetters, letters);
-    const body = { partition: 0, offsets };
-    const answer = await internal('POST', '/v1/internal/dead-letters/replay', body);
-    expect(answer.body.data).toMatchObject({ replayed: 4 });
-    return { answer, resource_id: tenant.tenant_id, project_id: null, after: { replayed: 2 } };
-  },
+  ...letterCases({ send, internal, platform: () => fixture.platform, tenant: () => tenant }),
   'POST /v1/internal/fx-fetch': async () => {
     const { tenant_id } = tenant;
     const answer = await internal('POST', '/v1/internal/fx-fetch', { tenant_id });

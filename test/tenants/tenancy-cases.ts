@@ -66,6 +66,16 @@ export const CASES: Record<string, Case> = {
   'POST /v1/internal/fx-fetch': { body: () => ({}) },
   'GET /v1/internal/dead-letters': {},
   'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
+  'GET /v1/dead-letters': {},
+  'POST /v1/dead-letters/replay': { body: () => ({ all: true }) },
+  'GET /v1/overview': {},
+  'GET /v1/series': { query: '?metric=events' },
+  'GET /v1/event-search': {},
+  // Events have no ids among those of a project: test/console/events has the real ones.
+  'GET /v1/event-trace/:ingestion_id/:index': {
+    path: { ingestion_id: 'player_id', index: 'journey_version' },
+  },
+  'GET /v1/event-stream': { query: '?max_s=1' },
   'POST /v1/internal/recompute-player-segments': {
     body: ({ tenant_id, project_id, player_id }) => ({ tenant_id, project_id, player_ids: [player_id] }),
   },

@@ -4,7 +4,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import { positionKey, readReplays } from './queries.ts';
 import { newScan, scanLetters, type ScanState } from './scan.ts';
-import type { LetterResource, ListLettersQuery } from './schema.ts';
+import type { LetterResource, ListLettersQuery, ReplayState } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres'>;
 
@@ -45,12 +45,17 @@ export async function listLetters(
   }
   const isEnd = [...ends].every(([partition, end]) => (state.next.get(partition) ?? 0n) >= end);
   const replays = await readReplays(postgres.service, found);
-  const letters = found.map(({ at_ms, ...letter }) => ({
-    ...letter,
-    at: new Date(at_ms).toISOString(),
-    replay: replays.get(positionKey(letter)) ?? 'none',
-  }));
+  const letters = found.map((letter) => letterResourceOf(letter, replays));
   return { letters, next_cursor: more && !isEnd ? encodeScan(state) : null };
+}
+
+/** A letter as the API shows it; `replays` is what {@link readReplays} has found. */
+export function letterResourceOf(
+  { at_ms, ...letter }: DeadLetter,
+  replays: ReadonlyMap<string, ReplayState>,
+): LetterResource {
+  const at = new Date(at_ms).toISOString();
+  return { ...letter, at, replay: replays.get(positionKey(letter)) ?? 'none' };
 }
 
 function encodeScan({ next, highest }: ScanState): string {

@@ -5,6 +5,7 @@ import { isUuid } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { LogUnavailable } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { finishReplays, positionKey, readReplays, selectKnownTenants, startReplays } from './queries.ts';
 import { newScan, scanLetters } from './scan.ts';
@@ -27,14 +28,7 @@ export async function replayLetters(
   audit: AuditChange,
 ): Promise<ReplayReport> {
   const { eventLog } = engines;
-  const report: ReplayReport = {
-    replayed: 0,
-    replayed_before: 0,
-    unknown_outcome: [],
-    unknown_outcomes: 0,
-    incomplete: [],
-    not_found: [],
-  };
+  const report = newReport();
   const wanted = 'offsets' in body ? new Set(body.offsets.map((offset) => BigInt(offset))) : undefined;
   const ends = await eventLog.endOffsets(TOPICS.deadLetters);
   let block: DeadLetter[] = [];
@@ -48,17 +42,29 @@ export async function replayLetters(
       bytes += letter.value.length;
     }
     if (block.length >= MAX_BLOCK || bytes >= MAX_BLOCK_BYTES) {
-      await replayBlock(engines, block, body.force, report, audit);
+      await replayBlock(engines, block, body.force, report, { audit });
       block = [];
       bytes = 0;
     }
     if (wanted?.size === 0) break;
   }
-  await replayBlock(engines, block, body.force, report, audit);
+  await replayBlock(engines, block, body.force, report, { audit });
   if ('offsets' in body && wanted !== undefined) {
     report.not_found = [...wanted].map((offset) => ({ partition: body.partition, offset: String(offset) }));
   }
   return report;
+}
+
+/** The report of a replay that has not begun. */
+export function newReport(): ReplayReport {
+  return {
+    replayed: 0,
+    replayed_before: 0,
+    unknown_outcome: [],
+    unknown_outcomes: 0,
+    incomplete: [],
+    not_found: [],
+  };
 }
 
 function isWanted(letter: DeadLetter, body: ReplayBody, offsets: Set<bigint> | undefined): boolean {
@@ -69,16 +75,22 @@ function isWanted(letter: DeadLetter, body: ReplayBody, offsets: Set<bigint> | u
   );
 }
 
+/** How a block is recorded: with a row for the project whose letters they are or, without one, for each tenant. */
+interface BlockAudit {
+  audit: AuditChange;
+  project?: ProjectRef;
+}
+
 /**
- * Replays one block. It is marked before and after the append: after a crash in between, the first mark without the
- * second shows that the record may be on the log or not.
+ * Replays one block of at most {@link MAX_BLOCK} letters, and adds what came of it to the report. It is marked before and
+ * after the append: after a crash in between, the first mark without the second shows that the record may be on the log or not.
  */
-async function replayBlock(
+export async function replayBlock(
   { eventLog, postgres, clock }: Engines,
   letters: readonly DeadLetter[],
   force: boolean,
   report: ReplayReport,
-  audit: AuditChange,
+  recorded: BlockAudit,
 ): Promise<void> {
   if (letters.length === 0) return;
   const { service } = postgres;
@@ -86,7 +98,7 @@ async function replayBlock(
   const ours = await service.begin(async (tx) => {
     const started = await startReplays(tx, letters, force, new Date(clock.now_ms()));
     const marked = letters.filter((letter) => started.has(positionKey(letter)));
-    await auditReplays(tx, marked, audit);
+    await auditReplays(tx, marked, recorded);
     return marked;
   });
   const started = new Set(ours.map(positionKey));
@@ -114,7 +126,17 @@ async function replayBlock(
  * Writes one audit row per tenant, with the number of its letters. A letter without a tenant of this installation has
  * none: its record is malformed.
  */
-async function auditReplays(tx: Tx, letters: readonly DeadLetter[], audit: AuditChange): Promise<void> {
+async function auditReplays(
+  tx: Tx,
+  letters: readonly DeadLetter[],
+  { audit, project }: BlockAudit,
+): Promise<void> {
+  if (project !== undefined) {
+    const { tenant_id, project_id } = project;
+    if (letters.length === 0) return;
+    const after = { replayed: letters.length };
+    return audit(tx, { tenant_id, project_id, resource_id: project_id, before: null, after });
+  }
   const counts = new Map<string, number>();
   for (const tenant_id of letters.map(tenantOf)) {
     if (tenant_id !== undefined) counts.set(tenant_id, (counts.get(tenant_id) ?? 0) + 1);
@@ -136,11 +158,12 @@ function tenantOf({ value }: DeadLetter): string | undefined {
 }
 
 /** Whether the letter has not the whole record. Letters of earlier versions then have nothing of it. */
-function isIncomplete({ value, value_bytes }: DeadLetter): boolean {
+export function isIncomplete({ value, value_bytes }: DeadLetter): boolean {
   return value_bytes !== undefined || value === '';
 }
 
-function noteIncomplete({ incomplete }: ReplayReport, { partition, offset }: LetterPosition): void {
+/** Adds a letter that cannot be replayed to the report. */
+export function noteIncomplete({ incomplete }: ReplayReport, { partition, offset }: LetterPosition): void {
   if (incomplete.length < MAX_LISTED) incomplete.push({ partition, offset });
 }
 

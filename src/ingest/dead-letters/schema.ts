@@ -57,7 +57,8 @@ export const replayBody = z.union([
 ]);
 export type ReplayBody = z.infer<typeof replayBody>;
 
-const letterPosition = z.object({ partition: z.int(), offset: z.string() });
+/** The position of the rejected record on `events`, which names a letter. */
+export const letterPosition = z.strictObject({ partition, offset });
 export type LetterPosition = z.infer<typeof letterPosition>;
 
 export const replayReport = z.object({

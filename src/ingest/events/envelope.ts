@@ -27,6 +27,18 @@ export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): s
   );
 }
 
+/** More than the length of an accepted event's text up to its project, and less than up to what the caller wrote. */
+const HEAD_LENGTH = 180;
+
+/**
+ * Whether a record of the topic `events`, as {@link encodeAccepted} writes it, is of this project: without parsing it. The
+ * ids come before whatever the caller wrote.
+ */
+export function isOfProject(line: string, ids: { tenant_id: string; project_id: string }): boolean {
+  const { tenant_id, project_id } = ids;
+  return line.slice(0, HEAD_LENGTH).includes(`,"tenant_id":"${tenant_id}","project_id":"${project_id}"`);
+}
+
 /** The log key of an event: the log keeps the order of events with the same project and identity. */
 export function identityKey(project_id: string, event: EventBody): string {
   return identityKeyOf(project_id, event.player_id?.toLowerCase() ?? event.anonymous_id ?? '');

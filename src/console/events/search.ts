@@ -1,0 +1,112 @@
+import type { ProjectSession } from '../../http/endpoint.ts';
+import { validationError } from '../../errors.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
+import { readPage } from '../../http/keyset-page.ts';
+import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isUuid } from '../../platform/ids.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectPlayerIds } from '../../players/profile/queries.ts';
+import { maskPersonal } from './masking.ts';
+import { searchEvents, type EventFilter, type EventPosition, type EventRow } from './queries.ts';
+import type { SearchQuery } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clickhouse: ClickHouse;
+  clock: Clock;
+}
+
+const DAY_MS = 86_400_000;
+const MAX_DAYS = 90;
+/** The last part of the range is searched first: usually it has enough, and the rest is not read. */
+const FIRST_SPAN_MS = 5 * 60_000;
+const GROWTH = 20;
+
+const POSITION_SHAPE = [
+  (part: string) => /^-?\d{1,13}$/.test(part),
+  isUuid,
+  (part: string) => /^\d{1,4}$/.test(part),
+] as const;
+
+/** Answers `GET /v1/event-search`. Rejects with VALIDATION_ERROR for an unusable range or cursor. */
+export async function searchPage(
+  deps: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  { cursor, limit, event, player_id, ...range }: SearchQuery,
+): Promise<string> {
+  const { from_ms, to_ms } = rangeOf(range, deps.clock.now_ms());
+  const player_ids = await idsOf(deps.postgres, { tenant_id, project_id }, player_id);
+  const filter = { tenant_id, project_id, event, player_ids, from_ms, to_ms };
+  const { rows, next_cursor } = await readPage<EventRow, EventPosition>(
+    {
+      scope: { kind: 'event-search', project_id, filters: { event, player_id, ...range } },
+      shape: POSITION_SHAPE,
+      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      select: (after, count) => searchBack(deps.clickhouse, filter, after, count),
+    },
+    { cursor, limit },
+  );
+  const json = rows.map((row) => eventJson(row, player_ids?.[0] ?? row.owner));
+  return envelopeOfText(`[${json.join(',')}]`, { next_cursor });
+}
+
+/**
+ * All ids that the player's events may have, its own first: those of players that were merged into it, too. None of an
+ * unknown player.
+ */
+async function idsOf(
+  postgres: Postgres,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  player_id: string | undefined,
+): Promise<string[] | undefined> {
+  if (player_id === undefined) return undefined;
+  const ref = { tenant_id, project_id, player_id };
+  const [found] = await postgres.readAsTenant(tenant_id, (tx) => selectPlayerIds(tx, ref));
+  return found === undefined ? [] : [found.player_id, ...found.former_ids];
+}
+
+/** Searches from the end of the range back, in growing parts, until there are `count` events. */
+async function searchBack(
+  clickhouse: ClickHouse,
+  filter: EventFilter,
+  after: EventPosition | undefined,
+  count: number,
+): Promise<EventRow[]> {
+  if (filter.player_ids?.length === 0) return [];
+  if (filter.player_ids !== undefined) return searchEvents(clickhouse, filter, after, count);
+  const found: EventRow[] = [];
+  let to_ms = after === undefined ? filter.to_ms : Math.min(filter.to_ms, Number(after[0]) + 1);
+  for (let span_ms = FIRST_SPAN_MS; found.length < count && to_ms > filter.from_ms; span_ms *= GROWTH) {
+    const from_ms = Math.max(filter.from_ms, to_ms - span_ms);
+    const part = { ...filter, from_ms, to_ms };
+    found.push(...(await searchEvents(clickhouse, part, after, count - found.length)));
+    to_ms = from_ms;
+  }
+  return found;
+}
+
+function rangeOf({ from, to }: Pick<SearchQuery, 'from' | 'to'>, now_ms: number) {
+  const to_ms = to === undefined ? now_ms : Date.parse(to);
+  const from_ms = from === undefined ? to_ms - DAY_MS : Date.parse(from);
+  if (from_ms > to_ms) throw validationError([{ path: 'from', message: 'must not be after `to`' }]);
+  if (to_ms - from_ms > MAX_DAYS * DAY_MS)
+    throw validationError([{ path: 'from', message: `must be at most ${MAX_DAYS} days before \`to\`` }]);
+  return { from_ms, to_ms };
+}
+
+/** ClickHouse has the properties as JSON text. */
+function eventJson(row: EventRow, player_id: string): string {
+  const { ingestion_id, event_index: index, event } = row;
+  const at = (ms: string) => new Date(Number(ms)).toISOString();
+  const head = JSON.stringify({
+    ingestion_id,
+    index,
+    event,
+    player_id,
+    timestamp: at(row.occurred_ms),
+    received_at: at(row.received_ms),
+  });
+  const properties = row.properties === '' ? '{}' : maskPersonal(row.properties);
+  return `${head.slice(0, -1)},"base_amount":${row.base_amount},"base_payout":${row.base_payout},"properties":${properties}}`;
+}

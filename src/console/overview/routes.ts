@@ -1,0 +1,49 @@
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
+import { findTenantMoney } from '../../tenants/money-queries.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { Overviews } from './overview.ts';
+import { stepsOf } from './range.ts';
+import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
+import { isMoney, seriesPoints } from './series.ts';
+
+/** What a project comes to: money, messages, what runs, who is protected, whether the pipeline keeps up. */
+export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
+  const { clickhouse, clock, postgres } = platform;
+  const overviews = new Overviews(platform);
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    status: 200,
+    errors: ['SERVICE_UNAVAILABLE'],
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/overview',
+      summary: 'Figures of the project: of a range (default: today in UTC), of the week before, and of now',
+      query: overviewQuery,
+      response: overview,
+      handle: async ({ caller, query }) => envelopeOfText(await overviews.of(projectRefOf(caller), query)),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/series',
+      summary:
+        'A metric of the project by hour, day or week, at most 1,000 points, those without events as 0',
+      query: seriesQuery,
+      response: series,
+      handle: async ({ caller, query }) => {
+        const { metric, interval, event } = query;
+        const steps = stepsOf(query, interval, clock.now_ms());
+        const [points, money] = await Promise.all([
+          seriesPoints(clickhouse, projectRefOf(caller), metric, steps, event),
+          isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
+        ]);
+        const head = JSON.stringify({ metric, interval, currency: money?.base_currency ?? null });
+        return envelopeOfText(`${head.slice(0, -1)},"points":${points}}`);
+      },
+    }),
+  ];
+}

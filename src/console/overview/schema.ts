@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { timestampWithOffset } from '../../http/timestamp.ts';
+import { isEventName } from '../../ingest/events/validate.ts';
+
+const range = {
+  from: timestampWithOffset.describe('Event times from here on').optional(),
+  to: timestampWithOffset.describe('Event times before this; default: now').optional(),
+};
+
+/** `GET /v1/overview`. */
+export const overviewQuery = z.strictObject(range);
+export type RangeQuery = z.infer<typeof overviewQuery>;
+
+const moneyOfRange = z.object({
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  deposits: z.int(),
+  withdrawals: z.int(),
+  wagered: z.int(),
+  won: z.int(),
+  ggr: z.int().describe('wagered - won'),
+  first_time_depositors: z.int(),
+  active_players: z.int().describe('Players with activity of their own'),
+  events: z.int(),
+});
+
+const counts = z.record(z.string(), z.int());
+
+export const overview = z.object({
+  base_currency: z.string().describe('Amounts are whole numbers of its smallest unit'),
+  at: z.iso.datetime().describe('When this was computed: up to 10 s ago'),
+  now: moneyOfRange,
+  week_before: moneyOfRange.describe('The same range seven days earlier'),
+  messages: z
+    .object({
+      by_status: counts.describe('How far they have come; skipped ones are failed or capped'),
+      skipped: counts.describe('Not sent, by code'),
+      failed: counts.describe('Failed, by code'),
+      blocked_for_protection: z
+        .int()
+        .describe('Skipped because the player is excluded, cools off, is at risk or is banned'),
+    })
+    .describe('Messages that were made in the range'),
+  campaigns: z.object({ scheduled: z.int(), sending: z.int() }),
+  journeys: z.object({
+    active: z.int(),
+    paused: z.int(),
+    runs_running: z.int().describe('Counted up to 100,000'),
+  }),
+  grants: z.object({ open: z.int(), liability: z.int().describe('Bonus amounts of open grants') }),
+  responsible_gaming: z.object({ self_excluded: z.int(), cooling_off: z.int(), banned: z.int() }),
+  pipeline: z.object({
+    consumers: z.array(
+      z.object({
+        name: z.string(),
+        events_behind: z
+          .int()
+          .nullable()
+          .describe('Of the whole installation, rounded up to a power of ten; null: not known now'),
+      }),
+    ),
+    dead_letters: z
+      .object({
+        found: z.int(),
+        is_all: z.boolean().describe('False: only the newest records of the installation were looked at'),
+        newest_at: z.iso.datetime().nullable(),
+      })
+      .nullable()
+      .describe('Null: not known now'),
+  }),
+});
+
+export const METRICS = [
+  'deposits',
+  'withdrawals',
+  'wagered',
+  'won',
+  'ggr',
+  'active_players',
+  'first_deposits',
+  'new_players',
+  'signups',
+  'events',
+  'messages_sent',
+  'messages_delivered',
+  'messages_opened',
+  'messages_clicked',
+  'messages_bounced',
+  'messages_skipped',
+] as const;
+export type Metric = (typeof METRICS)[number];
+
+export const INTERVALS = ['hour', 'day', 'week'] as const;
+export type Interval = (typeof INTERVALS)[number];
+
+/** `GET /v1/series`. */
+export const seriesQuery = z.strictObject({
+  metric: z.enum(METRICS),
+  interval: z.enum(INTERVALS).default('day').describe('In UTC; weeks begin on Monday'),
+  ...range,
+  event: z
+    .string()
+    .refine(isEventName, 'must be the name of an event')
+    .optional()
+    .describe('For `events` alone'),
+});
+export type SeriesQuery = z.infer<typeof seriesQuery>;
+
+export const series = z.object({
+  metric: z.enum(METRICS),
+  interval: z.enum(INTERVALS),
+  currency: z.string().nullable().describe('The base currency; null for counts'),
+  points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: z.int() })),
+});

@@ -1,0 +1,82 @@
+import { validationError } from '../../errors.ts';
+import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import { EVENTS } from '../../ingest/events/catalogue.ts';
+import { isActivity } from '../../ledger/fold/activity.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { messagesByStep, skippedByStep } from './message-queries.ts';
+import {
+  amountsByStep,
+  betsByStep,
+  eventsByStep,
+  firstDepositsByStep,
+  newPlayersByStep,
+  playersByStep,
+  type BetSums,
+  type StepRow,
+  type Steps,
+} from './money-queries.ts';
+import type { Metric } from './schema.ts';
+
+/** The names of events that are a player's own activity. */
+export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
+
+const MONEY: ReadonlySet<Metric> = new Set(['deposits', 'withdrawals', 'wagered', 'won', 'ggr']);
+/** Bets are grouped one by one, so their range is shorter. */
+const OF_BETS: ReadonlySet<Metric> = new Set(['wagered', 'won', 'ggr']);
+const MAX_BET_RANGE_MS = 92 * 86_400_000;
+
+/** Whether the values of the metric are amounts in the base currency. */
+export function isMoney(metric: Metric): boolean {
+  return MONEY.has(metric);
+}
+
+type Ask = (clickhouse: ClickHouse, project: ProjectRef, steps: Steps, event?: string) => Promise<StepRow[]>;
+
+const bets =
+  (value: (sums: BetSums) => string): Ask =>
+  async (clickhouse, project, steps) =>
+    (await betsByStep(clickhouse, project, steps)).map((sums) => ({ step: sums.step, value: value(sums) }));
+
+const QUESTIONS: Record<Metric, Ask> = {
+  deposits: (...of) => amountsByStep(of[0], of[1], of[2], 'deposit_confirmed'),
+  withdrawals: (...of) => amountsByStep(of[0], of[1], of[2], 'withdrawal_confirmed'),
+  wagered: bets(({ wagered }) => wagered),
+  won: bets(({ won }) => won),
+  ggr: bets(({ wagered, won }) => String(BigInt(wagered) - BigInt(won))),
+  active_players: (...of) => playersByStep(of[0], of[1], of[2], ACTIVITY),
+  first_deposits: firstDepositsByStep,
+  new_players: newPlayersByStep,
+  signups: (...of) => eventsByStep(of[0], of[1], of[2], 'signup'),
+  events: eventsByStep,
+  messages_sent: (...of) => messagesByStep(of[0], of[1], of[2], 'sent_at'),
+  messages_delivered: (...of) => messagesByStep(of[0], of[1], of[2], 'delivered_at'),
+  messages_opened: (...of) => messagesByStep(of[0], of[1], of[2], 'opened_at'),
+  messages_clicked: (...of) => messagesByStep(of[0], of[1], of[2], 'clicked_at'),
+  messages_bounced: (...of) => messagesByStep(of[0], of[1], of[2], 'bounced_at'),
+  messages_skipped: skippedByStep,
+};
+
+/**
+ * The points of a series as JSON text, one per step, those without events as 0. Throws VALIDATION_ERROR when the metric is
+ * not computed over so long a range, or not of one event.
+ */
+export async function seriesPoints(
+  clickhouse: ClickHouse,
+  project: ProjectRef,
+  metric: Metric,
+  steps: Steps,
+  event: string | undefined,
+): Promise<string> {
+  if (OF_BETS.has(metric) && steps.to_ms - steps.from_ms > MAX_BET_RANGE_MS)
+    throw validationError([{ path: 'from', message: `${metric} is computed over at most 92 days` }]);
+  if (event !== undefined && metric !== 'events')
+    throw validationError([{ path: 'event', message: 'is only for the metric `events`' }]);
+  const rows = await QUESTIONS[metric](clickhouse, project, steps, event);
+  const values = new Map(rows.map(({ step, value }) => [step, value]));
+  const { from_ms, to_ms, step_ms } = steps;
+  const points = Array.from({ length: (to_ms - from_ms) / step_ms }, (_, step) => {
+    const at = new Date(from_ms + step * step_ms).toISOString();
+    return `{"at":"${at}","value":${values.get(String(step)) ?? '0'}}`;
+  });
+  return `[${points.join(',')}]`;
+}
