@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually, sunk } from '../engines/service.ts';
+import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
+
+let console_: ConsoleBrowser;
+beforeAll(async () => {
+  console_ = await openConsole();
+});
+afterAll(() => console_.close());
+
+/** Sends events as an operator does. */
+async function sendEvents(events: readonly object[]): Promise<void> {
+  const { ingest_url, api_key } = console_.service;
+  const response = await fetch(`${ingest_url}/v1/events/batch`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ events }),
+  });
+  expect(response.status).toBe(202);
+}
+
+const deposit = (player: string, amount: number, id: string) => ({
+  event: 'deposit_confirmed',
+  anonymous_id: player,
+  properties: { amount, currency: 'EUR', transaction_id: id, payment_method: 'card' },
+});
+
+describe('an empty project', () => {
+  test.each([
+    ['overview', 'No events yet'],
+    ['events?tab=live', 'Waiting for events…'],
+    ['events?tab=search', 'No event matches'],
+    ['events?tab=rejected', 'No event was rejected'],
+    ['players', 'No players yet'],
+  ])('%s says what would be here', async (path, text) => {
+    const page = await console_.open(path);
+    await page.getByText(text).first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+});
+
+describe('with events', () => {
+  beforeAll(async () => {
+    await sendEvents([
+      deposit('anna', 123_456, 'a-1'),
+      deposit('bert', 1, 'b-1'),
+      deposit('anna', 100, 'a-1'),
+    ]);
+    await sunk(console_.service.platform);
+  });
+
+  test('the overview has the exact deposits of today', async () => {
+    const page = await console_.open('overview');
+    await page.getByText('€1,234.57').first().waitFor();
+    await page.getByRole('button', { name: 'As table' }).first().click();
+    await page.getByRole('cell', { name: '€1,234.57' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test('an event that is sent now appears in the live tail, and its way can be followed', async () => {
+    const page = await console_.open('events');
+    await page.getByText('Live', { exact: true }).nth(1).waitFor();
+    await sendEvents([deposit('carla', 4_200, 'c-1')]);
+    const row = page.getByRole('row', { name: /carla/ });
+    await row.waitFor();
+    await row.click();
+    const drawer = page.getByRole('dialog', { name: 'The way of an event' });
+    await drawer.getByText('applied').waitFor();
+    await drawer.getByText('€42.00').first().waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+  });
+
+  test('a search finds events by name; one that conflicts is among the rejected, with the reason', async () => {
+    const page = await console_.open('events?tab=search&event=deposit_confirmed');
+    await page
+      .getByRole('row', { name: /deposit_confirmed/ })
+      .first()
+      .waitFor();
+    await page.goto(`${console_.service.base_url}/console/events?tab=rejected`);
+    await page.getByRole('row', { name: /CONFLICTING_DUPLICATE/ }).click();
+    await page.getByRole('dialog').getByText('a-1').waitFor();
+  });
+
+  test('a player is found by the device, and the profile has totals, money and reachability', async () => {
+    const page = await console_.open('players?q=anna');
+    await page.getByRole('row', { name: /by anonymous_id/ }).waitFor();
+    await page.getByRole('row', { name: /by anonymous_id/ }).press('Enter');
+    await page.getByText('€1,234.56').first().waitFor();
+    await page.getByRole('link', { name: 'Money' }).click();
+    await page.getByRole('row', { name: /deposit_confirmed.*€1,234.56/ }).waitFor();
+    await page.getByRole('link', { name: 'Reachability' }).click();
+    await page.getByText('Cannot be reached').first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test('an excluded player shows the shield first', async () => {
+    const { base_url, session_token } = console_.service;
+    const headers = { authorization: `Bearer ${session_token}`, 'content-type': 'application/json' };
+    const id = await eventually('bert is a player', async () => {
+      const found = await fetch(`${base_url}/v1/players/search?q=bert`, { headers });
+      return ((await found.json()) as { data: { id: string }[] }).data[0]?.id;
+    });
+    const body = JSON.stringify({ status: 'self_excluded' });
+    await fetch(`${base_url}/v1/players/${id}`, { method: 'PATCH', headers, body });
+    const page = await console_.open(`players/${id}`);
+    await page.getByText('Excluded from gambling.', { exact: false }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+});
+
+describe('when the API fails', () => {
+  test.each([
+    ['garbage', { status: 200, body: '<html>' }, 'ANSWER_UNREADABLE'],
+    [
+      'an error with its request id',
+      {
+        status: 500,
+        headers: { 'x-request-id': 'r-1' },
+        body: '{"error":{"code":"INTERNAL_ERROR","message":"it broke"}}',
+      },
+      'r-1',
+    ],
+    ['429', { status: 429, body: '{"error":{"code":"RATE_LIMITED","message":"slow down"}}' }, 'RATE_LIMITED'],
+  ])('%s is shown, and trying again mends it', async (_what, answer, text) => {
+    const page = await console_.open('players');
+    await page.route('**/v1/overview*', (route) => route.fulfill(answer));
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('alert').getByText(text).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.unroute('**/v1/overview*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('Active players').waitFor();
+  });
+
+  test('old figures stay, with their age', async () => {
+    const page = await console_.open('overview');
+    await page.getByText('Active players').waitFor();
+    await page.route('**/v1/overview*', (route) => route.abort());
+    await page.getByText('it could not be updated', { exact: false }).waitFor();
+    await page.getByText('Active players').waitFor();
+  });
+
+  test('names from outside are text, whatever is in them', async () => {
+    const name = '<img src=x onerror=alert(1)>\u202Eابج';
+    await sendEvents([deposit(`${name}${'x'.repeat(200)}`, 5, 'h-1')]);
+    const page = await console_.open('events?tab=search');
+    await sunk(console_.service.platform);
+    await page.reload();
+    await page
+      .getByRole('row', { name: /deposit_confirmed/ })
+      .first()
+      .waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+});
+
+describe.each(['light', 'dark'] as const)('in %s colours and a narrow window', (theme) => {
+  test.each(['overview', 'events?tab=search', 'players'])('axe finds nothing on %s', async (path) => {
+    const page = await console_.open(path, { theme, width: 420 });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+});
