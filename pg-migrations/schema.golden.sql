@@ -847,6 +847,15 @@ CREATE INDEX console_sessions_by_sid ON public.console_sessions USING btree (pro
 CREATE INDEX console_sessions_by_user ON public.console_sessions USING btree (user_id);
 grant delete, insert, select, update on public.console_sessions to engagement_service;
 
+create table public.console_used_once (
+  id_hash bytea not null,
+  expires_at timestamp with time zone not null,
+  constraint console_used_once_id_hash_check CHECK ((length(id_hash) = 32)),
+  constraint console_used_once_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX console_used_once_by_expiry ON public.console_used_once USING btree (expires_at);
+grant delete, insert, select, update on public.console_used_once to engagement_service;
+
 create table public.consumed_logs (
   group_name text not null,
   topic text not null,

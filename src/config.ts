@@ -40,6 +40,9 @@ const environmentSchema = z.object({
   AUTH_JWKS_URL: optionalText,
   AUTH_ISSUER: optionalText,
   AUTH_AUDIENCE: optionalText,
+  OIDC_ISSUER: providerUrl.optional(),
+  OIDC_CLIENT_ID: optionalText,
+  OIDC_CLIENT_SECRET: optionalText,
   INTERNAL_SECRET: internalSecret.optional(),
   INTERNAL_SECRET_PREVIOUS: internalSecret.optional(),
   CREDENTIALS_KEY: credentialsKey.optional(),
@@ -106,6 +109,15 @@ export interface FxUrls {
   crypto_url: string;
 }
 
+/** The identity provider that signs users in to the console. */
+export interface ConsoleProvider {
+  /** As the provider writes it: its metadata is below this URL. */
+  issuer: string;
+  client_id: string;
+  /** Absent: a public client, which PKCE alone protects. */
+  client_secret: string | undefined;
+}
+
 export interface Config {
   service_env: 'dev' | 'stag' | 'prod';
   roles: ReadonlySet<Role>;
@@ -121,6 +133,8 @@ export interface Config {
   servers: Servers | undefined;
   /** Absent: the development issuer signs sessions (loopback only). */
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
+  /** Absent: the console has the development sign-in at most. */
+  console_provider: ConsoleProvider | undefined;
   /** Absent: a secret is generated and kept in `data_dir`. */
   internal_secret: string | undefined;
   /** Also accepted while the secret is rotated. */
@@ -180,6 +194,7 @@ function parse(environment: Variables): Environment {
 function configOf(env: Environment): Config {
   const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
   const servers = readServers(env);
+  const public_url = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');
   return {
     service_env: env.SERVICE_ENV,
     roles: readRoles(env.ROLES),
@@ -192,11 +207,12 @@ function configOf(env: Environment): Config {
     log_level: env.LOG_LEVEL,
     servers,
     identity_provider: readIdentityProvider(env),
+    console_provider: readConsoleProvider(env, public_url),
     internal_secret: env.INTERNAL_SECRET,
     internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,
     credentials_key: env.CREDENTIALS_KEY,
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
-    public_url: (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ''),
+    public_url,
     egress_allow: readEgressAllow(env, servers !== undefined),
     trusted_proxies: readNetworks('TRUSTED_PROXIES', env.TRUSTED_PROXIES ?? 'none'),
     fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
@@ -340,4 +356,19 @@ function readIdentityProvider(env: Environment): Config['identity_provider'] {
     throw new ConfigError('give AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE together');
   }
   return { jwks_url: AUTH_JWKS_URL, issuer: AUTH_ISSUER, audience: AUTH_AUDIENCE };
+}
+
+/** Both URLs by HTTPS, except on loopback: browsers keep the console's cookies nowhere else. */
+function readConsoleProvider(env: Environment, public_url: string): Config['console_provider'] {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = env;
+  if (!OIDC_ISSUER && !OIDC_CLIENT_ID && !OIDC_CLIENT_SECRET) return undefined;
+  if (!OIDC_ISSUER || !OIDC_CLIENT_ID) {
+    throw new ConfigError('give OIDC_ISSUER and OIDC_CLIENT_ID together; OIDC_CLIENT_SECRET needs both');
+  }
+  for (const [name, url] of Object.entries({ OIDC_ISSUER, PUBLIC_URL: public_url })) {
+    const { protocol, hostname } = new URL(url);
+    if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) continue;
+    throw new ConfigError(`${name}: must be an https URL, or on a loopback address, to sign users in`);
+  }
+  return { issuer: OIDC_ISSUER, client_id: OIDC_CLIENT_ID, client_secret: OIDC_CLIENT_SECRET };
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConfigError, readCommandConfig, readConfig } from '../src/config.ts';
 
 const servers = {
@@ -116,4 +116,41 @@ it.each(['PUBLIC_URL', 'CREDENTIALS_KEY'])('servers need %s: without it the star
     ...rest
   } = servers;
   expect(readConfig({ ...rest, [name]: '' }).servers).toBeUndefined();
+});
+
+describe('the identity provider of the console', () => {
+  const given = { OIDC_ISSUER: 'https://id.example/tenant', OIDC_CLIENT_ID: 'console' };
+  const public_url = { PUBLIC_URL: 'https://engage.example.com' };
+
+  it('is an issuer and a client, with or without a secret', () => {
+    expect(readConfig({}).console_provider).toBeUndefined();
+    expect(readConfig({ ...public_url, ...given }).console_provider).toEqual({
+      issuer: 'https://id.example/tenant',
+      client_id: 'console',
+      client_secret: undefined,
+    });
+    const secret = { OIDC_CLIENT_SECRET: 'hush' };
+    expect(readConfig({ ...public_url, ...given, ...secret }).console_provider?.client_secret).toBe('hush');
+  });
+
+  it.each(['http://localhost:9000', 'http://127.0.0.1:9000/tenant', 'http://[::1]:9000'])(
+    'is %s in development',
+    (OIDC_ISSUER) => {
+      expect(readConfig({ ...given, OIDC_ISSUER }).console_provider?.issuer).toBe(OIDC_ISSUER);
+    },
+  );
+
+  it.each<[given: Record<string, string>, message: RegExp]>([
+    [{ OIDC_ISSUER: 'https://id.example' }, /OIDC_ISSUER and OIDC_CLIENT_ID together/],
+    [{ OIDC_CLIENT_ID: 'console' }, /OIDC_ISSUER and OIDC_CLIENT_ID together/],
+    [{ OIDC_CLIENT_SECRET: 'hush' }, /OIDC_CLIENT_SECRET needs both/],
+    [{ ...given, OIDC_ISSUER: 'http://id.example' }, /^OIDC_ISSUER: must be an https URL/],
+    [{ ...given, OIDC_ISSUER: 'http://localhost.evil.example' }, /^OIDC_ISSUER: must be an https URL/],
+    [{ ...given, OIDC_ISSUER: 'id.example' }, /^OIDC_ISSUER: must be an http/],
+    [{ ...given, OIDC_ISSUER: 'https://id.example?tenant=1' }, /^OIDC_ISSUER: must have no query/],
+    [{ ...given, PUBLIC_URL: 'http://engage.example.com' }, /^PUBLIC_URL: must be an https URL/],
+  ])('is not %o', (half, message) => {
+    expect(() => readConfig({ ...public_url, ...half })).toThrow(ConfigError);
+    expect(() => readConfig({ ...public_url, ...half })).toThrow(message);
+  });
 });

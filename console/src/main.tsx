@@ -4,6 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/errors.ts';
 import { sessionEnded } from './api/session-ended.ts';
+import { closeSignIn } from './api/sign-in.ts';
 import { makeRouter } from './router.tsx';
 import { showTheme } from './shell/theme.ts';
 import './tokens.css';
@@ -30,6 +31,7 @@ const client = new QueryClient({
   },
 });
 
+closeSignIn();
 showTheme();
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no element "root"');

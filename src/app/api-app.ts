@@ -203,7 +203,8 @@ export function buildApiApp(platform: Platform, config: Config, deps: ApiDeps): 
     endpoints: config.ops === undefined ? all : all.filter((one) => !isForOperators(one)),
     sheds_load: true,
   });
-  void app.register(consoleRoutes({ auth: deps.auth, config }));
+  const { auth, credentials_keys } = deps;
+  void app.register(consoleRoutes({ ...platform, auth, credentials_keys, config }));
   return app;
 }
 

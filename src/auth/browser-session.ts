@@ -51,12 +51,16 @@ export function requireOwnPage({ method, headers }: BrowserRequest): void {
 
 /** The id in the session cookie of a Cookie header; undefined when there is none, or several, or it is not an id. */
 export function sessionId(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const found = header
+  const id = cookieOf(header, SESSION_COOKIE);
+  return id !== undefined && SESSION_ID.test(id) ? id : undefined;
+}
+
+/** The cookie of this name in a Cookie header; undefined when there is none, or several, of which none can be trusted. */
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  const [value, second] = (header ?? '')
     .split(';')
     .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${SESSION_COOKIE}=`))
-    .map((pair) => pair.slice(SESSION_COOKIE.length + 1));
-  const [id, second] = found;
-  return id !== undefined && second === undefined && SESSION_ID.test(id) ? id : undefined;
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1));
+  return second === undefined ? value : undefined;
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import { RemoteKeys, type GetKey } from './remote-keys.ts';
 
 /** Only asymmetric algorithms: if a shared-secret algorithm were allowed, a token could be signed with a public key. */
-const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const CLOCK_TOLERANCE_S = 5;
 const MAX_TOKEN_LENGTH = 8_192;
 const MAX_SUBJECT_LENGTH = 255;
@@ -63,9 +63,7 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
       // The tolerance is for `nbf` from a provider whose clock is ahead; it must not extend a session.
       if (expires_at_ms <= currentDate.getTime()) throw refused('the session has expired');
       const { sub } = payload;
-      if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT_LENGTH || sub.includes('\0')) {
-        throw refused('the session token names no user');
-      }
+      if (!isUserId(sub)) throw refused('the session token names no user');
       return { user_id: sub, expires_at_ms, ...(recheck_at_ms === undefined ? {} : { recheck_at_ms }) };
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
@@ -75,11 +73,16 @@ export function createTokenVerifier(trusted: TrustedIssuer, clock: Clock): Verif
   };
 }
 
+/** Whether the `sub` of a token can be the id of a user. */
+export function isUserId(sub: unknown): sub is string {
+  return typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUBJECT_LENGTH && !sub.includes('\0');
+}
+
 /**
  * Distinguishes "the key does not exist" (the token is invalid) from "the keys cannot be fetched" (the service cannot
  * decide): the latter rejects with SERVICE_UNAVAILABLE.
  */
-function keysOrUnavailable(keys: GetKey): GetKey {
+export function keysOrUnavailable(keys: GetKey): GetKey {
   return async (header, token) => {
     try {
       return await keys(header, token);

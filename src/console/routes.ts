@@ -3,20 +3,47 @@ import type { Authenticators } from '../auth/authenticators.ts';
 import { requireOwnPage, sessionId } from '../auth/browser-session.ts';
 import type { Config } from '../config.ts';
 import { envelope } from '../http/envelope.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { EncryptionKeys } from '../platform/encryption.ts';
+import type { Logger } from '../platform/logger.ts';
+import { shareOf } from '../platform/postgres/bounded-statements.ts';
+import type { Postgres } from '../platform/postgres/port.ts';
+import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { expiredSessionCookie, sessionCookie } from './cookies.ts';
 import { demoUser, requireLocalPage } from './dev-login.ts';
 import { setConsoleHeaders } from './headers.ts';
+import { IdentityProvider } from './identity-provider.ts';
+import { providerRoutes } from './provider-routes.ts';
+import { createSignInSeal } from './sealed-sign-in.ts';
+import { signInRates } from './sign-in-rates.ts';
 import { serveConsole } from './static.ts';
 
 interface Deps {
   auth: Authenticators;
-  config: Pick<Config, 'data_dir' | 'public_url'>;
+  config: Pick<Config, 'data_dir' | 'public_url' | 'console_provider'>;
+  /** From which the key of sign-ins is derived. */
+  credentials_keys: EncryptionKeys;
+  postgres: Postgres;
+  rateLimiter: RateLimiter;
+  clock: Clock;
+  logger: Logger;
 }
 
+/** So many statements of sign-ins run at once: however many try, the API keeps its connections. */
+const SIGN_IN_STATEMENTS = 1;
+
 /** Routes of the console that are not API: its files, and how its users sign in and out. They are not in OpenAPI. */
-export function consoleRoutes({ auth, config }: Deps) {
-  const { console_sessions, dev_issuer } = auth;
-  const https = config.public_url.startsWith('https:');
+export function consoleRoutes(deps: Deps) {
+  const { auth, config, credentials_keys, postgres, rateLimiter, clock, logger } = deps;
+  const { console_sessions } = auth;
+  const { console_provider: settings, public_url } = config;
+  const https = public_url.startsWith('https:');
+  const home_url = `${public_url}/console/`;
+  const redirect_uri = `${public_url}/console/auth/callback`;
+  const provider =
+    settings === undefined ? undefined : new IdentityProvider({ settings, redirect_uri, home_url, clock });
+  const has_development = auth.dev_issuer !== undefined && provider === undefined;
+  const takePermit = signInRates(rateLimiter);
 
   const answer = (reply: FastifyReply, data: unknown) => {
     setConsoleHeaders(reply, { https });
@@ -37,18 +64,26 @@ export function consoleRoutes({ auth, config }: Deps) {
 
   const signOut = async (request: FastifyRequest, reply: FastifyReply) => {
     requireOwnPage(request);
+    await takePermit('sign_in', request.ip);
     const id = sessionId(request.headers.cookie);
-    if (id !== undefined) await console_sessions.end(id);
+    const id_token = id === undefined ? null : await console_sessions.end(id);
     void reply.header('set-cookie', expiredSessionCookie());
-    return answer(reply, { provider_url: null });
+    const provider_url = id_token === null ? null : await provider?.logoutUrl(id_token);
+    return answer(reply, { provider_url: provider_url ?? null });
   };
 
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/console/auth/options', (_request, reply) =>
-      answer(reply, { development: dev_issuer !== undefined, provider: false }),
+      answer(reply, { development: has_development, provider: provider !== undefined }),
     );
-    if (dev_issuer !== undefined) app.post('/console/auth/dev', signInAsDemo);
+    if (has_development) app.post('/console/auth/dev', signInAsDemo);
     app.post('/console/auth/logout', signOut);
+    if (provider !== undefined && settings !== undefined) {
+      const seal = createSignInSeal(credentials_keys, settings);
+      const sql = shareOf(postgres.service, SIGN_IN_STATEMENTS);
+      const shared = { console_sessions, takePermit, sql, clock, logger, https, home_url };
+      providerRoutes(app, { provider, seal, ...shared });
+    }
     await serveConsole(app, { https });
   };
 }

@@ -29,14 +29,19 @@ export interface PageOptions {
   height?: number;
 }
 
-/** Starts a service and the browser. Rejects when there is no browser: a skipped suite would prove nothing. */
-export async function openConsole(): Promise<ConsoleBrowser> {
+/** Starts the browser alone. Rejects when there is no browser: a skipped suite would prove nothing. */
+export async function launchBrowser(): Promise<Browser> {
   const executablePath = process.env['CHROMIUM'] ?? EXECUTABLES.find((path) => existsSync(path));
   if (executablePath === undefined) throw new Error('no Chromium: run sh scripts/install-test-engines.sh');
+  // The sandbox of Chromium needs a user other than root, which containers of builds often lack.
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+}
+
+/** Starts a service and the browser. */
+export async function openConsole(): Promise<ConsoleBrowser> {
   const service = await startTestService();
   await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
-  // The sandbox of Chromium needs a user other than root, which containers of builds often lack.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await launchBrowser();
   const contexts: BrowserContext[] = [];
   const faults: string[] = [];
   return {

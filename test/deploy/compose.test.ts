@@ -30,6 +30,9 @@ const ONLY_FOR: Record<string, string[]> = {
   AUTH_JWKS_URL: ['api'],
   AUTH_ISSUER: ['api'],
   AUTH_AUDIENCE: ['api'],
+  OIDC_ISSUER: ['api'],
+  OIDC_CLIENT_ID: ['api'],
+  OIDC_CLIENT_SECRET: ['api'],
 };
 
 let head: string;

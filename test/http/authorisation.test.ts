@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { apiEndpoints } from '../../src/app/api-app.ts';
+import { apiEndpoints, buildApiApp } from '../../src/app/api-app.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
 /** Endpoints whose bodies are forms, not JSON. */
@@ -179,6 +179,12 @@ const OF_CONSOLE = [
   ['POST', '/console/auth/dev'],
   ['POST', '/console/auth/logout'],
 ] as const;
+/** What an identity provider adds; the development sign-in is gone then. */
+const OF_PROVIDER = [
+  ['GET', '/console/auth/login'],
+  ['GET', '/console/auth/callback'],
+  ['POST', '/console/auth/backchannel-logout'],
+] as const;
 const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 
@@ -215,6 +221,18 @@ test('every endpoint of the app has an authorisation case', () => {
   const methods = served.flatMap((group) => group.slice(1, -1).split(', '));
   for (const [method, url] of OF_CONSOLE) expect(fixture.app.hasRoute({ method, url })).toBe(true);
   expect(methods.length).toBe(declared.length + OF_CONSOLE.length);
+});
+
+test('an identity provider adds its routes of the console, and takes the development sign-in away', async () => {
+  const console_provider = { issuer: 'https://id.example', client_id: 'console', client_secret: undefined };
+  const app = buildApiApp(fixture.platform, { ...fixture.config, console_provider }, fixture.deps);
+  await app.ready();
+  for (const [method, url] of OF_PROVIDER) {
+    expect(app.hasRoute({ method, url })).toBe(true);
+    expect(fixture.app.hasRoute({ method, url })).toBe(false);
+  }
+  expect(app.hasRoute({ method: 'POST', url: '/console/auth/dev' })).toBe(false);
+  await app.close();
 });
 
 describe.each(Object.entries(CASES))('%s', (name, needed) => {

@@ -19,8 +19,42 @@ export async function signInToDemo(): Promise<void> {
 
 /** The address that begins the sign-in at the identity provider and comes back to this page. */
 export function providerUrl(): string {
-  const here = `${location.pathname}${location.search}`;
-  return `/console/auth/login?return_to=${encodeURIComponent(here)}`;
+  return loginUrl(`${location.pathname}${location.search}`);
+}
+
+/** Where a sign-in in a window of its own ends. */
+const OWN_WINDOW = '#signed-in';
+/**
+ * In the storage that the windows of this browser share: when a sign-in has ended in a window of its own. That window
+ * cannot be asked, because the provider's page cuts it off from ours.
+ */
+const SIGNED_IN_AT = 'console.signed_in_at';
+
+/** Begins the sign-in in a window of its own, so that this page stays as it is. See {@link onSignIn}. */
+export function openSignIn(): void {
+  window.open(loginUrl(`/console/${OWN_WINDOW}`), '_blank', 'popup,width=520,height=720');
+}
+
+/** Ends the window of {@link openSignIn}; called when the page is loaded, in whatever window. */
+export function closeSignIn(): void {
+  if (location.hash !== OWN_WINDOW) return;
+  localStorage.setItem(SIGNED_IN_AT, String(Date.now()));
+  history.replaceState(null, '', location.pathname);
+  // Where the browser does not allow it, the window is a console like any other.
+  window.close();
+}
+
+/** Calls the listener when somebody has signed in in a window of {@link openSignIn}; returns how to stop that. */
+export function onSignIn(listener: () => void): () => void {
+  const hear = ({ key }: StorageEvent) => {
+    if (key === SIGNED_IN_AT) listener();
+  };
+  addEventListener('storage', hear);
+  return () => removeEventListener('storage', hear);
+}
+
+function loginUrl(return_to: string): string {
+  return `/console/auth/login?return_to=${encodeURIComponent(return_to)}`;
 }
 
 /** Ends the session here and, where there is one, at the identity provider. */

@@ -2,7 +2,14 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { ApiError } from '../api/errors.ts';
 import { sessionEnded } from '../api/session-ended.ts';
-import { providerUrl, signInOptions, signInToDemo, type SignInOptions } from '../api/sign-in.ts';
+import {
+  onSignIn,
+  openSignIn,
+  providerUrl,
+  signInOptions,
+  signInToDemo,
+  type SignInOptions,
+} from '../api/sign-in.ts';
 import { t } from '../messages/t.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -73,17 +80,15 @@ export function SignInAgain() {
   const options = useOptions();
   const demo = useDemo();
   const client = useQueryClient();
-  const again = () => {
-    if (options.data?.provider !== true) return demo.mutate();
-    const popup = window.open(`/console/auth/login?return_to=${encodeURIComponent('/console/')}`, 'sign-in');
-    const timer = setInterval(() => {
-      if (popup?.closed === false) return;
-      clearInterval(timer);
-      sessionEnded.mended();
-      void client.invalidateQueries();
-    }, 500);
-    return undefined;
-  };
+  useEffect(
+    () =>
+      onSignIn(() => {
+        sessionEnded.mended();
+        void client.invalidateQueries();
+      }),
+    [client],
+  );
+  const again = () => (options.data?.provider === true ? openSignIn() : demo.mutate());
   return (
     <Dialog
       title={t.signIn.again}

@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { cookieOf, sessionId } from '../auth/browser-session.ts';
+import type { ConsoleSessions } from '../auth/console-sessions.ts';
+import { ApiError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Db } from '../platform/postgres/port.ts';
+import { expiredSignInCookie, sessionCookie, SIGN_IN_COOKIE, signInCookie } from './cookies.ts';
+import { answerFailure } from './failure-page.ts';
+import { setConsoleHeaders } from './headers.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+import { LOGOUT_TOKEN_MS, LogoutRefused, verifyLogoutToken, type Logout } from './logout-token.ts';
+import { returnPath } from './return-path.ts';
+import { SIGN_IN_MS, type SignIn, type SignInSeal } from './sealed-sign-in.ts';
+import { SignInFailed, type FailureReason } from './sign-in-failed.ts';
+import type { TakePermit } from './sign-in-rates.ts';
+import { useOnce } from './used-once-queries.ts';
+
+/** Codes of providers are shorter; a longer answer is not passed on. */
+const MAX_QUERY_LENGTH = 8_192;
+const MAX_LOGOUT_BYTES = 16 * 1024;
+const FORM = 'application/x-www-form-urlencoded';
+
+interface Deps {
+  provider: IdentityProvider;
+  seal: SignInSeal;
+  console_sessions: ConsoleSessions;
+  takePermit: TakePermit;
+  /** The service role. */
+  sql: Db;
+  clock: Clock;
+  logger: Pick<Logger, 'info' | 'warn'>;
+  https: boolean;
+  /** The console by its public address. */
+  home_url: string;
+}
+
+/** How users sign in by the identity provider, and how it ends their sessions. */
+export function providerRoutes(app: FastifyInstance, deps: Deps): void {
+  app.get('/console/auth/login', (request, reply) =>
+    orPage(deps, request, reply, () => login(deps, request, reply)),
+  );
+  app.get('/console/auth/callback', (request, reply) => {
+    // Whatever comes of it: a sign-in can be tried to be ended once.
+    void reply.header('set-cookie', expiredSignInCookie());
+    return orPage(deps, request, reply, () => callback(deps, request, reply));
+  });
+  const options = { bodyLimit: MAX_LOGOUT_BYTES, config: { raw_types: [FORM] } };
+  app.post('/console/auth/backchannel-logout', options, (request, reply) => logout(deps, request, reply));
+}
+
+async function login({ provider, seal, https }: Deps, request: FastifyRequest, reply: FastifyReply) {
+  const return_to = only(queryOf(request), 'return_to');
+  const { sign_in, url } = await provider.begin(returnPath(return_to));
+  setConsoleHeaders(reply, { https });
+  return reply
+    .header('set-cookie', signInCookie(seal.seal(sign_in)))
+    .header('cache-control', 'no-store')
+    .redirect(url, 302);
+}
+
+async function callback(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
+  const { provider, console_sessions, https } = deps;
+  const query = queryOf(request);
+  const sign_in = await begunHere(deps, request.headers.cookie, query);
+  const user = await provider.finish(query, sign_in);
+  // The session is a new one, whatever the browser had: an id that somebody else knows gains nothing.
+  const before = sessionId(request.headers.cookie);
+  if (before !== undefined) await console_sessions.end(before);
+  const id = await console_sessions.begin(user);
+  setConsoleHeaders(reply, { https });
+  return reply
+    .header('set-cookie', sessionCookie(id))
+    .header('cache-control', 'no-store')
+    .redirect(sign_in.return_to, 303);
+}
+
+/** The sign-in that this browser has begun and that the query ends. Rejects with SignInFailed; it can be used once. */
+async function begunHere(
+  { seal, sql, clock }: Deps,
+  cookie: string | undefined,
+  query: URLSearchParams,
+): Promise<SignIn> {
+  const now_ms = clock.now_ms();
+  const sign_in = seal.open(cookieOf(cookie, SIGN_IN_COOKIE), now_ms);
+  if (sign_in === undefined) throw new SignInFailed('not_begun', 'no usable sign-in cookie');
+  if (query.toString().length > MAX_QUERY_LENGTH) throw new SignInFailed('invalid', 'the query is too long');
+  // The library checks it again, with what else the answer must have.
+  if (only(query, 'state') !== sign_in.state) throw new SignInFailed('not_begun', 'another state');
+  const times = { now: new Date(now_ms), expires_at: new Date(now_ms + SIGN_IN_MS) };
+  if (await useOnce(sql, `sign-in ${sign_in.state}`, times)) return sign_in;
+  throw new SignInFailed('not_begun', 'used before');
+}
+
+async function logout(deps: Deps, request: FastifyRequest, reply: FastifyReply) {
+  const { provider, console_sessions, takePermit, clock, logger } = deps;
+  await takePermit('logout', request.ip);
+  void reply.header('cache-control', 'no-store');
+  const form = new URLSearchParams(request.rawBody?.toString('latin1'));
+  try {
+    const token = only(form, 'logout_token');
+    if (token === undefined) throw new LogoutRefused('send one logout_token');
+    const said = await verifyLogoutToken(token, await provider.issuerOfLogouts(), clock);
+    await requireUnused(deps, said);
+    const ended = await console_sessions.endOf(said.ended);
+    logger.info({ ended }, 'the identity provider has ended sessions of the console');
+    return await reply.code(200).send();
+  } catch (error) {
+    if (error instanceof SignInFailed) {
+      const message = 'the identity provider does not answer';
+      throw new ApiError('SERVICE_UNAVAILABLE', message, { cause: error, retry_after_s: 5 });
+    }
+    if (!(error instanceof LogoutRefused)) throw error;
+    logger.warn({ err: error, request_id: request.id }, 'a logout token was refused');
+    // The shape of the standard, because its reader is a provider.
+    return reply.code(400).send({ error: 'invalid_request', error_description: error.message });
+  }
+}
+
+/** A token that was sent again would end the sessions that the user has begun since. */
+async function requireUnused({ sql, clock }: Deps, { jti }: Logout): Promise<void> {
+  const now_ms = clock.now_ms();
+  const times = { now: new Date(now_ms), expires_at: new Date(now_ms + 3 * LOGOUT_TOKEN_MS) };
+  if (!(await useOnce(sql, `logout ${jti}`, times))) throw new LogoutRefused('the token was used before');
+}
+
+/** The answer, or a page that says why there is none. What went wrong is for the log. */
+async function orPage(
+  { takePermit, logger, https, home_url }: Deps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  const page = (reason: FailureReason) =>
+    answerFailure(reply, reason, { https, home_url, request_id: request.id });
+  try {
+    await takePermit('sign_in', request.ip);
+    return await answer();
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return page('busy');
+    if (!(error instanceof SignInFailed)) throw error;
+    const { reason, detail } = error;
+    const fields = { reason, detail, request_id: request.id };
+    if (reason === 'invalid' || reason === 'unavailable')
+      logger.warn(fields, 'a sign-in to the console failed');
+    else logger.info(fields, 'a sign-in to the console was refused');
+    return page(reason);
+  }
+}
+
+function queryOf(request: FastifyRequest): URLSearchParams {
+  const [, ...query] = request.url.split('?');
+  return new URLSearchParams(query.join('?'));
+}
+
+/** The value of a parameter; undefined when there is none, or there are several, of which none can be trusted. */
+function only(parameters: URLSearchParams, name: string): string | undefined {
+  const [value, second] = parameters.getAll(name);
+  return second === undefined ? value : undefined;
+}
