@@ -59,7 +59,7 @@ describe('with events', () => {
 
   test('an event that is sent now appears in the live tail, and its way can be followed', async () => {
     const page = await console_.open('events');
-    await page.getByText('Live', { exact: true }).nth(1).waitFor();
+    await page.getByRole('status').getByText('Live').waitFor();
     await sendEvents([deposit('carla', 4_200, 'c-1')]);
     const row = page.getByRole('row', { name: /carla/ });
     await row.waitFor();
@@ -79,7 +79,7 @@ describe('with events', () => {
       .waitFor();
     await page.goto(`${console_.service.base_url}/console/events?tab=rejected`);
     await page.getByRole('row', { name: /CONFLICTING_DUPLICATE/ }).click();
-    await page.getByRole('dialog').getByText('a-1').waitFor();
+    await page.getByRole('dialog').getByText('came before with another content').waitFor();
   });
 
   test('a player is found by the device, and the profile has totals, money and reachability', async () => {

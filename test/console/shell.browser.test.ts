@@ -41,7 +41,7 @@ describe('the frame', () => {
     await page.getByRole('button', { name: 'User and display' }).click();
     await page.getByRole('menuitemradio', { name: 'Dark' }).click();
     await page.reload();
-    await page.getByRole('heading', { name: 'Players' }).waitFor();
+    await page.getByRole('heading', { name: 'Players', exact: true }).waitFor();
     expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
   });
 
@@ -53,6 +53,7 @@ describe('the frame', () => {
   test('asks to sign in again when the session has ended, and keeps what was typed', async () => {
     const page = await console_.open('players');
     await page.getByRole('searchbox').fill('half a na');
+    await page.getByText('No player matches').waitFor();
     await page.context().clearCookies();
     await page.getByRole('searchbox').fill('half a name');
     await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();

@@ -52,7 +52,8 @@ export function useEventStream(project: ProjectRef, on: boolean): Tail {
     const later = () => {
       timer ??= setTimeout(paint, PAINT_MS);
     };
-    source.addEventListener('open', later);
+    // From here on everything that is accepted is shown.
+    source.addEventListener('ready', later);
     source.addEventListener('message', ({ data }: MessageEvent<string>) => {
       waiting.current.push(parseExactly(data) as StreamedEvent);
       if (waiting.current.length > SHOWN) waiting.current.shift();
