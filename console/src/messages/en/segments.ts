@@ -289,7 +289,7 @@ export const segments = {
     last: (span: string) => ` in the last ${span}`,
     range: (from: string, to: string) => ` from ${from} until ${to}`,
     span: (length: string, unit: string) => `${length} ${unit}`,
-    then: ', then ',
+    followed: ', then ',
     within: (span: string) => ` within ${span}`,
     inSegment: (name: string) => `is in the segment ${name}`,
     notInSegment: (name: string) => `is not in the segment ${name}`,

@@ -217,15 +217,17 @@ function Issues({ path }: { path: string }) {
   const issues = useTools().issues.get(path) ?? [];
   if (issues.length === 0) return null;
   return (
-    <ul role="alert" aria-label={m.issues} className={css['issues']}>
-      {issues.map(({ path: at, message }) => {
-        const key = at.slice(path.length + 1);
-        return (
-          <li key={`${at} ${message}`}>
-            {key === '' ? null : <code>{key}</code>} {message}
-          </li>
-        );
-      })}
-    </ul>
+    <div role="alert" aria-label={m.issues} className={css['issues']}>
+      <ul>
+        {issues.map(({ path: at, message }) => {
+          const key = at.slice(path.length + 1);
+          return (
+            <li key={`${at} ${message}`}>
+              {key === '' ? null : <code>{key}</code>} {message}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }

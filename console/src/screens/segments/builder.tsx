@@ -1,5 +1,5 @@
 import { useBlocker, useNavigate } from '@tanstack/react-router';
-import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/call.ts';
 import type { Issue } from '../../api/errors.ts';
 import { newActionKey, useChange } from '../../api/queries.ts';
@@ -124,6 +124,10 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     void navigate(
       base === undefined ? { to: '/segments' } : { to: '/segments/$id', params: { id: base.data.id } },
     );
+  const compare = async () => {
+    await onAskAgain?.();
+    setOpen('conflict');
+  };
   /** Saves over the version `over`; absent: as a new segment. */
   const store = (over: Answer<SegmentRecord> | undefined) => {
     setChecked(checked + 1);
@@ -149,24 +153,31 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
         },
         onError: (error) => {
           setRefused({ draft, issues: error.issues });
-          if (error.status === 412) void onAskAgain?.().then(() => setOpen('conflict'));
+          if (error.status === 412) void compare();
         },
       },
     );
   };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
-    const key = event.key.toLowerCase();
+  const onKeyDown = useEffectEvent((event: KeyboardEvent) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || document.querySelector('dialog[open]') !== null)
+      return;
     const run = {
       z: event.shiftKey ? steps.redo : steps.undo,
       y: steps.redo,
       s: () => store(base),
-    }[key];
+    }[event.key.toLowerCase()];
     if (run === undefined) return;
     event.preventDefault();
     run();
-  };
+  });
+  useEffect(() => {
+    // On the whole page: a step back may remove the control that has the focus.
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
   const changed_elsewhere =
+    !save.isPending &&
+    !save.isSuccess &&
     base !== undefined &&
     latest !== undefined &&
     differing(fieldsOf(base.data), fieldsOf(latest.data)).length > 0;
@@ -177,7 +188,6 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
         ref={form}
         noValidate
         className={css['layout']}
-        onKeyDown={onKeyDown}
         onSubmit={(event) => {
           event.preventDefault();
           store(base);

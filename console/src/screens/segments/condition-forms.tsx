@@ -7,7 +7,7 @@ import { Choice, Typed } from './controls.tsx';
 import { EventName, Property, Where, Window } from './event-parts.tsx';
 import { isObject } from './tree.ts';
 import { Span } from './controls.tsx';
-import { numberOf, numberText, same } from './values.ts';
+import { numberOf, numberText, plainText, same } from './values.ts';
 import { aggregateWord, fieldWord, operatorOf, type Word, type Written } from './vocabulary.ts';
 
 const m = t.segments.build;
@@ -21,7 +21,6 @@ export interface FormProps {
 
 const OWN = '';
 const named = (name: string) => [name, w.fields(name)] as const;
-const asIs = (value: unknown) => (typeof value === 'string' ? value : String(value ?? ''));
 
 /** The form of each type of condition. */
 export const FORMS: Readonly<Record<string, (props: FormProps) => React.ReactNode>> = {
@@ -48,7 +47,7 @@ function TraitForm({ written, onWritten }: FormProps) {
   const { vocabulary } = useTools();
   const again = useAgain();
   const { prefix } = vocabulary.custom_attributes;
-  const field = asIs(written['field']);
+  const field = plainText(written['field']);
   const is_custom = field.startsWith(prefix);
   const word = fieldWord(vocabulary, field);
   const choose = (next: string) => {
@@ -68,7 +67,7 @@ function TraitForm({ written, onWritten }: FormProps) {
         <Typed
           aria-label={m.attributeKey}
           value={field}
-          textOf={(value) => asIs(value).slice(prefix.length)}
+          textOf={(value) => plainText(value).slice(prefix.length)}
           valueOf={(text) => `${prefix}${text}`}
           onValue={(next) => onWritten({ ...written, field: next }, 'field')}
         />
@@ -97,18 +96,18 @@ function EventForm({ written, onWritten }: FormProps) {
     <>
       <Choice
         label={m.aggregate}
-        value={asIs(aggregate)}
+        value={plainText(aggregate)}
         choices={vocabulary.aggregates.map(({ name }) => [name, w.aggregates[name] ?? name])}
         onChoose={chooseAggregate}
       />
       {needs_property || property !== undefined ? (
         <Property
           event={event}
-          value={asIs(property)}
+          value={plainText(property)}
           onValue={(next) => set({ property: next }, 'property')}
         />
       ) : null}
-      <EventName value={asIs(event)} onValue={(next) => set({ event: next }, 'event')} />
+      <EventName value={plainText(event)} onValue={(next) => set({ event: next }, 'event')} />
       <Comparison written={written} word={word} onWritten={onWritten} />
       <Window value={written['window']} onValue={(window, key) => onWritten({ ...written, window }, key)} />
       <Where written={written} onWritten={onWritten} />
@@ -129,7 +128,7 @@ function SequenceForm({ written, onWritten }: FormProps) {
         <div key={i} role="group" aria-label={m.step(i + 1)} className={css['step']}>
           <span>{m.step(i + 1)}</span>
           <EventName
-            value={asIs(step['event'])}
+            value={plainText(step['event'])}
             onValue={(event) => set(steps.with(i, { ...step, event }), `event ${i}`)}
           />
           {i === 0 ? null : (
@@ -187,7 +186,7 @@ function SegmentForm({ written, onWritten }: FormProps) {
     <>
       <Choice
         label={m.membership}
-        value={asIs(written['op'])}
+        value={plainText(written['op'])}
         choices={[
           ['in', m.memberships.in],
           ['not_in', m.memberships.not_in],
@@ -196,7 +195,7 @@ function SegmentForm({ written, onWritten }: FormProps) {
       />
       <Choice
         label={m.segment}
-        value={asIs(written['segment_id'])}
+        value={plainText(written['segment_id'])}
         choices={segments.map(({ id, name }) => [id, name])}
         onChoose={(segment_id) => onWritten({ ...written, segment_id }, 'segment')}
       />
@@ -215,13 +214,13 @@ function MessageForm({ written, onWritten }: FormProps) {
     <>
       <Choice
         label={m.channel}
-        value={asIs(written['channel'])}
+        value={plainText(written['channel'])}
         choices={vocabulary.channels.map(named)}
         onChoose={(channel) => onWritten({ ...written, channel }, 'channel')}
       />
       <Choice
         label={m.status}
-        value={asIs(written['status'])}
+        value={plainText(written['status'])}
         choices={vocabulary.message_statuses.map(named)}
         onChoose={(status) => onWritten({ ...written, status }, 'status')}
       />
@@ -229,7 +228,7 @@ function MessageForm({ written, onWritten }: FormProps) {
         aria-label={m.campaign}
         placeholder={m.campaignHint}
         value={written['campaign_id']}
-        textOf={asIs}
+        textOf={plainText}
         valueOf={(text) => (text.trim() === '' ? undefined : text.trim())}
         onValue={(campaign_id) => onWritten({ ...written, campaign_id }, 'campaign')}
       />
@@ -255,7 +254,7 @@ function RandomForm({ written, onWritten }: FormProps) {
         aria-label={m.salt}
         title={m.saltHelp}
         value={written['salt']}
-        textOf={asIs}
+        textOf={plainText}
         valueOf={(text) => text}
         onValue={(salt) => onWritten({ ...written, salt }, 'salt')}
       />

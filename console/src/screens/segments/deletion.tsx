@@ -30,9 +30,11 @@ export function Deletion({ segment, onClose }: { segment: SegmentRecord; onClose
     (!is_large || typed.replaceAll(/\D/g, '') === String(estimated_size));
   const name = segment.name.length > SHOWN_NAME ? `${segment.name.slice(0, SHOWN_NAME)}…` : segment.name;
   const run = () =>
-    remove.mutate(
-      { method: 'DELETE', path: segmentPath(id), idempotency_key: key },
-      { onSuccess: () => void navigate({ to: '/segments' }) },
+    // The page hides what deletes as soon as it knows, and this dialog with it: callbacks of `mutate` would be lost.
+    void remove.mutateAsync({ method: 'DELETE', path: segmentPath(id), idempotency_key: key }).then(
+      () => navigate({ to: '/segments' }),
+      // Shown below.
+      () => undefined,
     );
   return (
     <Dialog

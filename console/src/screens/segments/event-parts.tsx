@@ -6,12 +6,11 @@ import { Comparison, firstComparison } from './comparison.tsx';
 import { Choice, Moment, Span, Typed } from './controls.tsx';
 import { windowKind } from './forms.ts';
 import { isObject } from './tree.ts';
-import { firstValue, same } from './values.ts';
+import { firstValue, plainText, same } from './values.ts';
 import { operatorOf, propertyWord, type Written } from './vocabulary.ts';
 
 const m = t.segments.build;
 const OWN = '';
-const asIs = (value: unknown) => (typeof value === 'string' ? value : String(value ?? ''));
 
 /** The name of an event: one of the catalogue, or one of the operator's own. */
 export function EventName({ value, onValue }: { value: string; onValue: (event: string) => void }) {
@@ -39,9 +38,9 @@ export function EventName({ value, onValue }: { value: string; onValue: (event: 
         <Typed
           aria-label={m.customName}
           value={value}
-          textOf={asIs}
+          textOf={plainText}
           valueOf={(text) => text}
-          onValue={(next) => onValue(asIs(next))}
+          onValue={(next) => onValue(plainText(next))}
         />
       ) : null}
     </>
@@ -76,9 +75,9 @@ export function Property({
         <Typed
           aria-label={m.otherName}
           value={value}
-          textOf={asIs}
+          textOf={plainText}
           valueOf={(text) => text}
-          onValue={(next) => onValue(asIs(next))}
+          onValue={(next) => onValue(plainText(next))}
         />
       ) : null}
     </>
@@ -170,7 +169,7 @@ export function Where({
         <div key={i} role="group" aria-label={m.where(i + 1)} className={css['clause']}>
           <Property
             event={event}
-            value={asIs(clause['property'])}
+            value={plainText(clause['property'])}
             onValue={(property) => set(clauses.with(i, rename(clause, property)), `where ${i}`)}
           />
           <Comparison

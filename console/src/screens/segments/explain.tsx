@@ -20,12 +20,16 @@ const SHORTEST = 3;
 /** Why a player is in the segment or not, condition by condition. The player is in the address. */
 export function Explain({ segment }: { segment: SegmentRecord }) {
   const { player } = route.useSearch();
-  const navigate = useNavigate({ from: '/segments/$id' });
+  const navigate = useNavigate();
   const [text, setText] = useState('');
   const asked = useDeferredValue(text.trim());
   const choose = (player_id: string) => {
     setText('');
-    void navigate({ search: (before) => ({ ...before, player: player_id }) });
+    void navigate({
+      to: '/segments/$id',
+      params: { id: segment.id },
+      search: (before) => ({ ...before, tab: 'explain', player: player_id }),
+    });
   };
   return (
     <>
@@ -54,10 +58,10 @@ function Found({ q, onChoose }: { q: string; onChoose: (player_id: string) => vo
           <p role="status">{m.nobody}</p>
         ) : (
           <ul className={css['found']} aria-label={m.choose}>
-            {data.map(({ player_id, external_id, email, matched_by }) => (
-              <li key={player_id}>
-                <Button onClick={() => onChoose(player_id)}>
-                  <bdi>{external_id ?? email ?? player_id}</bdi> {t.players.matchedBy(matched_by)}
+            {data.map(({ id, external_id, email, matched_by }) => (
+              <li key={id}>
+                <Button onClick={() => onChoose(id)}>
+                  <bdi>{external_id ?? email ?? id}</bdi> {t.players.matchedBy(matched_by)}
                 </Button>
               </li>
             ))}

@@ -49,11 +49,17 @@ function jsonOf(text: string): unknown {
   }
 }
 
+/** A text as it is; whatever is no text as JSON, and nothing as an empty text. */
+export function plainText(value: unknown): string {
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : writeExactly(value);
+}
+
 /** One value of the left side's kind as text, and back. */
 export function scalarText(value: unknown, { kind, unit, scale }: Operand): string {
   if (kind === 'json') return textOf(value);
   if (kind === 'number') return numberText(value, unit === null ? 0 : scale);
-  return typeof value === 'string' ? value : textOf(value);
+  return plainText(value);
 }
 export function scalarOf(text: string, { kind, unit, scale }: Operand): unknown {
   if (kind === 'json') return jsonOf(text);

@@ -83,7 +83,7 @@ function saySequence({ steps, window }: Written, sayer: Sayer): string {
     const within = step['within'] === undefined ? '' : m.within(saySpan(step['within']));
     return `${text(step['event'])}${sayWhere(step, sayer)}${within}`;
   });
-  return `${said.join(m.then)}${sayWindow(window)}`;
+  return `${said.join(m.followed)}${sayWindow(window)}`;
 }
 
 function sayWindow(window: unknown): string {
