@@ -75,10 +75,46 @@ const player = createRoute({
   component: lazyRouteComponent(() => import('./screens/players/view.tsx'), 'Player'),
 });
 
+const segments = createRoute({
+  getParentRoute: () => root,
+  path: '/segments',
+  validateSearch: texts('q'),
+  component: lazyRouteComponent(() => import('./screens/segments/list.tsx'), 'Segments'),
+});
+
+const newSegment = createRoute({
+  getParentRoute: () => root,
+  path: '/segments/new',
+  component: lazyRouteComponent(() => import('./screens/segments/edit.tsx'), 'NewSegment'),
+});
+
+const segment = createRoute({
+  getParentRoute: () => root,
+  path: '/segments/$id',
+  validateSearch: texts('tab', 'player'),
+  component: lazyRouteComponent(() => import('./screens/segments/view.tsx'), 'Segment'),
+});
+
+const editSegment = createRoute({
+  getParentRoute: () => root,
+  path: '/segments/$id/edit',
+  component: lazyRouteComponent(() => import('./screens/segments/edit.tsx'), 'EditSegment'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([home, overview, events, players, player]),
+    routeTree: root.addChildren([
+      home,
+      overview,
+      events,
+      players,
+      player,
+      segments,
+      newSegment,
+      segment,
+      editSegment,
+    ]),
     basepath: '/console',
     context: { client },
     defaultPreload: 'intent',

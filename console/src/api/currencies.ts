@@ -15,12 +15,23 @@ export interface MoneyFormat {
   of: (amount_subunit: Int, code: string) => string;
 }
 
+/** The currencies of the project; undefined until they are known. */
+function useCurrencies(): readonly Currency[] | undefined {
+  return useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS }).data?.data;
+}
+
+/** The project's base currency; undefined until the catalogue is there. */
+export function useBaseCurrency(): Currency | undefined {
+  const { base_currency } = usePlace();
+  return useCurrencies()?.find(({ code }) => code === base_currency);
+}
+
 /** The formats of the project's currencies. Until the catalogue is there, amounts are shown in their smallest unit. */
 export function useMoney(): MoneyFormat {
   const { base_currency } = usePlace();
-  const { data } = useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS });
+  const currencies = useCurrencies();
   const of = (amount_subunit: Int, code: string) => {
-    const currency = data?.data.find((one) => one.code === code);
+    const currency = currencies?.find((one) => one.code === code);
     return currency === undefined
       ? `${formatInt(amount_subunit)} × ${code}`
       : formatMoney(amount_subunit, currency);

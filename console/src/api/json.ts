@@ -18,8 +18,9 @@ export function parseExactly(text: string): unknown {
   });
 }
 
-/** Writes JSON; a `bigint` becomes a number with all its digits. */
-export function writeExactly(value: unknown): string {
+/** Writes JSON, with so many spaces of `indent`; a `bigint` becomes a number with all its digits. */
+export function writeExactly(value: unknown, indent = 0): string {
   const raw = (JSON as unknown as { rawJSON: (text: string) => unknown }).rawJSON;
-  return JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? raw(String(one)) : one));
+  const exactly = (_key: string, one: unknown) => (typeof one === 'bigint' ? raw(String(one)) : one);
+  return JSON.stringify(value, exactly, indent);
 }

@@ -5,4 +5,5 @@ export const SCREENS = [
   { path: '/overview', name: t.nav.overview, letter: 'o' },
   { path: '/events', name: t.nav.events, letter: 'e' },
   { path: '/players', name: t.nav.players, letter: 'p' },
+  { path: '/segments', name: t.nav.segments, letter: 's' },
 ] as const;

@@ -58,7 +58,7 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      ['g then o, e, p', 'Overview, Events, Players'],
+      ['g then o, e, p, s', 'Overview, Events, Players, Segments'],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],
@@ -101,5 +101,7 @@ export const shell = {
     asChart: 'As chart',
     csv: 'CSV',
     label: (title: string) => `${title}, a bar chart; "As table" shows the same figures`,
+    spark: (title: string, least: string, most: string, last: string) =>
+      `${title}: between ${least} and ${most}, now ${last}`,
   },
 };
