@@ -75,10 +75,48 @@ const player = createRoute({
   component: lazyRouteComponent(() => import('./screens/players/view.tsx'), 'Player'),
 });
 
+const campaigns = createRoute({
+  getParentRoute: () => root,
+  path: '/campaigns',
+  validateSearch: texts('status', 'view', 'month'),
+  component: lazyRouteComponent(() => import('./screens/campaigns/list.tsx'), 'Campaigns'),
+});
+
+const campaign = createRoute({
+  getParentRoute: () => root,
+  path: '/campaigns/$id',
+  validateSearch: texts('step', 'tab', 'metric', 'code'),
+  component: lazyRouteComponent(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
+});
+
+const templates = createRoute({
+  getParentRoute: () => root,
+  path: '/templates',
+  validateSearch: texts('channel', 'status'),
+  component: lazyRouteComponent(() => import('./screens/templates/list.tsx'), 'Templates'),
+});
+
+const template = createRoute({
+  getParentRoute: () => root,
+  path: '/templates/$id',
+  validateSearch: texts('tab', 'player', 'width'),
+  component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
-    routeTree: root.addChildren([home, overview, events, players, player]),
+    routeTree: root.addChildren([
+      home,
+      overview,
+      events,
+      players,
+      player,
+      campaigns,
+      campaign,
+      templates,
+      template,
+    ]),
     basepath: '/console',
     context: { client },
     defaultPreload: 'intent',

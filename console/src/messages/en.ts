@@ -1,9 +1,13 @@
+import { campaigns } from './en/campaigns.ts';
+import { codes } from './en/codes.ts';
 import { events } from './en/events.ts';
+import { forms } from './en/forms.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { shell } from './en/shell.ts';
+import { templates } from './en/templates.ts';
 
 /** Every text of the console in English: strings, and functions for texts with values. */
-export const en = { ...shell, overview, events, players };
+export const en = { ...shell, ...forms, codes, overview, events, players, campaigns, templates };
 
 export type Messages = typeof en;

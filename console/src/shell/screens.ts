@@ -5,4 +5,6 @@ export const SCREENS = [
   { path: '/overview', name: t.nav.overview, letter: 'o' },
   { path: '/events', name: t.nav.events, letter: 'e' },
   { path: '/players', name: t.nav.players, letter: 'p' },
+  { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
+  { path: '/templates', name: t.nav.templates, letter: 't' },
 ] as const;

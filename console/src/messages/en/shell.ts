@@ -58,7 +58,7 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      ['g then o, e, p', 'Overview, Events, Players'],
+      ['g then o, e, p, c, t', 'Overview, Events, Players, Campaigns, Templates'],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],

@@ -1,0 +1,25 @@
+/** Texts of the parts that forms share. */
+export const forms = {
+  unsaved: {
+    title: 'Leave without saving?',
+    text: 'What you changed on this page is not saved.',
+    stay: 'Stay',
+    leave: 'Leave without saving',
+  },
+  confirm: {
+    cancel: 'Not now',
+    busy: 'Working…',
+    type: (count: string) => `Type ${count} to confirm`,
+  },
+  code: {
+    line: (line: number, column: number | null) =>
+      column === null ? `Line ${line}` : `Line ${line}, column ${column}`,
+  },
+  form: {
+    save: 'Save',
+    saving: 'Saving…',
+    saved: 'Saved',
+    viewer: (role: string) => `Your role is ${role}: you can look at everything here, and change nothing.`,
+    conflict: 'Somebody else has saved this since you opened it.',
+  },
+};

@@ -1,0 +1,142 @@
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { useChange } from '../../api/queries.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Answered, Failed } from '../../ui/states.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { UnsavedGuard } from '../../ui/unsaved.tsx';
+import { History, UsedBy } from './about.tsx';
+import { Remove, SendTest } from './dialogs.tsx';
+import { bodyOf, changesOf, draftOf, NEW, type Draft } from './draft.ts';
+import { Edit } from './edit.tsx';
+import { Preview } from './preview.tsx';
+import { useTemplate, type TemplateRecord } from './queries.ts';
+
+const route = getRouteApi('/templates/$id');
+const m = t.templates;
+const TABS = ['edit', 'preview', 'usedBy', 'history'] as const;
+
+/** One template, or a new one. */
+export function Template() {
+  const { id } = route.useParams();
+  const is_new = id === 'new';
+  const template = useTemplate(id, !is_new);
+  // Another template is another page: what was typed for one does not show up in another.
+  if (is_new) return <Editor key="new" />;
+  return (
+    <Answered asked={template} what={m.one}>
+      {({ data }) => <Editor key={id} template={data} />}
+    </Answered>
+  );
+}
+
+function Editor({ template }: { template?: TemplateRecord }) {
+  const { tab, player } = route.useSearch();
+  const { role } = usePlace();
+  const may_edit = useMayEdit();
+  const navigate = useNavigate();
+  const save = useChange<TemplateRecord>();
+  const [open, setOpen] = useState<'test' | 'remove'>();
+  const saved = template === undefined ? NEW : draftOf(template);
+  const [typed, setTyped] = useState<Partial<Draft>>({});
+  const draft = { ...saved, ...typed };
+  const changes = changesOf(typed, saved);
+  const dirty = Object.keys(changes).length > 0;
+  const shown = TABS.find((one) => one === tab) ?? 'edit';
+  const is_new = template === undefined;
+  const submit = async () => {
+    const request = is_new
+      ? ({ method: 'POST', path: '/v1/templates' } as const)
+      : ({ method: 'PATCH', path: `/v1/templates/${template.id}` } as const);
+    const answer = await save
+      .mutateAsync({ ...request, body: bodyOf(is_new ? draft : changes, draft.channel) })
+      .catch(() => undefined);
+    if (answer === undefined) return;
+    setTyped({});
+    if (!is_new) return;
+    void navigate({
+      to: '/templates/$id',
+      params: { id: answer.data.id },
+      replace: true,
+      ignoreBlocker: true,
+    });
+  };
+  const edit = (
+    <>
+      {save.error === null ? null : <Failed error={save.error} />}
+      <Edit
+        draft={draft}
+        is_new={is_new}
+        disabled={!may_edit}
+        error={save.error}
+        onChange={(change) => setTyped((before) => ({ ...before, ...change }))}
+      />
+    </>
+  );
+  return (
+    <Page
+      title={is_new ? m.new : template.name.slice(0, 200)}
+      actions={
+        may_edit ? (
+          <>
+            {is_new ? null : (
+              <>
+                <Button onClick={() => setOpen('test')}>{m.test}</Button>
+                <Button kind="danger" onClick={() => setOpen('remove')}>
+                  {m.remove}
+                </Button>
+              </>
+            )}
+            <Button
+              kind="primary"
+              onClick={() => void submit()}
+              disabled={save.isPending || (!is_new && !dirty)}
+            >
+              {is_new ? m.create : t.form.save}
+            </Button>
+          </>
+        ) : (
+          <Badge>{t.form.viewer(role)}</Badge>
+        )
+      }
+    >
+      <UnsavedGuard dirty={dirty} />
+      {is_new ? (
+        edit
+      ) : (
+        <Tabs
+          label={m.one}
+          current={shown}
+          tabs={TABS.map((key) => ({ key, title: m.tabs[key] }))}
+          link={(key, props) => (
+            <Link
+              {...props}
+              to="/templates/$id"
+              params={{ id: template.id }}
+              search={(before) => ({ ...before, tab: key })}
+            />
+          )}
+        >
+          {shown === 'edit' ? edit : null}
+          {shown === 'preview' ? <Preview template={template} dirty={dirty} /> : null}
+          {shown === 'usedBy' ? <UsedBy id={template.id} /> : null}
+          {shown === 'history' ? <History id={template.id} /> : null}
+        </Tabs>
+      )}
+      {open === 'test' && !is_new ? (
+        <SendTest template={template} player={player} onClose={() => setOpen(undefined)} />
+      ) : null}
+      {open === 'remove' && !is_new ? (
+        <Remove
+          template={template}
+          onClose={() => setOpen(undefined)}
+          onDone={() => void navigate({ to: '/templates', ignoreBlocker: true })}
+        />
+      ) : null}
+    </Page>
+  );
+}
