@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
@@ -49,7 +50,15 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
         const campaign = await requireCampaign(deps.postgres, ref);
         const now = new Date(deps.clock.now_ms());
         const exact = body?.exact === true;
-        return envelope(await audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }));
+        return audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }).then(
+          envelope,
+          (cause: unknown) => {
+            // That a count was cancelled because nobody waits for it is no fault of the service.
+            throw left.aborted
+              ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause })
+              : cause;
+          },
+        );
       },
     }),
   ];

@@ -17,9 +17,12 @@ export const forms = {
   },
   form: {
     save: 'Save',
-    saving: 'Saving…',
-    saved: 'Saved',
     viewer: (role: string) => `Your role is ${role}: you can look at everything here, and change nothing.`,
-    conflict: 'Somebody else has saved this since you opened it.',
+    conflict: 'Somebody else has saved this since you began. What you typed is not saved yet.',
+    field: 'Field',
+    mine: 'Yours',
+    theirs: 'Saved by somebody else',
+    keepMine: 'Save mine over it',
+    takeTheirs: 'Forget mine',
   },
 };

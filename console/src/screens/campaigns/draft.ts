@@ -37,12 +37,6 @@ export function draftOf(record: CampaignRecord): Draft {
   return Object.fromEntries(FIELDS.map((field) => [field, record[field]])) as unknown as Draft;
 }
 
-/** Of what was typed, the fields that differ: what nobody touched is not written over what somebody else has saved. */
-export function changesOf(typed: Partial<Draft>, saved: Draft): Partial<Draft> {
-  const changed = FIELDS.filter((field) => field in typed && typed[field] !== saved[field]);
-  return Object.fromEntries(changed.map((field) => [field, typed[field]]));
-}
-
 /** What the API says is wrong with a field. */
 export function issueOf(error: ApiError | null, field: keyof Draft): string | undefined {
   const found = (error?.issues ?? []).filter(({ path }) => path === field);

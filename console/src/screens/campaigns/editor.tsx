@@ -1,17 +1,19 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Conflict, isConflict } from '../../ui/conflict.tsx';
 import { Buttons } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import css from './campaigns.module.css';
-import { changesOf, draftOf, NEW, type Draft } from './draft.ts';
+import { draftOf, NEW } from './draft.ts';
 import { useVariants, type CampaignRecord } from './queries.ts';
 import { missingOf, Review } from './review.tsx';
 import { Cancel, Remove, Send } from './send.tsx';
@@ -26,18 +28,17 @@ type Step = (typeof STEPS)[number];
 type Open = 'send' | 'cancel' | 'remove';
 
 /** A campaign before it is sent, in four steps. A new one is saved after the first. */
-export function Editor({ campaign }: { campaign?: CampaignRecord }) {
+export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: string | undefined }) {
   const { step: asked } = route.useSearch();
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
   const save = useChange<CampaignRecord>();
   const [open, setOpen] = useState<Open>();
-  const saved = campaign === undefined ? NEW : draftOf(campaign);
-  const [typed, setTyped] = useState<Partial<Draft>>({});
-  const draft = { ...saved, ...typed };
-  const changes = changesOf(typed, saved);
-  const dirty = Object.keys(changes).length > 0;
+  const { draft, changes, dirty, ...typed } = useDraft(
+    campaign === undefined ? NEW : draftOf(campaign),
+    etag,
+  );
   const step = campaign === undefined ? 'audience' : (STEPS.find((one) => one === asked) ?? 'audience');
   const next = STEPS[STEPS.indexOf(step) + 1];
   const show = (id: string, to: Step) =>
@@ -47,15 +48,20 @@ export function Editor({ campaign }: { campaign?: CampaignRecord }) {
       search: (before) => ({ ...before, step: to }),
       ignoreBlocker: true,
     });
-  const submit = async () => {
+  const submit = async (over = typed.etag) => {
     const request =
       campaign === undefined
         ? ({ method: 'POST', path: '/v1/campaigns', body: draft } as const)
-        : ({ method: 'PATCH', path: `/v1/campaigns/${campaign.id}`, body: changes } as const);
+        : ({
+            method: 'PATCH',
+            path: `/v1/campaigns/${campaign.id}`,
+            body: changes,
+            if_match: over,
+          } as const);
     const answer =
       dirty || campaign === undefined ? await save.mutateAsync(request).catch(() => undefined) : undefined;
     if (answer === undefined && (dirty || campaign === undefined)) return;
-    setTyped({});
+    typed.reset();
     const id = answer?.data.id ?? campaign?.id;
     if (id !== undefined && next !== undefined) show(id, next);
   };
@@ -63,7 +69,7 @@ export function Editor({ campaign }: { campaign?: CampaignRecord }) {
     draft,
     disabled: !may_edit || save.isPending,
     error: save.error,
-    onChange: (change: Partial<Draft>) => setTyped((before) => ({ ...before, ...change })),
+    onChange: typed.change,
   };
   return (
     <Page
@@ -103,7 +109,19 @@ export function Editor({ campaign }: { campaign?: CampaignRecord }) {
           />
         )}
       >
-        {save.error === null ? null : <Failed error={save.error} />}
+        {isConflict(save.error) ? (
+          <Conflict
+            error={save.error}
+            changes={changes}
+            onMine={(newer) => void submit(newer)}
+            onTheirs={() => {
+              typed.reset();
+              save.reset();
+            }}
+          />
+        ) : save.error === null ? null : (
+          <Failed error={save.error} />
+        )}
         {step === 'audience' ? <AudienceStep {...fields} /> : null}
         {step === 'content' ? <ContentStep {...fields} /> : null}
         {step === 'content' && campaign !== undefined ? (

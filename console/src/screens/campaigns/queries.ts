@@ -37,10 +37,12 @@ export function useCampaigns(status: string | undefined) {
 }
 
 const LIVE_REFRESH_MS = 3_000;
+/** Players open messages, and convert, long after they were sent. */
+const LATER_REFRESH_MS = 30_000;
 
 /** Figures of a campaign that is being sent follow it. */
 function refreshOf(status: CampaignStatus) {
-  return status === 'sending' ? { refresh_ms: LIVE_REFRESH_MS } : {};
+  return { refresh_ms: status === 'sending' ? LIVE_REFRESH_MS : LATER_REFRESH_MS };
 }
 
 export function useCampaign(id: string, enabled: boolean) {

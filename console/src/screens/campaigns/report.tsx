@@ -1,7 +1,8 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
-import { useMayEdit } from '../../api/place.tsx';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
@@ -41,6 +42,13 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
   const may_edit = useMayEdit();
   const [cancels, setCancels] = useState(false);
   const shown = TABS.find((one) => one === tab) ?? 'overview';
+  const { project_id } = usePlace();
+  const client = useQueryClient();
+  const { status } = campaign;
+  useEffect(() => {
+    // The last figures that were asked while it was being sent are not the final ones.
+    if (status !== 'sending') void client.invalidateQueries({ queryKey: [project_id] });
+  }, [status, client, project_id]);
   return (
     <Page
       title={campaign.name}

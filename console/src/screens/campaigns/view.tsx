@@ -15,9 +15,9 @@ export function Campaign() {
   if (is_new) return <Editor key="new" />;
   return (
     <Answered asked={campaign} what={t.campaigns.one}>
-      {({ data }) =>
+      {({ data, etag }) =>
         data.status === 'draft' || data.status === 'scheduled' ? (
-          <Editor key={id} campaign={data} />
+          <Editor key={id} campaign={data} etag={etag} />
         ) : (
           <Report key={id} campaign={data} />
         )

@@ -28,12 +28,6 @@ export function draftOf(record: TemplateRecord): Draft {
   return { name, channel, status, subject: subject ?? '', preheader: preheader ?? '', body, bonus_product };
 }
 
-/** Of what was typed, the fields that differ: what nobody touched is not written over what somebody else has saved. */
-export function changesOf(typed: Partial<Draft>, saved: Draft): Partial<Draft> {
-  const changed = (Object.keys(typed) as (keyof Draft)[]).filter((field) => typed[field] !== saved[field]);
-  return Object.fromEntries(changed.map((field) => [field, typed[field]]));
-}
-
 /** The fields as the API takes them; those that the channel does not have are absent. */
 export function bodyOf({ subject, preheader, ...rest }: Partial<Draft>, channel: Channel) {
   const orNull = (text: string) => (text === '' ? null : text);

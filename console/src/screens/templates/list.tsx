@@ -14,7 +14,7 @@ import { Status } from './status.tsx';
 const route = getRouteApi('/templates');
 const m = t.templates;
 const EXAMPLE = `curl -X POST "$BASE/v1/templates" -H "Authorization: Bearer $SESSION" -H 'Content-Type: application/json' \\
-  -d '{"name":"Welcome","channel":"email","status":"active","subject":"Hello {{first_name}}","body":"<p>Welcome!</p>"}'`;
+  -d '{"name":"Welcome","channel":"email","status":"active","subject":"Hello {{first_name}}","body":"Welcome!"}'`;
 
 /** All templates, the newest first. */
 export function Templates() {

@@ -1,17 +1,19 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Conflict, isConflict } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { History, UsedBy } from './about.tsx';
 import { Remove, SendTest } from './dialogs.tsx';
-import { bodyOf, changesOf, draftOf, NEW, type Draft } from './draft.ts';
+import { bodyOf, draftOf, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
 import { Preview } from './preview.tsx';
 import { useTemplate, type TemplateRecord } from './queries.ts';
@@ -29,34 +31,32 @@ export function Template() {
   if (is_new) return <Editor key="new" />;
   return (
     <Answered asked={template} what={m.one}>
-      {({ data }) => <Editor key={id} template={data} />}
+      {({ data, etag }) => <Editor key={id} template={data} etag={etag} />}
     </Answered>
   );
 }
 
-function Editor({ template }: { template?: TemplateRecord }) {
+function Editor({ template, etag }: { template?: TemplateRecord; etag?: string | undefined }) {
   const { tab, player } = route.useSearch();
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
   const save = useChange<TemplateRecord>();
   const [open, setOpen] = useState<'test' | 'remove'>();
-  const saved = template === undefined ? NEW : draftOf(template);
-  const [typed, setTyped] = useState<Partial<Draft>>({});
-  const draft = { ...saved, ...typed };
-  const changes = changesOf(typed, saved);
-  const dirty = Object.keys(changes).length > 0;
+  const { draft, changes, dirty, ...typed } = useDraft(
+    template === undefined ? NEW : draftOf(template),
+    etag,
+  );
   const shown = TABS.find((one) => one === tab) ?? 'edit';
   const is_new = template === undefined;
-  const submit = async () => {
+  const submit = async (over = typed.etag) => {
     const request = is_new
       ? ({ method: 'POST', path: '/v1/templates' } as const)
-      : ({ method: 'PATCH', path: `/v1/templates/${template.id}` } as const);
-    const answer = await save
-      .mutateAsync({ ...request, body: bodyOf(is_new ? draft : changes, draft.channel) })
-      .catch(() => undefined);
+      : ({ method: 'PATCH', path: `/v1/templates/${template.id}`, if_match: over } as const);
+    const body = bodyOf(is_new ? draft : changes, draft.channel);
+    const answer = await save.mutateAsync({ ...request, body }).catch(() => undefined);
     if (answer === undefined) return;
-    setTyped({});
+    typed.reset();
     if (!is_new) return;
     void navigate({
       to: '/templates/$id',
@@ -67,14 +67,20 @@ function Editor({ template }: { template?: TemplateRecord }) {
   };
   const edit = (
     <>
-      {save.error === null ? null : <Failed error={save.error} />}
-      <Edit
-        draft={draft}
-        is_new={is_new}
-        disabled={!may_edit}
-        error={save.error}
-        onChange={(change) => setTyped((before) => ({ ...before, ...change }))}
-      />
+      {isConflict(save.error) ? (
+        <Conflict
+          error={save.error}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+          onTheirs={() => {
+            typed.reset();
+            save.reset();
+          }}
+        />
+      ) : save.error === null ? null : (
+        <Failed error={save.error} />
+      )}
+      <Edit draft={draft} is_new={is_new} disabled={!may_edit} error={save.error} onChange={typed.change} />
     </>
   );
   return (
