@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { messagingClient, type Body, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
-import { HOSTILE, openAs } from './members.ts';
+import { HOSTILE, openAs, overflows } from './members.ts';
 
 let console_: ConsoleBrowser;
 let client: MessagingClient;
@@ -389,8 +389,7 @@ test('hostile names are shown as what they are', async () => {
       await page.waitForLoadState('networkidle');
       expect(await page.title()).toBe(`${name} · Console`);
       expect(await page.locator('main script, main img').count()).toBe(0);
-      const overflows = await page.evaluate(() => document.body.scrollWidth > window.innerWidth);
-      expect(overflows).toBe(false);
+      expect(await overflows(page)).toBe(false);
     }
   }
   for (const path of ['campaigns', 'campaigns?view=calendar&month=2032-01']) {

@@ -30,3 +30,8 @@ export const HOSTILE = {
   rtl: 'abc \u202Egnp.exe\u202C العربية',
   long: 'x'.repeat(190),
 } as const;
+
+/** Whether the page is wider than its window. */
+export function overflows(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>('document.body.scrollWidth > window.innerWidth');
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 import { CAMPAIGN_STATUSES } from '../campaigns/schema.ts';
@@ -36,3 +37,5 @@ export const calendar = z.object({
   entries: z.array(calendarEntry).describe('The earliest first; of a journey at most 40'),
   is_complete: z.boolean().describe('False: entries were left out'),
 });
+
+nameSchemas({ Calendar: calendar, CalendarEntry: calendarEntry });
