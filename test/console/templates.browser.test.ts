@@ -188,7 +188,12 @@ describe('the preview', () => {
     await page.getByText('nobody_has_this').waitFor();
     const frame = page.frameLocator('iframe');
     await frame.getByText('Dear Ada').waitFor();
-    const red = await frame.locator('p').evaluate<string>('(p) => getComputedStyle(p).color');
+    const red = await frame.locator('p').evaluate((p) => {
+      const { getComputedStyle } = globalThis as unknown as {
+        getComputedStyle: (of: unknown) => { color: string };
+      };
+      return getComputedStyle(p).color;
+    });
     expect(red).toBe('rgb(200, 0, 0)');
     expect(await page.title()).toBe('framed · Console');
     const width = async () => (await page.locator('iframe').boundingBox())?.width ?? 0;
