@@ -28,6 +28,7 @@ import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
 import { calendarEndpoints } from '../engage/calendar/routes.ts';
 import { campaignAudienceEndpoints } from '../engage/campaigns/audience-routes.ts';
 import { campaignEndpoints } from '../engage/campaigns/routes.ts';
+import { campaignReportEndpoints } from '../engage/campaigns/report-routes.ts';
 import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
@@ -145,6 +146,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...campaignAudienceEndpoints(platform),
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),
+    ...campaignReportEndpoints(platform),
     ...calendarEndpoints(platform),
     ...journeyEndpoints({
       ...platform,

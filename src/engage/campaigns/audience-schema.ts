@@ -25,4 +25,4 @@ export const audienceResult = z.object({
   counted: counter,
 });
 
-nameSchemas({ CampaignAudience: audienceResult });
+nameSchemas({ CampaignAudience: audienceResult, CampaignAudienceBody: audienceBody });

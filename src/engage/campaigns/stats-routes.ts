@@ -10,18 +10,14 @@ import type { Platform } from '../../wiring/platform.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
 import type { CampaignRef } from './queries.ts';
 import { CAMPAIGN, findCampaign } from './read.ts';
-import { countCodes, countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
+import { countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
 import {
-  campaignFailures,
-  campaignSeries,
   campaignStats,
   conversionStats,
   filterOf,
   recipientsQuery,
-  seriesQuery,
   type RecipientsQuery,
 } from './stats-schema.ts';
-import { seriesOf } from './series.ts';
 import { statsOf } from './stats.ts';
 
 /** The statistics and recipients of campaigns (spec part 4). */
@@ -49,22 +45,6 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     }),
     endpoint({
       ...shared,
-      path: '/v1/campaigns/:id/failures',
-      load: 'slow',
-      summary: 'Why messages were skipped or have failed, by code',
-      response: campaignFailures,
-      handle: async ({ caller, params }) => {
-        const ref = refOf(CAMPAIGN, caller, params['id']);
-        await findCampaign(deps.postgres, ref);
-        const rows = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countCodes(tx, ref));
-        const by_code = Object.fromEntries(
-          rows.map(({ error_code, messages }) => [error_code, Number(messages)]),
-        );
-        return envelope({ by_code });
-      },
-    }),
-    endpoint({
-      ...shared,
       path: '/v1/campaigns/:id/recipients',
       summary: 'The messages of a campaign, also those that were skipped, by player',
       query: recipientsQuery,
@@ -84,19 +64,6 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
         return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
-      },
-    }),
-    endpoint({
-      ...shared,
-      path: '/v1/campaigns/:id/series',
-      load: 'elsewhere',
-      summary: 'What became of the messages over time, by hours or days',
-      query: seriesQuery,
-      response: campaignSeries,
-      handle: async ({ caller, params, query }) => {
-        const ref = refOf(CAMPAIGN, caller, params['id']);
-        const campaign = await findCampaign(deps.postgres, ref);
-        return envelope(await seriesOf(deps, ref, campaign, query.interval));
       },
     }),
   ];
