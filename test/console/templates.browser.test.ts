@@ -204,6 +204,16 @@ describe('the preview', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
+  test('finds the player by an address', async () => {
+    const [ada = ''] = await client.players(1);
+    const page = await console_.open(`templates/${await client.template()}?tab=preview`);
+    await page.frameLocator('iframe').getByText('Dear Alex').waitFor();
+    await page.getByRole('searchbox').fill(`${ada}@example.com`);
+    await page.getByRole('button', { name: `${ada}@example.com` }).click();
+    await page.frameLocator('iframe').getByText('Dear Ada').waitFor();
+    expect(new URL(page.url()).searchParams.get('player')).toBe(ada);
+  });
+
   test('says why there is none for a player who does not exist', async () => {
     const id = await client.template();
     const page = await console_.open(

@@ -856,7 +856,7 @@ delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-audience(id: string, body?: { /** S.Ask the gate about every member, which takes seconds for a million; else about 10,000 */ "exact"?: boolean | undefined; }, options?: CallOptions): Promise<S.CampaignAudience>;
+audience(id: string, body?: S.CampaignAudienceBody, options?: CallOptions): Promise<S.CampaignAudience>;
 /**
  * Sends the campaign to the members of its segment; the rest of a large one follows in the background.
  *
@@ -898,16 +898,6 @@ cancel(id: string, options?: CallOptions): Promise<S.Campaign>;
  */
 stats(id: string, options?: CallOptions): Promise<S.CampaignStats>;
 /**
- * Why messages were skipped or have failed, by code.
- *
- * Admin session, role viewer or above.
- *
- * `GET /v1/campaigns/{id}/failures`
- *
- * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
- */
-failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
-/**
  * The messages of a campaign, also those that were skipped, by player.
  *
  * Admin session, role viewer or above.
@@ -927,6 +917,16 @@ recipients(id: string, query?: { cursor?: string | undefined; limit?: number | u
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
+/**
+ * Why messages were skipped or have failed, by code.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/failures`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
 /**
  * What became of the messages over time, by hours or days.
  *

@@ -133,9 +133,9 @@ function PlayerChoice({
       </Field>
       <ul className={css['found']}>
         {rows.slice(0, 10).map((row) => (
-          <li key={row.player_id}>
-            <Button kind="quiet" onClick={() => change(row.player_id)}>
-              <bdi>{row.external_id ?? row.email ?? row.player_id}</bdi>
+          <li key={row.id}>
+            <Button kind="quiet" onClick={() => change(row.id)}>
+              <bdi>{row.external_id ?? row.email ?? row.id}</bdi>
             </Button>
           </li>
         ))}
