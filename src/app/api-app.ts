@@ -26,9 +26,7 @@ import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
 import { calendarEndpoints } from '../engage/calendar/routes.ts';
-import { campaignAudienceEndpoints } from '../engage/campaigns/audience-routes.ts';
 import { campaignEndpoints } from '../engage/campaigns/routes.ts';
-import { campaignReportEndpoints } from '../engage/campaigns/report-routes.ts';
 import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
@@ -143,10 +141,8 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       readReach: (project, player_ids) => readReach(platform, project, player_ids),
     }),
     ...campaignEndpoints(platform),
-    ...campaignAudienceEndpoints(platform),
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),
-    ...campaignReportEndpoints(platform),
     ...calendarEndpoints(platform),
     ...journeyEndpoints({
       ...platform,

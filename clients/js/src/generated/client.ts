@@ -858,6 +858,26 @@ delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>
  */
 audience(id: string, body?: S.CampaignAudienceBody, options?: CallOptions): Promise<S.CampaignAudience>;
 /**
+ * Why messages were skipped or have failed, by code.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/failures`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
+/**
+ * What became of the messages over time, by hours or days.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/series`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+series(id: string, query?: { /** S.Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
+/**
  * Sends the campaign to the members of its segment; the rest of a large one follows in the background.
  *
  * Admin session, role editor or above.
@@ -917,26 +937,6 @@ recipients(id: string, query?: { cursor?: string | undefined; limit?: number | u
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
-/**
- * Why messages were skipped or have failed, by code.
- *
- * Admin session, role viewer or above.
- *
- * `GET /v1/campaigns/{id}/failures`
- *
- * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
- */
-failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
-/**
- * What became of the messages over time, by hours or days.
- *
- * Admin session, role viewer or above.
- *
- * `GET /v1/campaigns/{id}/series`
- *
- * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
- */
-series(id: string, query?: { /** S.Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
 };
 /**
  * Campaigns that were or will be sent, and when schedules will start journeys.
