@@ -101,6 +101,34 @@ const editSegment = createRoute({
   component: lazyRouteComponent(() => import('./screens/segments/edit.tsx'), 'EditSegment'),
 });
 
+const campaigns = createRoute({
+  getParentRoute: () => root,
+  path: '/campaigns',
+  validateSearch: texts('status', 'view', 'month'),
+  component: lazyRouteComponent(() => import('./screens/campaigns/list.tsx'), 'Campaigns'),
+});
+
+const campaign = createRoute({
+  getParentRoute: () => root,
+  path: '/campaigns/$id',
+  validateSearch: texts('step', 'tab', 'metric', 'code'),
+  component: lazyRouteComponent(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
+});
+
+const templates = createRoute({
+  getParentRoute: () => root,
+  path: '/templates',
+  validateSearch: texts('channel', 'status'),
+  component: lazyRouteComponent(() => import('./screens/templates/list.tsx'), 'Templates'),
+});
+
+const template = createRoute({
+  getParentRoute: () => root,
+  path: '/templates/$id',
+  validateSearch: texts('tab', 'player', 'width'),
+  component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -114,6 +142,10 @@ export function makeRouter(client: QueryClient) {
       newSegment,
       segment,
       editSegment,
+      campaigns,
+      campaign,
+      templates,
+      template,
     ]),
     basepath: '/console',
     context: { client },

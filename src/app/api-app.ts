@@ -25,6 +25,7 @@ import { reencryptWebhookSecrets } from '../engage/webhooks/reencrypt.ts';
 import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
+import { calendarEndpoints } from '../engage/calendar/routes.ts';
 import { campaignEndpoints } from '../engage/campaigns/routes.ts';
 import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
 import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
@@ -142,6 +143,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...campaignEndpoints(platform),
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),
+    ...calendarEndpoints(platform),
     ...journeyEndpoints({
       ...platform,
       look_ups: journeyLookUps(platform),

@@ -191,6 +191,8 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   shape?: 'list' | 'raw';
   /** The Content-Type of a success. Absent: JSON. */
   content_type?: string;
+  /** Further headers of a success. */
+  headers?: Readonly<Record<string, string>>;
   /** The endpoint's own errors, in addition to those that its access, query and body imply. */
   errors: readonly ErrorCode[];
   /**

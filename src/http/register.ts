@@ -187,6 +187,7 @@ function laneOf({ load, access }: AnyEndpoint, rates?: Config['rates']): RouteLa
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {
   const type = endpoint.content_type ?? 'application/json; charset=utf-8';
   void reply.code(status).header('content-type', type).header('x-request-id', request.id);
+  if (endpoint.headers !== undefined) void reply.headers(endpoint.headers);
 }
 
 function callOf(

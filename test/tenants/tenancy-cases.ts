@@ -178,6 +178,12 @@ export const CASES: Record<string, Case> = {
   'GET /v1/journeys/:id/runs/:runId': run,
   'POST /v1/journeys/:id/runs/:runId/cancel': run,
   'GET /v1/campaigns': {},
+  'POST /v1/campaigns/:id/audience': { ...campaign, body: () => ({ exact: true }), reads: true },
+  'GET /v1/campaigns/:id/series': campaign,
+  'GET /v1/campaigns/:id/failures': campaign,
+  'GET /v1/calendar': { query: '?from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z' },
+  'GET /v1/templates/:id/preview-frame': template,
+  'GET /v1/templates/:id/references': template,
   'GET /v1/campaigns/:id': campaign,
   'POST /v1/campaigns': {
     body: ({ segment_id, template_id }) => ({ name: 'stolen', channel: 'email', segment_id, template_id }),

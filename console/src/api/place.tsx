@@ -1,5 +1,5 @@
 import { createContext, use, type ReactNode } from 'react';
-import type { Place } from './session.ts';
+import { roleAllows, type Place } from './session.ts';
 
 const PlaceContext = createContext<Place | undefined>(undefined);
 
@@ -13,4 +13,9 @@ export function usePlace(): Place {
   const place = use(PlaceContext);
   if (place === undefined) throw new TypeError('usePlace needs a PlaceProvider around it');
   return place;
+}
+
+/** Whether the user may change what editors change: segments, campaigns, journeys and templates. */
+export function useMayEdit(): boolean {
+  return roleAllows(usePlace().role, 'editor');
 }

@@ -53,3 +53,25 @@ export function formatAgo(iso: string | number, now_ms: number): string | undefi
     ? relative.format(minutes, 'minute')
     : relative.format(Math.round(minutes / 60), 'hour');
 }
+
+/** A time as a field for date and time has it: `2026-03-01T20:15` in the zone. */
+export function toLocalField(iso: string, zone: string): string {
+  const [day = '', time = ''] = formatTime(iso, zone).split(' ');
+  return `${day}T${time.slice(0, 5)}`;
+}
+
+/**
+ * The moment of a field for date and time in the zone; undefined when it is no time. Of an hour that clocks skip or
+ * repeat, one of the moments around it.
+ */
+export function fromLocalField(text: string, zone: string): string | undefined {
+  const wanted_ms = Date.parse(`${text}Z`);
+  if (Number.isNaN(wanted_ms)) return undefined;
+  let at_ms = wanted_ms;
+  // The offset at the first guess may be that of the other side of a clock change.
+  for (let i = 0; i < 2; i++) {
+    const shown_ms = Date.parse(`${toLocalField(new Date(at_ms).toISOString(), zone)}Z`);
+    at_ms += wanted_ms - shown_ms;
+  }
+  return new Date(at_ms).toISOString();
+}

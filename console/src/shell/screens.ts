@@ -6,4 +6,6 @@ export const SCREENS = [
   { path: '/events', name: t.nav.events, letter: 'e' },
   { path: '/players', name: t.nav.players, letter: 'p' },
   { path: '/segments', name: t.nav.segments, letter: 's' },
+  { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
+  { path: '/templates', name: t.nav.templates, letter: 't' },
 ] as const;

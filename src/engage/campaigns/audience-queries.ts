@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import type { SkipCode } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { EVERYBODY, membersSql, type Audience, type Member } from './fan-out-queries.ts';
 
@@ -13,6 +14,14 @@ const MANY_MEMBERS = 50_000;
  */
 export const AS_SETS: Readonly<Record<string, string>> = { enable_nestloop: 'off', work_mem: '128MB' };
 
+/** Which members are counted, and how they are read. */
+export interface Counting {
+  /** In {@link AS_SETS}. */
+  as_sets: boolean;
+  /** The share of the members that is counted, chosen by the hash of the player's id: the same ones each time. */
+  share: number;
+}
+
 /** One row when the segment has many members; else none. */
 export function selectManyMembers(
   tx: Tx,
@@ -24,33 +33,57 @@ export function selectManyMembers(
     offset ${MANY_MEMBERS} limit 1`;
 }
 
-/** The time zones of all members, each once; null stands for players without one. `as_sets`: in {@link AS_SETS}. */
+/** How many members the segment has, also players who were deleted since it was computed; its index alone is read. */
+export function countMembers(
+  tx: Tx,
+  { tenant_id, project_id, segment_id }: Audience,
+): PendingQuery<{ members: bigint }[]> {
+  return tx<{ members: bigint }[]>`
+    select count(*) as members from segment_members
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid`;
+}
+
+/** The time zones of the members, each once; null stands for players without one. */
 export function selectMemberZones(
   tx: Tx,
   audience: Audience,
-  as_sets: boolean,
+  counting: Counting,
 ): PendingQuery<Pick<Member, 'timezone'>[]> {
   return tx<Pick<Member, 'timezone'>[]>`
-    select distinct p.timezone ${membersSql(tx, audience, EVERYBODY, { as_sets })}`;
+    select distinct p.timezone ${countedSql(tx, audience, counting)}`;
+}
+
+/** How many members have a verdict of the gate; null: a message may go out to them. */
+export interface VerdictCount {
+  verdict: SkipCode | null;
+  members: bigint;
 }
 
 /**
- * Counts all members, those that pass the gate (`enqueued`), and those without an address on the channel. `product`: of
- * the bonus that the message is about; null: about none.
+ * Counts the members by the verdict of the gate. `product`: of the bonus that the message is about; null: about none.
  */
-export function countAudience(
+export function countVerdicts(
   tx: Tx,
   audience: Audience,
   gate: Gate,
   product: RuleProduct | null,
-  as_sets: boolean,
-): PendingQuery<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]> {
+  counting: Counting,
+): PendingQuery<VerdictCount[]> {
   const recipient = recipientSql(tx, audience.channel);
-  return tx<{ recipients_total: bigint; enqueued: bigint; no_recipient: bigint }[]>`
-    select count(*) as recipients_total, count(*) filter (where verdict is null) as enqueued,
-      count(*) filter (where verdict = 'SKIPPED_NO_RECIPIENT') as no_recipient
+  return tx<VerdictCount[]>`
+    select verdict, count(*) as members
     from (
       select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict
-      ${membersSql(tx, audience, EVERYBODY, { as_sets })} offset 0
-    ) j`;
+      ${countedSql(tx, audience, counting)} offset 0
+    ) j
+    group by verdict`;
+}
+
+/** Hashes of ids are whole numbers below this. */
+const HASHES = 2 ** 31;
+
+function countedSql(tx: Tx, audience: Audience, { as_sets, share }: Counting): PendingQuery<Row[]> {
+  const members = membersSql(tx, audience, EVERYBODY, { as_sets });
+  if (share >= 1) return members;
+  return tx`${members} and (uuid_hash(m.player_id) & ${HASHES - 1}) < ${Math.ceil(share * HASHES)}`;
 }

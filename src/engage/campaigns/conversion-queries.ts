@@ -74,7 +74,47 @@ export async function countConversions(
     select variant, has_one, if(has_one, count(), 1) as recipients,
       if(has_one, countIf(is_conversion), toUInt64(max(is_conversion))) as conversions,
       if(has_one, sumIf(goal_worth, is_conversion), argMinIf(goal_worth, goal_at, is_conversion)) as value
+    from (${matchedSql(name, worth, nothing)})
+    where is_send
+    group by variant, has_one, if(has_one, ${NO_ID}, owner)
+    )
+    group by variant ${LIMITS}`,
+    { ...bindings.params, ...ref, window_ms },
+  );
+}
+
+/** How many players converted in an interval; `at` is its begin, in milliseconds since the epoch, as text. */
+export interface ConversionBucket {
+  at_ms: string;
+  conversions: string;
+}
+
+/** Counts the conversions of {@link countConversions} by the time of the goal event, without intervals that have none. */
+export async function countConversionsByTime(
+  clickhouse: ClickHouse,
+  ref: CampaignRef,
+  { event, window_ms }: Goal,
+  interval_s: number,
+): Promise<ConversionBucket[]> {
+  const bindings = new Bindings();
+  const name = bindings.bind('String', event);
+  const { worth, nothing } = worthOf(null, bindings);
+  return clickhouse.query<ConversionBucket>(
+    `with sends as (${SENDS})
+    select toString(intDiv(toUnixTimestamp(converted_at), {interval_s:UInt32}) * {interval_s:UInt32} * 1000) as at_ms,
+      toString(count()) as conversions
     from (
+      select min(goal_at) as converted_at from (${matchedSql(name, worth, nothing)})
+      where is_send and is_conversion group by variant, owner
+    )
+    group by at_ms ${LIMITS}`,
+    { ...bindings.params, ...ref, window_ms, interval_s },
+  );
+}
+
+/** The messages and goal events of the campaign's players; of each message, which goal event follows it. */
+function matchedSql(name: string, worth: string, nothing: string): string {
+  return `
       select variant, owner, is_send, countIf(is_send) over everything = 1 as has_one,
         anyLastIf(worth, not is_send) over later as goal_worth, anyLastIf(at, not is_send) over later as goal_at,
         countIf(not is_send) over later > 0
@@ -92,13 +132,7 @@ export async function countConversions(
           rows between unbounded preceding and current row),
         everything as (partition by owner order by at desc, is_send, id desc, event_index desc
           rows between unbounded preceding and unbounded following)
-    )
-    where is_send
-    group by variant, has_one, if(has_one, ${NO_ID}, owner)
-    )
-    group by variant ${LIMITS}`,
-    { ...bindings.params, ...ref, window_ms },
-  );
+    `;
 }
 
 /**

@@ -4,7 +4,15 @@ import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTenantConfig } from '../../tenants/config/queries.ts';
 import { foundConfig } from '../../tenants/config/read.ts';
-import { AS_SETS, countAudience, selectManyMembers, selectMemberZones } from './audience-queries.ts';
+import type { SkipCode } from '../messaging/send-row.ts';
+import {
+  AS_SETS,
+  countVerdicts,
+  selectManyMembers,
+  selectMemberZones,
+  type Counting,
+  type VerdictCount,
+} from './audience-queries.ts';
 import type { Audience } from './fan-out-queries.ts';
 import { selectCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
@@ -50,7 +58,27 @@ function strictest(products: readonly (RuleProduct | null)[]): RuleProduct | nul
   return named.length > 1 ? 'any' : (named[0] ?? null);
 }
 
-async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
+/** Whom a campaign would reach, by the verdicts of the gate. */
+export interface Verdicts {
+  members: number;
+  sendable: number;
+  /** Those who cannot be reached, by the first reason that the gate finds. */
+  by_code: Partial<Record<SkipCode, number>>;
+}
+
+interface CountOptions extends Partial<Counting> {
+  /** Settings of Postgres for the statements that count. */
+  settings?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** Counts the members of the audience, or a share of them, by the verdict that the gate would give now. */
+export async function countByVerdict(
+  postgres: Postgres,
+  audience: Audience,
+  now: Date,
+  { as_sets, share = 1, settings: asked = {}, signal }: CountOptions = {},
+): Promise<Verdicts> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(
     foundConfig(await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)), tenant_id),
@@ -59,25 +87,44 @@ async function count(postgres: Postgres, audience: Audience, now: Date): Promise
   );
   const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, audience));
   const product = strictest(variants.map(({ bonus_product }) => bonus_product));
-  const many = await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience));
-  const as_sets = many.length > 0;
-  const settings = as_sets ? AS_SETS : {};
+  const many = async () =>
+    (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
+  const counting = { as_sets: as_sets ?? (await many()), share };
+  const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
   const gate = await gateAt(rules, now, async () => {
     const rows = await postgres.countAsTenant(
       tenant_id,
-      (tx) => selectMemberZones(tx, audience, as_sets),
+      (tx) => selectMemberZones(tx, audience, counting),
       settings,
+      signal,
     );
     return rows.map(({ timezone }) => timezone);
   });
-  const [row] = await postgres.countAsTenant(
+  const rows = await postgres.countAsTenant(
     tenant_id,
-    (tx) => countAudience(tx, audience, gate, product, as_sets),
+    (tx) => countVerdicts(tx, audience, gate, product, counting),
     settings,
+    signal,
   );
+  return verdictsOf(rows);
+}
+
+function verdictsOf(rows: readonly VerdictCount[]): Verdicts {
+  const found: Verdicts = { members: 0, sendable: 0, by_code: {} };
+  for (const { verdict, members } of rows) {
+    const count = Number(members);
+    found.members += count;
+    if (verdict === null) found.sendable = count;
+    else found.by_code[verdict] = count;
+  }
+  return found;
+}
+
+async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
+  const { members, sendable, by_code } = await countByVerdict(postgres, audience, now);
   return {
-    recipients_total: Number(row?.recipients_total ?? 0n),
-    enqueued: Number(row?.enqueued ?? 0n),
-    no_recipient: Number(row?.no_recipient ?? 0n),
+    recipients_total: members,
+    enqueued: sendable,
+    no_recipient: by_code.SKIPPED_NO_RECIPIENT ?? 0,
   };
 }

@@ -5,10 +5,12 @@ import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { campaignAudienceEndpoints } from './audience-routes.ts';
 import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';
 import { listCampaigns, selectLiveVariants } from './queries.ts';
 import { CAMPAIGN, findCampaign } from './read.ts';
+import { campaignReportEndpoints } from './report-routes.ts';
 import {
   CAMPAIGN_FILTERS,
   campaignResource,
@@ -26,9 +28,14 @@ import { changeVariant, createVariant, deleteVariant } from './variants.ts';
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
-/** Campaigns and their variants (spec part 4). */
+/** Campaigns and their variants (spec part 4), whom they would reach, and what their reports show. */
 export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
-  return [...ownEndpoints(deps), ...variantEndpoints(deps)];
+  return [
+    ...ownEndpoints(deps),
+    ...variantEndpoints(deps),
+    ...campaignAudienceEndpoints(deps),
+    ...campaignReportEndpoints(deps),
+  ];
 }
 
 function ownEndpoints(deps: Platform): AnyEndpoint[] {

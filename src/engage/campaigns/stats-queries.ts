@@ -1,7 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import { sendColumns } from '../messaging/send-row-queries.ts';
 import type { SendStatus } from '../../analytics/message-status.ts';
-import type { SendRow } from '../messaging/send-row.ts';
+import type { FailureCode, SendRow, SkipCode } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
@@ -41,6 +41,19 @@ export function countSends(
       count(*) filter (where status = 'capped') as capped
     from message_sends
     where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`;
+}
+
+/** How many messages of the campaign have each code of a skip or failure; those without a code are left out. */
+export function countCodes(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: CampaignRef,
+): PendingQuery<{ error_code: SkipCode | FailureCode; messages: bigint }[]> {
+  return tx<{ error_code: SkipCode | FailureCode; messages: bigint }[]>`
+    select error_code, count(*) as messages
+    from message_sends
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
+      and error_code is not null
+    group by error_code`;
 }
 
 /** Which recipients are listed: those of a status, those with an error code, or all that were skipped. */

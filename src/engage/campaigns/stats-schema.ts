@@ -4,6 +4,7 @@ import { SEND_STATUSES, type SendStatus } from '../../analytics/message-status.t
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../messaging/send-row.ts';
 import { CAMPAIGN_STATUSES } from './schema.ts';
+import { INTERVALS, type Interval } from './series.ts';
 import type { RecipientFilter } from './stats-queries.ts';
 
 const EVERY_SKIP = 'SKIPPED_*';
@@ -74,4 +75,40 @@ export const conversionStats = z.object({
   significance: z.object({ test: z.literal('two_proportion_z'), p_value: z.number() }).nullable(),
 });
 
-nameSchemas({ CampaignStats: campaignStats, ConversionStats: conversionStats });
+const interval = z.enum(Object.keys(INTERVALS) as [Interval, ...Interval[]]);
+
+/** `GET /v1/campaigns/:id/series`. */
+export const seriesQuery = z.strictObject({
+  interval: interval.describe('Absent: hours, or days for more than three days').optional(),
+});
+
+export const campaignSeries = z.object({
+  interval,
+  points: z
+    .array(
+      z.object({
+        at: z.iso.datetime().describe('The begin of the interval, in UTC'),
+        sent: counter,
+        delivered: counter,
+        opened: counter,
+        clicked: counter,
+        converted: counter.describe('Players, by the time of their goal event'),
+      }),
+    )
+    .describe('At most 400'),
+  is_complete: z.boolean().describe('False: later intervals are left out'),
+});
+
+/** `GET /v1/campaigns/:id/failures`. */
+export const campaignFailures = z.object({
+  by_code: z
+    .partialRecord(z.enum([...SKIP_CODES, ...FAILURE_CODES]), counter)
+    .describe('Messages by the code of their skip or failure'),
+});
+
+nameSchemas({
+  CampaignFailures: campaignFailures,
+  CampaignSeries: campaignSeries,
+  CampaignStats: campaignStats,
+  ConversionStats: conversionStats,
+});

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
@@ -7,17 +8,21 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import { changeTemplate, createTemplate, deleteTemplate } from './change.ts';
 import { previewTemplate } from './preview.ts';
 import { listTemplates } from './queries.ts';
-import { findTemplate, TEMPLATE } from './read.ts';
+import { findTemplate, requireTemplate, TEMPLATE } from './read.ts';
 import {
   COMPUTED_FIELDS,
   createTemplateBody,
   FIXED_FIELDS,
   patchTemplateBody,
   previewBody,
+  previewFrameQuery,
   previewResult,
+  templateReferences,
   TEMPLATE_FILTERS,
   templateResource,
 } from './schema.ts';
+import { framedHtml, FRAME_HEADERS } from './preview-frame.ts';
+import { referencesOf } from './references.ts';
 import { templateResourceOf } from './template-json.ts';
 
 interface Deps {
@@ -29,7 +34,7 @@ interface Deps {
 
 /** Templates of messages (spec part 4). */
 export function templateEndpoints(deps: Deps): AnyEndpoint[] {
-  return [...ownEndpoints(deps), previewEndpoint(deps)];
+  return [...ownEndpoints(deps), previewEndpoint(deps), frameEndpoint(deps), referencesEndpoint(deps)];
 }
 
 function ownEndpoints(deps: Deps): AnyEndpoint[] {
@@ -80,6 +85,45 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     handle: async ({ caller, params, body }) => {
       const ref = refOf(TEMPLATE, caller, params['id']);
       return envelope(await previewTemplate(deps, ref, body.player_id ?? undefined));
+    },
+  });
+}
+
+/** For a sandboxed frame of the console: no script of a template runs, and nothing is loaded. */
+function frameEndpoint(deps: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/v1/templates/:id/preview-frame',
+    summary: 'The rendered body as a page for a frame, in which no script runs and nothing is loaded',
+    access: { mode: 'session', role: 'viewer', scope: 'project', named_in: 'query' },
+    query: previewFrameQuery,
+    status: 200,
+    response: z.string(),
+    shape: 'raw',
+    content_type: 'text/html; charset=utf-8',
+    headers: FRAME_HEADERS,
+    errors: ['TEMPLATE_NOT_FOUND', 'PLAYER_NOT_FOUND', 'TEMPLATE_INVALID'],
+    handle: async ({ caller, params, query }) => {
+      const ref = refOf(TEMPLATE, caller, params['id']);
+      const { channel } = await requireTemplate(deps.postgres, ref);
+      return framedHtml(channel, await previewTemplate(deps, ref, query.player_id));
+    },
+  });
+}
+
+function referencesEndpoint({ postgres }: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/v1/templates/:id/references',
+    summary: 'The campaigns and journeys that use the template, at most 100 of each',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    status: 200,
+    response: templateReferences,
+    errors: ['TEMPLATE_NOT_FOUND'],
+    handle: async ({ caller, params }) => {
+      const ref = refOf(TEMPLATE, caller, params['id']);
+      await findTemplate(postgres, ref);
+      return envelope(await referencesOf(postgres, ref));
     },
   });
 }

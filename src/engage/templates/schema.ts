@@ -107,10 +107,26 @@ export const previewResult = z.object({
   missing_variables: z.array(z.string()),
 });
 
+/** `GET /v1/templates/:id/preview-frame`. */
+export const previewFrameQuery = z.strictObject({
+  player_id: z.uuid().optional().describe('Absent: a synthetic player'),
+  tenant_id: z.uuid().optional().describe('Instead of the header X-Tenant-Id, which a frame cannot send'),
+  project_id: z.uuid().optional().describe('Instead of the header X-Project-Id'),
+});
+
+const user = z.object({ id: z.uuid(), name: z.string(), status: z.string() });
+
+/** `GET /v1/templates/:id/references`. */
+export const templateReferences = z.object({
+  campaigns: z.array(user).describe('The newest first, also those whose variant uses it'),
+  journeys: z.array(user).describe('The newest first: as saved last, or as live'),
+});
+
 nameSchemas({
   CreateTemplateBody: createTemplateBody,
   PatchTemplateBody: patchTemplateBody,
   PreviewTemplateBody: previewBody,
   Template: templateResource,
   TemplatePreview: previewResult,
+  TemplateReferences: templateReferences,
 });

@@ -45,17 +45,19 @@ export class PipelinedReader {
   /**
    * Returns the rows of `statement`, restricted to the tenant; `tenant_id` must be a UUID. A read that loses its
    * connection is repeated once on another one: connections also close when they are old, and a read has no effects.
+   * `signal` asks Postgres to cancel the statement; it is refused then (57014), and the connection can be used again.
    */
   async read<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
     settings: ReadSettings = {},
+    signal?: AbortSignal,
   ): Promise<Result[]> {
     try {
-      return await this.#attempt(tenant_id, statement, settings);
+      return await this.#attempt(tenant_id, statement, settings, signal);
     } catch (error) {
       if (!isLoss(error)) throw error;
-      return this.#attempt(tenant_id, statement, settings);
+      return this.#attempt(tenant_id, statement, settings, signal);
     }
   }
 
@@ -68,7 +70,9 @@ export class PipelinedReader {
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
     settings: ReadSettings,
+    signal: AbortSignal | undefined,
   ): Promise<Result[]> {
+    signal?.throwIfAborted();
     const connection = await this.#pool.acquire();
     const closed = new Promise<never>((_resolve, reject) => {
       connection.onClosed = () =>
@@ -76,13 +80,17 @@ export class PipelinedReader {
     });
     let sent: Sent<Result> | undefined;
     let failure: unknown;
+    const cancel = () => sent?.rows.cancel();
     try {
+      signal?.throwIfAborted();
       sent = send(connection, tenant_id, statement, { settings, ...this.#binding });
+      signal?.addEventListener('abort', cancel, { once: true });
       return await Promise.race([answer(sent), closed]);
     } catch (error) {
       failure = error;
       throw error;
     } finally {
+      signal?.removeEventListener('abort', cancel);
       if (failure === undefined || isRefusal(failure)) this.#pool.release(connection);
       else this.#pool.discard(connection, isConnectionError(failure), sent?.settled ?? Promise.resolve());
     }

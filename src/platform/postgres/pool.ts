@@ -168,9 +168,9 @@ export function openPostgres(url: string): Postgres {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
       return reader.read(tenant_id, statement);
     },
-    async countAsTenant(tenant_id, statement, settings) {
+    async countAsTenant(tenant_id, statement, settings, signal) {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return counter.read(tenant_id, statement, settings);
+      return counter.read(tenant_id, statement, settings, signal);
     },
     async close() {
       const pools = [

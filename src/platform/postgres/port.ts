@@ -42,12 +42,14 @@ export interface Postgres {
   ): Promise<Result[]>;
   /**
    * As `readAsTenant`, for statements over millions of rows: they may take a minute, on a few connections of their own,
-   * so that other reads do not wait for them. `settings` of Postgres hold for this statement.
+   * so that other reads do not wait for them. `settings` of Postgres hold for this statement. `signal` cancels it: then it
+   * rejects, with the reason of the signal or as Postgres refuses it (57014).
    */
   countAsTenant<Result extends Row>(
     tenant_id: string,
     statement: (tx: Tx) => PendingQuery<Result[]>,
     settings?: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
   ): Promise<Result[]>;
   /** The service role, used by processors and provisioning. It sees every tenant, so every query must name one. */
   service: Db;

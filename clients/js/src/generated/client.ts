@@ -848,6 +848,36 @@ update(id: string, variantId: string, body: S.PatchVariantBody, options?: CallOp
 delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>;
 };
 /**
+ * Whom the campaign would reach now, and why not the others; nothing is sent.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/campaigns/{id}/audience`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+audience(id: string, body?: S.CampaignAudienceBody, options?: CallOptions): Promise<S.CampaignAudience>;
+/**
+ * Why messages were skipped or have failed, by code.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/failures`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
+/**
+ * What became of the messages over time, by hours or days.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/series`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+series(id: string, query?: { /** S.Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
+/**
  * Sends the campaign to the members of its segment; the rest of a large one follows in the background.
  *
  * Admin session, role editor or above.
@@ -908,6 +938,16 @@ recipients(id: string, query?: { cursor?: string | undefined; limit?: number | u
  */
 conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
 };
+/**
+ * Campaigns that were or will be sent, and when schedules will start journeys.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/calendar`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+calendar(query: { /** S.Entries at this time or later */ from: string; /** S.Entries before this time; at most 93 days after `from` */ to: string; }, options?: CallOptions): Promise<S.Calendar>;
 journeys: {
 /**
  * Lists journeys that are not deleted, the newest first.
@@ -1177,6 +1217,26 @@ delete(id: string, options?: CallOptions): Promise<S.Template>;
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 preview(id: string, body: S.PreviewTemplateBody, options?: CallOptions): Promise<S.TemplatePreview>;
+/**
+ * The rendered body as a page for a frame, in which no script runs and nothing is loaded.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/templates/{id}/preview-frame`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+previewFrame(id: string, query?: { /** S.Absent: a synthetic player */ player_id?: string | undefined; /** S.Instead of the header X-S.Tenant-S.Id, which a frame cannot send */ tenant_id?: string | undefined; /** S.Instead of the header X-S.Project-S.Id */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
+/**
+ * The campaigns and journeys that use the template, at most 100 of each.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/templates/{id}/references`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+references(id: string, options?: CallOptions): Promise<S.TemplateReferences>;
 /**
  * Sends the template to one address, beside caps and quiet hours.
  *

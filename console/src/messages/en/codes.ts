@@ -1,0 +1,20 @@
+/** Why a message was or would be skipped, or has failed, in plain words. */
+export const codes: Readonly<Record<string, string>> = {
+  SKIPPED_SELF_EXCLUDED: 'Excluded themselves from gambling',
+  SKIPPED_BANNED: 'Banned by you',
+  SKIPPED_COOLDOWN: 'In a cool-down that they asked for',
+  SKIPPED_AT_RISK: 'At risk: the licence forbids messages on bonuses',
+  SKIPPED_NO_RECIPIENT: 'No address for this channel',
+  SKIPPED_SUPPRESSED: 'Unsubscribed, or the address bounced before',
+  SKIPPED_NO_CONSENT: 'No consent to this channel',
+  SKIPPED_FREQUENCY_CAP: 'Got as many messages as the cap allows',
+  SKIPPED_QUIET_HOURS: 'It is their quiet hours',
+  SKIPPED_TEMPLATE_MISSING: 'The template was missing or deleted',
+  SKIPPED_CANCELLED: 'The campaign was cancelled before',
+  PROVIDER_UNAVAILABLE: 'The provider could not be reached in time',
+  PROVIDER_REJECTED: 'The provider refused the message',
+  PROVIDER_NOT_CONFIGURED: 'There was no active provider',
+  TEMPLATE_FAILED: 'The template could not be rendered for them',
+  OUTCOME_UNKNOWN: 'The provider did not say whether it sent it',
+  DELIVERY_FAILED: 'The provider could not deliver it',
+};

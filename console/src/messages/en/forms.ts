@@ -1,0 +1,28 @@
+/** Texts of the parts that forms share. */
+export const forms = {
+  unsaved: {
+    title: 'Leave without saving?',
+    text: 'What you changed on this page is not saved.',
+    stay: 'Stay',
+    leave: 'Leave without saving',
+  },
+  confirm: {
+    cancel: 'Not now',
+    busy: 'Working…',
+    type: (count: string) => `Type ${count} to confirm`,
+  },
+  code: {
+    line: (line: number, column: number | null) =>
+      column === null ? `Line ${line}` : `Line ${line}, column ${column}`,
+  },
+  form: {
+    save: 'Save',
+    viewer: (role: string) => `Your role is ${role}: you can look at everything here, and change nothing.`,
+    conflict: 'Somebody else has saved this since you began. What you typed is not saved yet.',
+    field: 'Field',
+    mine: 'Yours',
+    theirs: 'Saved by somebody else',
+    keepMine: 'Save mine over it',
+    takeTheirs: 'Forget mine',
+  },
+};

@@ -1,0 +1,76 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { Time } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Field } from '../../ui/field.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { useRecipients, type CampaignRecord, type Recipient } from './queries.ts';
+
+const route = getRouteApi('/campaigns/$id');
+const m = t.campaigns.report;
+const GOOD = new Set(['sent', 'delivered', 'opened', 'clicked']);
+
+/** The messages of the campaign, also those that were not sent, with the reason. */
+export function Recipients({ campaign }: { campaign: CampaignRecord }) {
+  const { code } = route.useSearch();
+  const navigate = useNavigate({ from: '/campaigns/$id' });
+  const columns: Column<Recipient>[] = [
+    {
+      key: 'player',
+      title: m.player,
+      width: 'minmax(300px, 1fr)',
+      cell: ({ player_id }) => <code>{player_id}</code>,
+    },
+    {
+      key: 'status',
+      title: t.campaigns.status,
+      width: '130px',
+      cell: ({ status }) => <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{status}</Badge>,
+    },
+    {
+      key: 'why',
+      title: m.why,
+      width: 'minmax(240px, 1fr)',
+      cell: ({ error_code }) => (error_code === null ? '—' : (t.codes[error_code] ?? error_code)),
+    },
+    {
+      key: 'at',
+      title: t.events.at,
+      width: '210px',
+      cell: (row) => <Time at={row.sent_at ?? row.enqueued_at} />,
+    },
+  ];
+  return (
+    <>
+      <Field label={m.filter}>
+        {(control) => (
+          <select
+            {...control}
+            value={code ?? ''}
+            onChange={({ target }) => {
+              const chosen = target.value === '' ? undefined : target.value;
+              void navigate({ search: (before) => ({ ...before, code: chosen }) });
+            }}
+          >
+            <option value="">{m.allReasons}</option>
+            {Object.entries(t.codes).map(([key, words]) => (
+              <option key={key} value={key}>
+                {words}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Listed
+        pages={useRecipients(campaign.id, code)}
+        label={m.tabs.recipients}
+        columns={columns}
+        keyOf={(row) => row.id}
+        onOpen={({ player_id }) => void navigate({ to: '/players/$id', params: { id: player_id } })}
+        empty={<Empty title={m.noRecipients} />}
+      />
+    </>
+  );
+}

@@ -1,0 +1,212 @@
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { useMoney } from '../../api/currencies.ts';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { formatInt, formatPercent } from '../../format/number.ts';
+import { formatTime } from '../../format/time.ts';
+import { Time, useZone } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Bars } from '../../ui/bars.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Answered, Empty } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import css from './campaigns.module.css';
+import { Codes } from './codes.tsx';
+import { Comparison } from './comparison.tsx';
+import {
+  METRICS,
+  useConversions,
+  useFailures,
+  useSeries,
+  useStats,
+  type CampaignRecord,
+  type Counters,
+} from './queries.ts';
+import { Recipients } from './recipients.tsx';
+import { Cancel } from './send.tsx';
+import { Status } from './status.tsx';
+
+const route = getRouteApi('/campaigns/$id');
+const m = t.campaigns.report;
+const TABS = ['overview', 'reasons', 'recipients'] as const;
+const STAGES = ['recipients_total', 'sent', 'delivered', 'opened', 'clicked'] as const;
+
+/** What became of a campaign that was sent. */
+export function Report({ campaign }: { campaign: CampaignRecord }) {
+  const { tab } = route.useSearch();
+  const may_edit = useMayEdit();
+  const [cancels, setCancels] = useState(false);
+  const shown = TABS.find((one) => one === tab) ?? 'overview';
+  const { project_id } = usePlace();
+  const client = useQueryClient();
+  const { status } = campaign;
+  useEffect(() => {
+    // The last figures that were asked while it was being sent are not the final ones.
+    if (status !== 'sending') void client.invalidateQueries({ queryKey: [project_id] });
+  }, [status, client, project_id]);
+  return (
+    <Page
+      title={campaign.name}
+      actions={
+        may_edit && campaign.status === 'sending' ? (
+          <Button kind="danger" onClick={() => setCancels(true)}>
+            {t.campaigns.cancel.button}
+          </Button>
+        ) : null
+      }
+    >
+      <Facts
+        label={t.campaigns.one}
+        facts={[
+          [t.campaigns.status, <Status key="status" status={campaign.status} />],
+          [t.campaigns.channel, t.templates.channels[campaign.channel]],
+          [m.started, <Time key="started" at={campaign.started_at} />],
+          [m.finished, <Time key="finished" at={campaign.finished_at} />],
+          [t.campaigns.goal, campaign.goal_event ?? '—'],
+        ]}
+      />
+      {campaign.status === 'sending' ? <p role="status">{m.live}</p> : null}
+      <Tabs
+        label={t.campaigns.one}
+        current={shown}
+        tabs={TABS.map((key) => ({ key, title: m.tabs[key] }))}
+        link={(key, props) => (
+          <Link
+            {...props}
+            to="/campaigns/$id"
+            params={{ id: campaign.id }}
+            search={(before) => ({ ...before, tab: key })}
+          />
+        )}
+      >
+        {shown === 'overview' ? <Overview campaign={campaign} /> : null}
+        {shown === 'reasons' ? <Reasons campaign={campaign} /> : null}
+        {shown === 'recipients' ? <Recipients campaign={campaign} /> : null}
+      </Tabs>
+      {cancels ? (
+        <Cancel campaign={campaign} onClose={() => setCancels(false)} onDone={() => setCancels(false)} />
+      ) : null}
+    </Page>
+  );
+}
+
+function Overview({ campaign }: { campaign: CampaignRecord }) {
+  const money = useMoney();
+  return (
+    <>
+      <Answered asked={useStats(campaign)} what={m.funnel}>
+        {({ data }) => <Funnel counters={data.counters} />}
+      </Answered>
+      <Answered asked={useConversions(campaign)} what={m.variants}>
+        {({ data }) => <Comparison campaign={campaign} outcomes={data.variants} money={money} />}
+      </Answered>
+      <OverTime campaign={campaign} />
+    </>
+  );
+}
+
+function Funnel({ counters }: { counters: Counters }) {
+  return (
+    <section className={`${css['section']} ${css['funnel']}`} aria-label={m.funnel}>
+      <h2>{m.funnel}</h2>
+      <Table
+        label={m.funnel}
+        head={[m.stage, m.messages, m.ofBefore, '']}
+        rows={STAGES.map((stage, i) => {
+          const before = counters[STAGES[i - 1] ?? stage];
+          const share = before === 0 ? 0 : counters[stage] / before;
+          return {
+            key: stage,
+            cells: [
+              m.stages[stage],
+              formatInt(counters[stage]),
+              i === 0 ? '—' : formatPercent(share),
+              <meter
+                key="meter"
+                aria-label={m.stages[stage]}
+                min={0}
+                max={Math.max(1, counters.recipients_total)}
+                value={counters[stage]}
+              />,
+            ],
+          };
+        })}
+      />
+      <Facts
+        label={m.notSent}
+        facts={[
+          [m.bounced, formatInt(counters.bounced)],
+          [m.notSent, formatInt(counters.failed + counters.capped)],
+        ]}
+      />
+    </section>
+  );
+}
+
+function OverTime({ campaign }: { campaign: CampaignRecord }) {
+  const { metric: asked } = route.useSearch();
+  const { name: zone } = useZone();
+  const navigate = useNavigate({ from: '/campaigns/$id' });
+  const metric = METRICS.find((one) => one === asked) ?? 'sent';
+  return (
+    <section className={css['section']} aria-label={m.overTime}>
+      <h2>{m.overTime}</h2>
+      <Field label={m.metric}>
+        {(control) => (
+          <select
+            {...control}
+            value={metric}
+            onChange={({ target }) =>
+              void navigate({ search: (before) => ({ ...before, metric: target.value }), replace: true })
+            }
+          >
+            {METRICS.map((one) => (
+              <option key={one} value={one}>
+                {m.metrics[one]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Answered asked={useSeries(campaign)} what={m.overTime}>
+        {({ data }) =>
+          data.points.length === 0 ? (
+            <Empty title={m.noSeries} />
+          ) : (
+            <Bars
+              title={m.metrics[metric]}
+              unit={m.metrics[metric]}
+              note={data.is_complete ? null : <p>{m.partialSeries}</p>}
+              bars={data.points.map((point) => ({
+                key: point.at,
+                // Days are those of UTC, whatever zone is chosen.
+                label: data.interval === 'day' ? point.at.slice(0, 10) : formatTime(point.at, zone),
+                value: point[metric],
+                text: formatInt(point[metric]),
+              }))}
+            />
+          )
+        }
+      </Answered>
+    </section>
+  );
+}
+
+function Reasons({ campaign }: { campaign: CampaignRecord }) {
+  return (
+    <Answered asked={useFailures(campaign)} what={m.tabs.reasons}>
+      {({ data: { by_code } }) =>
+        Object.keys(by_code).length === 0 ? (
+          <Empty title={m.noReasons} />
+        ) : (
+          <Codes label={m.tabs.reasons} by_code={by_code} />
+        )
+      }
+    </Answered>
+  );
+}

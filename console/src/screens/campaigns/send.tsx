@@ -1,0 +1,81 @@
+import { useState } from 'react';
+import { newActionKey, useChange } from '../../api/queries.ts';
+import { t } from '../../messages/t.ts';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Loading } from '../../ui/states.tsx';
+import { useAudience, type CampaignRecord } from './queries.ts';
+
+const m = t.campaigns;
+
+interface DialogProps {
+  campaign: CampaignRecord;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Asks before the campaign is sent. The key is made when the dialog opens, so that it is sent once. */
+export function Send({ campaign, onClose, onDone }: DialogProps) {
+  const [key] = useState(newActionKey);
+  const send = useChange<unknown>();
+  const audience = useAudience(campaign, false).data?.data;
+  const is_triggered = campaign.type === 'triggered';
+  const count = audience?.sendable ?? 0;
+  return (
+    <Confirm
+      title={m.send.title(campaign.name.slice(0, 100))}
+      verb={is_triggered ? m.send.verbTriggered : m.send.verb(count)}
+      count={count}
+      busy={send.isPending || audience === undefined}
+      error={send.error}
+      onConfirm={() =>
+        send.mutate(
+          { method: 'POST', path: `/v1/campaigns/${campaign.id}/send`, idempotency_key: key },
+          { onSuccess: onDone },
+        )
+      }
+      onClose={onClose}
+    >
+      {audience === undefined ? <Loading what={m.audience.title} /> : null}
+      <p>{is_triggered ? m.send.triggered : m.send.text(count)}</p>
+      {audience?.exact === false ? <p>{m.send.approximately}</p> : null}
+    </Confirm>
+  );
+}
+
+/** Asks before the campaign is cancelled. */
+export function Cancel({ campaign, onClose, onDone }: DialogProps) {
+  const cancel = useChange<unknown>();
+  return (
+    <Confirm
+      title={m.cancel.title(campaign.name.slice(0, 100))}
+      verb={m.cancel.button}
+      busy={cancel.isPending}
+      error={cancel.error}
+      onConfirm={() =>
+        cancel.mutate({ method: 'POST', path: `/v1/campaigns/${campaign.id}/cancel` }, { onSuccess: onDone })
+      }
+      onClose={onClose}
+    >
+      <p>{m.cancel.text}</p>
+    </Confirm>
+  );
+}
+
+/** Asks before a campaign that was not sent is deleted. */
+export function Remove({ campaign, onClose, onDone }: DialogProps) {
+  const remove = useChange<unknown>();
+  return (
+    <Confirm
+      title={m.remove.title(campaign.name.slice(0, 100))}
+      verb={m.remove.verb}
+      busy={remove.isPending}
+      error={remove.error}
+      onConfirm={() =>
+        remove.mutate({ method: 'DELETE', path: `/v1/campaigns/${campaign.id}` }, { onSuccess: onDone })
+      }
+      onClose={onClose}
+    >
+      <p>{m.remove.text}</p>
+    </Confirm>
+  );
+}

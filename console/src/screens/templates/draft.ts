@@ -1,0 +1,47 @@
+import type { ApiError } from '../../api/errors.ts';
+import type { CodeIssue } from '../../ui/code.tsx';
+import type { Channel, TemplateRecord, TemplateStatus } from './queries.ts';
+
+/** A template as it is being written. */
+export interface Draft {
+  name: string;
+  channel: Channel;
+  status: TemplateStatus;
+  subject: string;
+  preheader: string;
+  body: string;
+  bonus_product: string | null;
+}
+
+export const NEW: Draft = {
+  name: '',
+  channel: 'email',
+  status: 'draft',
+  subject: '',
+  preheader: '',
+  body: '',
+  bonus_product: null,
+};
+
+export function draftOf(record: TemplateRecord): Draft {
+  const { name, channel, status, subject, preheader, body, bonus_product } = record;
+  return { name, channel, status, subject: subject ?? '', preheader: preheader ?? '', body, bonus_product };
+}
+
+/** The fields as the API takes them; those that the channel does not have are absent. */
+export function bodyOf({ subject, preheader, ...rest }: Partial<Draft>, channel: Channel) {
+  const orNull = (text: string) => (text === '' ? null : text);
+  return {
+    ...rest,
+    ...(subject === undefined || channel === 'sms' ? {} : { subject: orNull(subject) }),
+    ...(preheader === undefined || channel !== 'email' ? {} : { preheader: orNull(preheader) }),
+  };
+}
+
+/** What the API says is wrong in a field, with its place in the text. */
+export function issuesOf(error: ApiError | null, field: string): CodeIssue[] {
+  const found = (error?.issues ?? []) as { path: string; message: string; line?: number; column?: number }[];
+  return found
+    .filter(({ path }) => path === field)
+    .map(({ message, line, column }) => ({ message, line: line ?? null, column: column ?? null }));
+}

@@ -1,0 +1,103 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useMayEdit } from '../../api/place.tsx';
+import { Time } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Button } from '../../ui/button.tsx';
+import { Field } from '../../ui/field.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { CHANNELS, STATUSES, useTemplates, type TemplateRecord } from './queries.ts';
+import { Status } from './status.tsx';
+
+const route = getRouteApi('/templates');
+const m = t.templates;
+const EXAMPLE = `curl -X POST "$BASE/v1/templates" -H "Authorization: Bearer $SESSION" -H 'Content-Type: application/json' \\
+  -d '{"name":"Welcome","channel":"email","status":"active","subject":"Hello {{first_name}}","body":"Welcome!"}'`;
+
+/** All templates, the newest first. */
+export function Templates() {
+  const { channel, status } = route.useSearch();
+  const navigate = useNavigate({ from: '/templates' });
+  const may_edit = useMayEdit();
+  const filter = (name: 'channel' | 'status', value: string) =>
+    void navigate({ search: (before) => ({ ...before, [name]: value === '' ? undefined : value }) });
+  const open = (id: string) => void navigate({ to: '/templates/$id', params: { id } });
+  const columns: Column<TemplateRecord>[] = [
+    { key: 'name', title: m.name, width: 'minmax(220px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
+    { key: 'channel', title: m.channel, width: '100px', cell: (row) => m.channels[row.channel] },
+    { key: 'status', title: m.status, width: '120px', cell: (row) => <Status status={row.status} /> },
+    {
+      key: 'subject',
+      title: m.subject,
+      width: 'minmax(160px, 2fr)',
+      cell: ({ subject }) => <bdi>{subject ?? '—'}</bdi>,
+    },
+    { key: 'updated', title: m.updated, width: '210px', cell: (row) => <Time at={row.updated_at} ago /> },
+  ];
+  const is_filtered = channel !== undefined || status !== undefined;
+  return (
+    <Page
+      title={m.title}
+      actions={
+        may_edit ? (
+          <Button kind="primary" onClick={() => open('new')}>
+            {m.new}
+          </Button>
+        ) : null
+      }
+    >
+      <search>
+        <Field label={m.channel}>
+          {(control) => (
+            <select
+              {...control}
+              value={channel ?? ''}
+              onChange={({ target }) => filter('channel', target.value)}
+            >
+              <option value="">{m.anyChannel}</option>
+              {CHANNELS.map((one) => (
+                <option key={one} value={one}>
+                  {m.channels[one]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field label={m.status}>
+          {(control) => (
+            <select
+              {...control}
+              value={status ?? ''}
+              onChange={({ target }) => filter('status', target.value)}
+            >
+              <option value="">{m.anyStatus}</option>
+              {STATUSES.map((one) => (
+                <option key={one} value={one}>
+                  {m.statuses[one]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      </search>
+      <Listed
+        pages={useTemplates(channel, status)}
+        label={m.loading}
+        columns={columns}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => open(id)}
+        empty={
+          is_filtered ? (
+            <Empty title={m.noMatch} />
+          ) : (
+            <Empty title={m.none} call={EXAMPLE}>
+              <p>{m.noneHelp}</p>
+            </Empty>
+          )
+        }
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,145 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useDeferredValue, useState } from 'react';
+import { usePlayerSearch } from '../../api/player-search.ts';
+import { usePlace } from '../../api/place.tsx';
+import { usePreview } from './preview-query.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Answered } from '../../ui/states.tsx';
+import type { TemplateRecord } from './queries.ts';
+import css from './templates.module.css';
+
+const route = getRouteApi('/templates/$id');
+const m = t.templates;
+const WIDTHS = ['desktop', 'phone'] as const;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The saved template as a player would get it, in a frame in which nothing of it can run. */
+export function Preview({ template, dirty }: { template: TemplateRecord; dirty: boolean }) {
+  const { player, width } = route.useSearch();
+  const navigate = useNavigate({ from: '/templates/$id' });
+  const shown = WIDTHS.find((one) => one === width) ?? 'desktop';
+  const choose = (id: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, player: id }) });
+  return (
+    <div className={css['preview']}>
+      {dirty ? (
+        <p>
+          <Badge tone="warn">{m.previewSaved}</Badge>
+        </p>
+      ) : null}
+      <PlayerChoice player={player} onChoose={choose} />
+      <fieldset className={css['choices']}>
+        <legend className="heard">{m.width}</legend>
+        {WIDTHS.map((one) => (
+          <label key={one}>
+            <input
+              type="radio"
+              name="width"
+              checked={one === shown}
+              onChange={() => void navigate({ search: (before) => ({ ...before, width: one }) })}
+            />{' '}
+            {m.widths[one]}
+          </label>
+        ))}
+      </fieldset>
+      <Rendered template={template} player={player} width={shown} />
+    </div>
+  );
+}
+
+function Rendered({
+  template,
+  player,
+  width,
+}: {
+  template: TemplateRecord;
+  player: string | undefined;
+  width: (typeof WIDTHS)[number];
+}) {
+  const { tenant_id, project_id } = usePlace();
+  const asked = usePreview(template, player);
+  const query = new URLSearchParams({
+    tenant_id,
+    project_id,
+    ...(player === undefined ? {} : { player_id: player }),
+  });
+  return (
+    <Answered asked={asked} what={m.tabs.preview}>
+      {({ data: { subject, preheader, missing_variables } }) => (
+        <>
+          {subject === null ? null : (
+            <Facts
+              label={m.previewOf}
+              facts={[
+                [template.channel === 'push' ? m.pushTitle : m.subject, <bdi key="subject">{subject}</bdi>],
+                ...(preheader === null
+                  ? []
+                  : [[m.preheader, <bdi key="preheader">{preheader}</bdi>] as const]),
+              ]}
+            />
+          )}
+          {missing_variables.length === 0 ? null : (
+            <p>
+              <Badge tone="warn">{m.missing(missing_variables.join(', '))}</Badge>
+            </p>
+          )}
+          <iframe
+            key={template.updated_at}
+            sandbox=""
+            title={m.previewOf}
+            src={`/v1/templates/${template.id}/preview-frame?${query}`}
+            className={`${css['frame']} ${css[width]}`}
+          />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function PlayerChoice({
+  player,
+  onChoose,
+}: {
+  player: string | undefined;
+  onChoose: (id: string | undefined) => void;
+}) {
+  const [text, setText] = useState(player ?? '');
+  const asked = useDeferredValue(text.trim());
+  const is_id = UUID.test(asked);
+  const found = usePlayerSearch(is_id ? '' : asked);
+  const rows = is_id || asked === '' ? [] : (found.data?.data ?? []);
+  const change = (next: string) => {
+    setText(next);
+    const id = next.trim();
+    if (id === '') onChoose(undefined);
+    else if (UUID.test(id)) onChoose(id.toLowerCase());
+  };
+  return (
+    <search>
+      <Field label={m.player} hint={m.playerHint} error={is_id ? undefined : found.error?.message}>
+        {(control) => (
+          <input
+            {...control}
+            type="search"
+            maxLength={200}
+            value={text}
+            onChange={({ target }) => change(target.value)}
+          />
+        )}
+      </Field>
+      <ul className={css['found']}>
+        {rows.slice(0, 10).map((row) => (
+          <li key={row.id}>
+            <Button kind="quiet" onClick={() => change(row.id)}>
+              <bdi>{row.external_id ?? row.email ?? row.id}</bdi>
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </search>
+  );
+}

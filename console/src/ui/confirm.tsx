@@ -1,0 +1,64 @@
+import { useState, type ReactNode } from 'react';
+import type { ApiError } from '../api/errors.ts';
+import { formatInt } from '../format/number.ts';
+import { t } from '../messages/t.ts';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { Field } from './field.tsx';
+import { Failed } from './states.tsx';
+
+/** Acts on more than this ask to type the number. */
+const TYPED_ABOVE = 10_000;
+
+interface ConfirmProps {
+  /** The act and its object: `Send "May offer"`. */
+  title: string;
+  /** The name of the button, with the object. */
+  verb: string;
+  /** How many are affected; absent: the one that the title names. */
+  count?: number | undefined;
+  busy: boolean;
+  error: ApiError | null;
+  onConfirm: () => void;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** Asks before an act that cannot be undone. With more than 10,000 affected the number must be typed. */
+export function Confirm({ title, verb, count = 1, busy, error, onConfirm, onClose, children }: ConfirmProps) {
+  const [typed, setTyped] = useState('');
+  const is_typed = count <= TYPED_ABOVE || typed.replaceAll(/\D/g, '') === String(count);
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      mayClose={() => !busy}
+      actions={
+        <>
+          <Button onClick={onClose} disabled={busy}>
+            {t.confirm.cancel}
+          </Button>
+          <Button kind="danger" onClick={onConfirm} disabled={busy || !is_typed}>
+            {busy ? t.confirm.busy : verb}
+          </Button>
+        </>
+      }
+    >
+      {children}
+      {count <= TYPED_ABOVE ? null : (
+        <Field label={t.confirm.type(formatInt(count))}>
+          {(control) => (
+            <input
+              {...control}
+              inputMode="numeric"
+              autoComplete="off"
+              value={typed}
+              onChange={({ target }) => setTyped(target.value)}
+            />
+          )}
+        </Field>
+      )}
+      {error === null ? null : <Failed error={error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,49 @@
+import type { ApiError } from '../api/errors.ts';
+import { formatValue } from '../format/value.ts';
+import { t } from '../messages/t.ts';
+import { Button } from './button.tsx';
+import { Buttons } from './form.tsx';
+import css from './states.module.css';
+import { Table } from './table.tsx';
+
+/** Whether a change was refused because somebody else has saved the record meanwhile. */
+export function isConflict(error: ApiError | null): error is ApiError {
+  return error?.code === 'PRECONDITION_FAILED';
+}
+
+interface ConflictProps {
+  error: ApiError;
+  /** What was typed here. */
+  changes: Readonly<Record<string, unknown>>;
+  /** Saves it over the version of the tag. */
+  onMine: (etag: string | undefined) => void;
+  onTheirs: () => void;
+}
+
+/** Shows both sides of a record that two people have changed, and asks which one counts. */
+export function Conflict({ error, changes, onMine, onTheirs }: ConflictProps) {
+  const { current, etag } = error.details as { current?: Record<string, unknown>; etag?: string };
+  return (
+    <div role="alert" className={css['stale']}>
+      <p>{t.form.conflict}</p>
+      <Table
+        label={t.form.conflict}
+        head={[t.form.field, t.form.mine, t.form.theirs]}
+        rows={Object.entries(changes).map(([field, value]) => ({
+          key: field,
+          cells: [
+            <code key="field">{field}</code>,
+            <bdi key="mine">{formatValue(value).slice(0, 100)}</bdi>,
+            <bdi key="theirs">{formatValue(current?.[field] ?? null).slice(0, 100)}</bdi>,
+          ],
+        }))}
+      />
+      <Buttons>
+        <Button onClick={onTheirs}>{t.form.takeTheirs}</Button>
+        <Button kind="danger" onClick={() => onMine(etag)}>
+          {t.form.keepMine}
+        </Button>
+      </Buttons>
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { calendarOf } from './read.ts';
+import { calendar, calendarQuery } from './schema.ts';
+
+/** When what is sent. */
+export function calendarEndpoints({ postgres, clock }: Pick<Platform, 'postgres' | 'clock'>): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/calendar',
+      summary: 'Campaigns that were or will be sent, and when schedules will start journeys',
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      query: calendarQuery,
+      status: 200,
+      response: calendar,
+      errors: [],
+      handle: async ({ caller, query }) => {
+        const span = { from: new Date(query.from), to: new Date(query.to) };
+        return envelope(await calendarOf(postgres, caller, span, new Date(clock.now_ms())));
+      },
+    }),
+  ];
+}

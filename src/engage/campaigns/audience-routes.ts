@@ -1,0 +1,42 @@
+import { ApiError } from '../../errors.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { refOf } from '../../http/record.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { audienceBody, audienceResult } from './audience-schema.ts';
+import { audienceOf } from './audience.ts';
+import { CAMPAIGN, requireCampaign } from './read.ts';
+
+/** Whom a campaign would reach, as the gate sees it before anything is sent. */
+export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/audience',
+      load: 'slow',
+      audit: { none: 'it changes nothing' },
+      summary: 'Whom the campaign would reach now, and why not the others; nothing is sent',
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      body: audienceBody,
+      status: 200,
+      response: audienceResult,
+      errors: ['CAMPAIGN_NOT_FOUND'],
+      handle: async ({ caller, params, body, leaves }) => {
+        const left = leaves();
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const campaign = await requireCampaign(deps.postgres, ref);
+        const now = new Date(deps.clock.now_ms());
+        const exact = body?.exact === true;
+        return audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }).then(
+          envelope,
+          (cause: unknown) => {
+            // That a count was cancelled because nobody waits for it is no fault of the service.
+            throw left.aborted
+              ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause })
+              : cause;
+          },
+        );
+      },
+    }),
+  ];
+}
