@@ -1,7 +1,6 @@
 import { plainArray } from '../src/platform/postgres/arrays.ts';
 import type { ClickHouse } from '../src/platform/clickhouse/port.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-import { MEMBER_HASH, type MembersState } from '../src/segments/bitmap-queries.ts';
 import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
 const DAYS = 90;
@@ -16,9 +15,9 @@ export async function seedMirroredPlayers(
   count: number,
 ): Promise<void> {
   await clickhouse.command(
-    `insert into players (tenant_id, project_id, player_id, player_no, numbering, status, default_currency_code, current_tier_code,
+    `insert into players (tenant_id, project_id, player_id, status, default_currency_code, current_tier_code,
       kyc_status, custom_attributes, first_seen_at, last_seen_at, total_deposited, created_at, revision)
-    select {tenant_id:UUID}, {project_id:UUID}, ${PLAYER_ID('number + 1')}, toUInt32(number + 1), 1, 'active', 'EUR',
+    select {tenant_id:UUID}, {project_id:UUID}, ${PLAYER_ID('number + 1')}, 'active', 'EUR',
       if(number % 10 = 0, 'gold', null), 'none', '{}', now64(3) - toIntervalDay(${DAYS}), now64(3), number * 100, now64(3), 1
     from numbers({count:UInt64})`,
     { ...project, count },
@@ -78,21 +77,7 @@ export async function storeMembers(
   );
 }
 
-/** The stored members of the segment as a bitmap is made of them; the players have the numbering 1. */
-export async function readMembersState(
-  clickhouse: ClickHouse,
-  project: ProjectRef,
-  segment_id: string,
-): Promise<MembersState> {
-  const [row] = await clickhouse.query<{ size: string; members_hash: string }>(
-    `select count() as size, toString(groupBitXor(${MEMBER_HASH})) as members_hash from segment_members final
-    where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {segment_id:UUID}`,
-    { ...project, segment_id },
-  );
-  return { segment_id, members_hash: row?.members_hash, size: BigInt(row?.size ?? 0), numbering: '1' };
-}
-
-/** How many players are in any of the segments `any_of` and in none of `none_of`, by a hash table of their ids. */
+/** How many players are in any of the segments `any_of` and in none of `none_of`. */
 export async function countDifference(
   clickhouse: ClickHouse,
   project: ProjectRef,

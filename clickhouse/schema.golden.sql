@@ -221,8 +221,6 @@ CREATE TABLE default.players
     `tenant_id` UUID,
     `project_id` UUID,
     `player_id` UUID,
-    `player_no` UInt32,
-    `numbering` UInt64,
     `external_id` Nullable(String),
     `email` Nullable(String),
     `phone` Nullable(String),
@@ -263,20 +261,6 @@ CREATE TABLE default.schema_migrations
 )
 ENGINE = ReplacingMergeTree
 ORDER BY version
-SETTINGS index_granularity = 8192;
-
-CREATE TABLE default.segment_bitmaps
-(
-    `tenant_id` UUID,
-    `project_id` UUID,
-    `segment_id` UUID,
-    `numbering` UInt64,
-    `members_hash` UInt64,
-    `last_no` UInt32,
-    `members` AggregateFunction(groupBitmap, UInt32)
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (tenant_id, project_id, segment_id)
 SETTINGS index_granularity = 8192;
 
 CREATE TABLE default.segment_members

@@ -74,36 +74,11 @@ CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
 
-CREATE OR REPLACE FUNCTION public.hash_member_changes()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  update segments s set members_hash = s.members_hash # c.hash
-  from (
-    select o.tenant_id, o.project_id, o.segment_id, bit_xor(member_hash(player_id)) as hash
-    from changed o cross join unnest(o.player_ids) as player_id
-    group by o.tenant_id, o.project_id, o.segment_id) c
-  where s.tenant_id = c.tenant_id and s.project_id = c.project_id and s.segment_id = c.segment_id;
-  return null;
-end $function$;
-
-CREATE OR REPLACE FUNCTION public.member_hash(player_id uuid)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE STRICT
-RETURN ((('x'::text || "left"(md5((player_id)::text), 16)))::bit(64))::bigint;
-
 CREATE OR REPLACE FUNCTION public.new_id()
  RETURNS uuid
  LANGUAGE sql
  PARALLEL SAFE
 RETURN uuidv7();
-
-CREATE OR REPLACE FUNCTION public.new_numbering()
- RETURNS bigint
- LANGUAGE sql
-RETURN ((hashtextextended((gen_random_uuid())::text, (0)::bigint) & '9223372036854775807'::bigint) | (1)::bigint);
 
 CREATE OR REPLACE FUNCTION public.note_fx_rate_change()
  RETURNS trigger
@@ -1523,14 +1498,6 @@ create policy own_tenant on player_merges for all to engagement_api using ((tena
 grant delete, insert, select, update on public.player_merges to engagement_api;
 grant delete, insert, select, update on public.player_merges to engagement_service;
 
-create table public.player_numbers (
-  only_row boolean not null default true,
-  last_no integer not null default 0,
-  constraint player_numbers_only_row_check CHECK (only_row),
-  constraint player_numbers_pkey PRIMARY KEY (only_row)
-);
-grant select, update on public.player_numbers to engagement_service;
-
 create table public.player_tier_history (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1612,14 +1579,12 @@ create table public.players (
   kyc_decided_by text,
   kyc_provider_ref text,
   kyc_revision integer not null default 0,
-  player_no integer,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
 );
 CREATE INDEX players_by_email ON public.players USING btree (email, tenant_id, project_id) WHERE (email IS NOT NULL);
 CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (external_id, tenant_id, project_id) WHERE (external_id IS NOT NULL);
-CREATE UNIQUE INDEX players_by_no ON public.players USING btree (player_no) WHERE (player_no IS NOT NULL);
 CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
@@ -1649,7 +1614,6 @@ create table public.projects (
   name text not null,
   created_at timestamp with time zone not null default now(),
   project_no integer not null generated as identity,
-  numbering bigint not null default new_numbering(),
   constraint projects_by_number UNIQUE (project_no),
   constraint projects_pkey PRIMARY KEY (tenant_id, project_id),
   constraint projects_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
@@ -1810,7 +1774,6 @@ create table public.segments (
   evaluation_retry_at timestamp with time zone,
   refresh_failures integer not null default 0,
   refresh_retry_at timestamp with time zone,
-  members_hash bigint default 0,
   constraint segments_check CHECK (((refresh_strategy = 'scheduled'::text) = (refresh_interval_minutes IS NOT NULL))),
   constraint segments_pkey PRIMARY KEY (tenant_id, project_id, segment_id),
   constraint segments_refresh_interval_minutes_check CHECK ((refresh_interval_minutes > 0)),

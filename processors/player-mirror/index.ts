@@ -3,9 +3,9 @@ import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
   markKnownToSegments,
   moveMirrorPosition,
+  readChangedPlayers,
   type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
-import { readNumberedPlayers } from '../../src/analytics/numbered-players.ts';
 import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
@@ -33,7 +33,7 @@ export function startPlayerMirror(platform: Platform): PollLoop {
 export async function mirrorBlock(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
   const block = await readMirrorBlock(platform, memory, PLAYERS_MIRROR, (position) =>
-    readNumberedPlayers(service, position, MAX_BLOCK, memory.compared_with),
+    readChangedPlayers(service, position, MAX_BLOCK),
   );
   const last = block?.rows.at(-1);
   if (block === undefined || last === undefined) return 0;

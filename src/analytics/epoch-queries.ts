@@ -8,8 +8,6 @@ import { REVISIONS_OF_EPOCH } from './revision.ts';
 export interface EpochState {
   /** Cluster, database and timeline, as they are now. */
   identity: string;
-  /** When the server was started: an earlier state of the database comes with another start. */
-  server_started_at: string;
   /** The latest epoch; undefined before the first one. */
   epoch: number | undefined;
   /** The identity that the latest epoch began with. */
@@ -31,9 +29,6 @@ const IDENTITY = `
   || '/' || (select oid from pg_database where datname = current_database())::text
   || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
-/** SQL of Postgres: {@link EpochState.server_started_at}. */
-export const SERVER_STARTED_AT = 'pg_postmaster_start_time()::text';
-
 /** Reads the present identity and the latest epoch. */
 export async function readEpochState(sql: Tx): Promise<EpochState> {
   type Row = Omit<EpochState, 'epoch' | 'epoch_identity' | 'next_xid' | 'horizon_xid'> & {
@@ -43,7 +38,7 @@ export async function readEpochState(sql: Tx): Promise<EpochState> {
     horizon_xid: string;
   };
   const [row] = await sql<Row[]>`
-    select ${sql.unsafe(IDENTITY)} as identity, ${sql.unsafe(SERVER_STARTED_AT)} as server_started_at, e.epoch, e.identity as epoch_identity,
+    select ${sql.unsafe(IDENTITY)} as identity, e.epoch, e.identity as epoch_identity,
       e.ready_at is not null as is_ready, pg_snapshot_xmax(pg_current_snapshot())::text as next_xid,
       pg_snapshot_xmin(pg_current_snapshot())::text as horizon_xid
     from (values (1)) as one
@@ -74,15 +69,13 @@ export async function hasFutureIds(sql: Tx): Promise<boolean> {
 
 /**
  * Begins an epoch, unless another process has begun one since `latest` was read: the mirrors start from the beginning.
- * The position of the feedback events stays: what it covers was reported. Every project has another numbering: nothing that
- * ClickHouse has of players' numbers is used from now on. Later numbers are above `last_player_no`, the highest one there.
+ * The position of the feedback events stays: what it covers was reported.
  */
 export async function beginEpoch(
   sql: Db,
   latest: number | undefined,
   next: { epoch: number; identity: string },
   restarted: readonly string[],
-  last_player_no: number,
 ): Promise<boolean> {
   return sql.begin(async (tx) => {
     await tx`lock table database_epochs in share row exclusive mode`;
@@ -90,10 +83,6 @@ export async function beginEpoch(
     if ((row?.epoch ?? undefined) !== latest) return false;
     await tx`insert into database_epochs (epoch, identity) values (${next.epoch}, ${next.identity})`;
     if (next.epoch === 0) return true;
-    await tx`
-      update player_numbers
-      set last_no = greatest(last_no, ${last_player_no}::integer, (select max(player_no) from players))`;
-    await tx`update projects set numbering = new_numbering()`;
     await tx`
       update mirror_positions set epoch = ${next.epoch}, changed_xid = '0',
         row_id = '00000000-0000-0000-0000-000000000000'
@@ -179,20 +168,6 @@ export async function epochInClickHouse(clickhouse: ClickHouse): Promise<number>
     `select max(revision) as revision from (${newest.join(' union all ')})`,
   );
   return Number(BigInt(row?.revision ?? 0) / REVISIONS_OF_EPOCH);
-}
-
-/** The highest number of a player in ClickHouse, also of one that only a bitmap still has; 0 when there is none. */
-export async function lastPlayerNo(clickhouse: ClickHouse): Promise<number> {
-  const [row] = await clickhouse.query<{ last: number }>(
-    `select greatest((select max(player_no) from players), (select max(last_no) from segment_bitmaps)) as last`,
-  );
-  return row?.last ?? 0;
-}
-
-/** The highest number that this life of the database has given; 0 when none was. */
-export async function lastGivenPlayerNo(sql: Tx): Promise<number> {
-  const [row] = await sql<{ last: number }[]>`select last_no as last from player_numbers`;
-  return row?.last ?? 0;
 }
 
 /** A row in ClickHouse beyond the position of its mirror. */

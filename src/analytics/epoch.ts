@@ -5,8 +5,6 @@ import {
   epochInClickHouse,
   hasFutureIds,
   isBehindCopies,
-  lastGivenPlayerNo,
-  lastPlayerNo,
   markEpochReady,
   readEpochState,
   readNewestCopies,
@@ -27,8 +25,8 @@ const LOCKED_PAUSE_MS = 100;
 
 /** What a process remembers between two calls of {@link ensureEpoch}. */
 export interface EpochMemory {
-  /** {@link EpochState.server_started_at} of the server with which ClickHouse was last compared. */
-  compared_with?: string;
+  /** Whether ClickHouse was compared with Postgres. */
+  is_compared: boolean;
   /** The highest transaction id that this process has seen committed. */
   seen_xid: bigint;
   /** The epoch and {@link EpochState.horizon_xid} when the mirror last found nothing to copy. */
@@ -37,7 +35,7 @@ export interface EpochMemory {
 
 /** The memory of a mirror that starts. */
 export function newEpochMemory(): EpochMemory {
-  return { seen_xid: 0n };
+  return { is_compared: false, seen_xid: 0n };
 }
 
 /**
@@ -55,7 +53,7 @@ export async function ensureEpoch(engines: Engines, memory: EpochMemory): Promis
     state = await readEpochState(service);
     memory.seen_xid = 0n;
   }
-  memory.compared_with = state.server_started_at;
+  memory.is_compared = true;
   if (!state.is_ready && state.epoch !== undefined) {
     await restampAll(engines);
     await markEpochReady(service, state.epoch);
@@ -95,7 +93,7 @@ async function reasonForNewEpoch(
   if (state.identity !== state.epoch_identity)
     return `it was ${state.epoch_identity}, and is ${state.identity}`;
   if (memory.seen_xid >= state.next_xid) return 'its transaction ids went back';
-  if (memory.compared_with === state.server_started_at) return undefined;
+  if (memory.is_compared) return undefined;
   if (state.is_ready && (await hasFutureIds(engines.postgres.service)))
     return 'it has transaction ids from the future';
   if (await isBehindClickHouse(engines, state)) return 'it is an earlier copy of what ClickHouse has';
@@ -104,8 +102,6 @@ async function reasonForNewEpoch(
 
 async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: EpochState): Promise<boolean> {
   const epoch = BigInt(state.epoch ?? 0);
-  // Numbers are committed before they are copied: one that ClickHouse has and Postgres did not give was lost.
-  if ((await lastPlayerNo(clickhouse)) > (await lastGivenPlayerNo(postgres.service))) return true;
   for (const { name, copies } of MIRRORS) {
     const position = await readMirrorPosition(postgres.service, name);
     const above = epoch * REVISIONS_OF_EPOCH + BigInt(position.changed_xid);
@@ -121,22 +117,27 @@ async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: Epoc
 
 async function startEpoch(
   { postgres, clickhouse, logger }: Engines,
-  state: EpochState,
+  { epoch: latest, identity, next_xid, horizon_xid }: EpochState,
   reason: string,
 ): Promise<void> {
-  const { epoch: latest, identity } = state;
   const copied = await epochInClickHouse(clickhouse);
   const is_first = latest === undefined && copied === 0 && !(await hasFutureIds(postgres.service));
   const is_fresh =
     is_first &&
     !(await isBehindClickHouse(
       { postgres, clickhouse, logger },
-      { ...state, epoch: 0, epoch_identity: undefined, is_ready: false },
+      {
+        identity,
+        epoch: 0,
+        epoch_identity: undefined,
+        is_ready: false,
+        next_xid,
+        horizon_xid,
+      },
     ));
   const epoch = is_fresh ? 0 : Math.max(latest ?? 0, copied) + 1;
   const names = MIRRORS.map(({ name }) => name);
-  const last_player_no = await lastPlayerNo(clickhouse);
-  const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, names, last_player_no);
+  const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, names);
   if (!begun || epoch === 0) return;
   logger.warn(
     { epoch, identity, reason },

@@ -1,6 +1,5 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { SERVER_STARTED_AT } from './epoch-queries.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 import { mirroredTables, type Mirror } from './mirrors.ts';
 import { revisionSql } from './revision.ts';
@@ -59,8 +58,6 @@ export interface ChangedPlayer {
    * profile.
    */
   is_new_or_removed: boolean;
-  /** Whether the player's number is in the line. */
-  is_numbered: boolean;
 }
 
 /** Name and value of each mirrored column, for `json_build_object`; times are milliseconds. */
@@ -81,11 +78,9 @@ export async function readChangedPlayers(
 ): Promise<ChangedPlayer[]> {
   const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.row_id})`;
   return sql<ChangedPlayer[]>`
-    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.is_new_or_removed, u.is_numbered, u.line
-    from (
+    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.is_new_or_removed, u.line from (
     (select t.changed_xid, t.tenant_id, t.project_id, t.player_id,
-      not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed,
-      p.player_no is not null as is_numbered, json_build_object(
+      not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed, json_build_object(
       'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
       ${sql.unsafe(LINE_FIELDS)})::text as line
     from player_totals t
@@ -96,7 +91,7 @@ export async function readChangedPlayers(
     order by t.changed_xid, t.player_id
     limit ${limit})
     union all
-    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as is_new_or_removed, true as is_numbered,
+    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as is_new_or_removed,
       json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
       'player_id', m.player_id, 'is_deleted', 1, 'revision', ${sql.unsafe(MERGE_REVISION)})::text as line
     from player_merges m
@@ -142,35 +137,4 @@ export async function markKnownToSegments(tx: Tx, players: readonly ChangedPlaye
       ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
     where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
       and not p.is_known_to_segments`;
-}
-
-/**
- * Gives these players numbers, those that have none yet. False, and nothing is given, when this is not the life of the
- * server that began at `server_started_at`.
- */
-export async function numberPlayers(
-  tx: Tx,
-  players: readonly ChangedPlayer[],
-  server_started_at: string,
-): Promise<boolean> {
-  const [row] = await tx<{ is_same: boolean }[]>`
-    with unnumbered as materialized (
-      select p.tenant_id, p.project_id, p.player_id
-      from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
-        ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-        ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
-      join players p using (tenant_id, project_id, player_id)
-      where p.player_no is null
-      order by p.player_id for no key update of p
-    ), given as (
-      update player_numbers set last_no = last_no + (select count(*) from unnumbered)
-      where ${tx.unsafe(SERVER_STARTED_AT)} = ${server_started_at}
-      returning last_no - (select count(*) from unnumbered) as before_no
-    ), numbered as (
-      update players p set player_no = g.before_no + u.place
-      from given g, (select *, row_number() over (order by player_id) as place from unnumbered) u
-      where p.tenant_id = u.tenant_id and p.project_id = u.project_id and p.player_id = u.player_id
-    )
-    select ${tx.unsafe(SERVER_STARTED_AT)} = ${server_started_at} as is_same`;
-  return row?.is_same ?? false;
 }

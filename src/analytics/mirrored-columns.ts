@@ -9,13 +9,6 @@ export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
  * table.
  */
 export const MIRRORED = [
-  { name: 'player_no', source: 'p.player_no', kind: 'integer' },
-  {
-    name: 'numbering',
-    source:
-      '(select j.numbering from projects j where j.tenant_id = t.tenant_id and j.project_id = t.project_id)',
-    kind: 'integer',
-  },
   { name: 'external_id', source: 'p.external_id', kind: 'text' },
   { name: 'email', source: 'p.email', kind: 'text' },
   { name: 'phone', source: 'p.phone', kind: 'text' },

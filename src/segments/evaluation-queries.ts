@@ -3,12 +3,10 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { newId } from '../platform/ids.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
-import { OUT_OF_MEMORY, THROWN_BY_STATEMENT } from '../platform/clickhouse/error-codes.ts';
+import { OUT_OF_MEMORY } from '../platform/clickhouse/error-codes.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import type { Platform } from '../wiring/platform.ts';
 import type { Group } from './language/conditions.ts';
 import { MAX_FIELD, parameterBytes } from './sql/bindings.ts';
-import { dropBitmap } from './bitmap-queries.ts';
 import {
   compileConditions,
   compileExplanation,
@@ -16,7 +14,6 @@ import {
   type CompiledQuery,
   type ExplainedNode,
 } from './sql/compile.ts';
-import type { Bitmaps } from './sql/condition-sql.ts';
 import { compileMatrix } from './sql/matrix.ts';
 
 /** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
@@ -91,44 +88,16 @@ export interface MembershipDifference {
   enters: number;
 }
 
-/** What asks about all players of a project. */
-type Asked = Pick<Platform, 'clickhouse' | 'logger'>;
-
-/**
- * Asks about the players that match a definition, with the bitmaps of those segments that have one. When the statement cannot
- * prove that they are right, it asks again with the ids of all members.
- */
-async function askMembers<Answer>(
-  { logger }: Asked,
-  { project_id }: ProjectRef,
-  definition: Group,
-  bitmaps: Bitmaps,
-  question: (members: CompiledQuery) => Promise<Answer>,
-): Promise<Answer> {
-  if (bitmaps.hashes.size === 0) return question(compileMembers(definition));
-  try {
-    return await question(compileMembers(definition, bitmaps));
-  } catch (error) {
-    if (String((error as { code?: unknown }).code) !== THROWN_BY_STATEMENT) throw error;
-    logger.info({ err: error, project_id }, 'bitmaps of members cannot be used now; their ids are asked for');
-    return question(compileMembers(definition));
-  }
-}
-
-/**
- * Compares the players that match a definition with the stored members, and returns only those that differ. `bitmaps`: what
- * `prepareMembers` returned.
- */
+/** Compares the players that match a definition with the stored members, and returns only those that differ. */
 export async function differences(
-  asked: Asked,
+  clickhouse: ClickHouse,
   { segment_id, ...question }: Question & { segment_id: string },
   definition: Group,
-  bitmaps: Bitmaps,
 ): Promise<MembershipDifference[]> {
-  return askMembers(asked, question, definition, bitmaps, (members) =>
-    ask<MembershipDifference>(
-      asked.clickhouse,
-      `select player_id, max(is_new) as enters
+  const members = compileMembers(definition);
+  return ask<MembershipDifference>(
+    clickhouse,
+    `select player_id, max(is_new) as enters
     from (
       select player_id, toUInt8(1) as is_new, toUInt8(0) as is_old from (${members.sql})
       union all
@@ -136,9 +105,8 @@ export async function differences(
       where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {segment_id:UUID}
     )
     group by player_id having max(is_new) != max(is_old)`,
-      OVER_ALL,
-      { ...members.params, ...question, segment_id },
-    ),
+    OVER_ALL,
+    { ...members.params, ...question, segment_id },
   );
 }
 
@@ -158,28 +126,22 @@ interface CountedRow {
   more_ids?: string[];
 }
 
-/**
- * How many players a definition matches, random samples of up to `sample` and `larger_sample` of them, and the statement that
- * was asked. `bitmaps`: what `prepareMembers` returned.
- */
+/** How many players a definition matches, and random samples of up to `sample` and `larger_sample` of them. */
 export async function countMembers(
-  asked: Asked,
+  clickhouse: ClickHouse,
   question: Question,
-  definition: Group,
-  bitmaps: Bitmaps,
+  { sql, params }: CompiledQuery,
   sample: number,
   larger_sample = 0,
-): Promise<CountedMembers & { sql: string }> {
+): Promise<CountedMembers> {
   const more = larger_sample === 0 ? '' : `, groupArraySample(${larger_sample})(player_id) as more_ids`;
-  return askMembers(asked, question, definition, bitmaps, async ({ sql, params }) => {
-    const [row] = await ask<CountedRow>(
-      asked.clickhouse,
-      `select count() as size, groupArraySample(${sample})(player_id) as player_ids${more} from (${sql})`,
-      OVER_ALL,
-      { ...params, ...question },
-    );
-    return { ...countedOf(row), sql };
-  });
+  const [row] = await ask<CountedRow>(
+    clickhouse,
+    `select count() as size, groupArraySample(${sample})(player_id) as player_ids${more} from (${sql})`,
+    OVER_ALL,
+    { ...params, ...question },
+  );
+  return countedOf(row);
 }
 
 /** As {@link countMembers}, with `per_condition`: one statement counts all. */
@@ -274,12 +236,11 @@ export async function copyChanges(
   await clickhouse.insertLines('segment_members', lines, newId());
 }
 
-/** Removes the members of a deleted segment from ClickHouse, also as a bitmap. */
+/** Removes the members of a deleted segment from ClickHouse. */
 export async function dropMembers(clickhouse: ClickHouse, ref: SegmentRef): Promise<void> {
   await clickhouse.command(
     `delete from segment_members where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
       and segment_id = {segment_id:UUID}`,
     { ...ref },
   );
-  await dropBitmap(clickhouse, ref);
 }

@@ -1,5 +1,5 @@
 import type { PlayerDependent } from '../players/dependents.ts';
-import type { PendingQuery, Row } from 'postgres';
+import type { PendingQuery } from 'postgres';
 import { revisionSql } from '../analytics/revision.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -116,28 +116,16 @@ export async function changeMemberships(
     ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
       ${outboxRows(true, 'added')} union all ${outboxRows(false, 'removed')}
-    ), ${lockedSegments(tx, { tenant_id, project_id }, tx`select segment_id from added union select segment_id from removed`)}, counted as (
+    ), counted as (
       update segments s set estimated_size = s.estimated_size + c.change,
         last_computed_at = ${is_part ? tx`s.last_computed_at` : tx`${now}`}
-      from locked join (select segment_id, sum(step) as change
+      from (select segment_id, sum(step) as change
         from (select segment_id, 1 as step from added union all select segment_id, -1 from removed) steps
-        group by segment_id) c using (segment_id)
-      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = locked.segment_id
+        group by segment_id) c
+      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = c.segment_id
     )
     select (select count(*) from added) as added, (select count(*) from removed) as removed`;
   return { added: Number(row?.added ?? 0n), removed: Number(row?.removed ?? 0n) };
-}
-
-/**
- * The part `locked` of a statement that changes the members of these segments: it locks their rows in one order, for two
- * transactions that change several. The trigger of the outbox changes the same rows.
- */
-function lockedSegments(tx: Tx, { tenant_id, project_id }: ProjectRef, segment_ids: PendingQuery<Row[]>) {
-  return tx`locked as materialized (
-      select segment_id from segments
-      where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id in (${segment_ids})
-      order by segment_id for no key update
-    )`;
 }
 
 /** Removes a deleted player from every segment. */
@@ -154,10 +142,10 @@ async function leaveEverySegment(
     ), outbox as (
       insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
       select ${tenant_id}, ${project_id}, segment_id, false, array[${player_id}::uuid], ${now} from removed
-    ), ${lockedSegments(tx, { tenant_id, project_id }, tx`select segment_id from removed`)}
+    )
     update segments s set estimated_size = s.estimated_size - 1
-    from locked
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = locked.segment_id`;
+    from removed r
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id`;
 }
 
 /** Removes up to `limit` members of a deleted segment, without outbox rows; returns how many. */
@@ -202,11 +190,10 @@ async function moveMemberships(
       union all
       select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, true, array[${into_player_id}::uuid], ${now}::timestamptz
       from added
-    ), ${lockedSegments(tx, { tenant_id, project_id }, tx`select segment_id from removed`)}
+    )
     update segments s set estimated_size = s.estimated_size - 1
-    from locked
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = locked.segment_id
-      and locked.segment_id not in (select segment_id from added)`;
+    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id}
+      and s.segment_id in (select segment_id from removed except select segment_id from added)`;
 }
 
 /** Random members of the segment. */

@@ -3,11 +3,9 @@ import type { Channel } from '../tenants/config/channels.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { requireReferences } from './change.ts';
-import { dependenciesOf } from './dependencies.ts';
 import { countConditions, countMembers } from './evaluation-queries.ts';
 import { conditionPaths, type Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';
-import { prepareMembers } from './prepare-members.ts';
 import type { RequestTurns } from './request-turns.ts';
 import type { PreviewBody, previewResult } from './schema.ts';
 import { compileMembers } from './sql/compile.ts';
@@ -24,7 +22,7 @@ interface ChannelReach {
   by_code: Partial<Record<string, number>>;
 }
 
-export interface PreviewDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'> {
+export interface PreviewDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock'> {
   /** What the gate of messages says about these players, channel by channel. */
   readReach: (project: ProjectRef, player_ids: readonly string[]) => Promise<readonly ChannelReach[]>;
 }
@@ -40,31 +38,24 @@ export async function preview(
   project: ProjectRef,
   { definition: written, per_condition = false, reach = false }: PreviewBody,
 ): Promise<z.infer<typeof previewResult>> {
+  const { clickhouse } = deps;
   const definition = readDefinition(written);
   await requireReferences(deps.postgres, project, definition);
   const question = { ...project, now_ms: deps.clock.now_ms() };
+  const query = compileMembers(definition);
   const larger_sample = reach ? REACH_SAMPLE : 0;
-  const count = async () => {
-    const { segment_ids } = dependenciesOf(definition);
-    const bitmaps = await prepareMembers(deps, project, segment_ids, { is_preview: true });
-    return countMembers(deps, question, definition, bitmaps, SAMPLE, larger_sample);
-  };
   const {
     size,
     player_ids,
     more_ids,
-    sql,
     per_condition: alone,
   } = per_condition
-    ? {
-        ...(await countConditions(deps.clickhouse, question, definition, SAMPLE, larger_sample)),
-        sql: compileMembers(definition).sql,
-      }
-    : await count();
+    ? await countConditions(clickhouse, question, definition, SAMPLE, larger_sample)
+    : await countMembers(clickhouse, question, query, SAMPLE, larger_sample);
   const result = {
     estimated_size: size,
     sample: player_ids,
-    compiled_query: sql,
+    compiled_query: query.sql,
     ...(alone === undefined ? {} : { per_condition: withPaths(definition, alone) }),
   };
   if (!reach) return result;

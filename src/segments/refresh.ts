@@ -17,12 +17,11 @@ import {
   wantLater,
   type SegmentRef,
 } from './queries.ts';
-import { prepareMembers } from './prepare-members.ts';
 import { requireSegment, SEGMENT } from './read.ts';
 import type { Session } from '../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
 import { TooBusy } from '../platform/waiting-line.ts';
-import { EpochNotReady } from './publish-changes.ts';
+import { copyPendingChanges, EpochNotReady } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
 import { MAX_CHANGED } from './verdict.ts';
 
@@ -99,14 +98,13 @@ async function refreshAlone(
       const segment = requireRow(SEGMENT, ref, await selectLiveSegment(postgres.service, ref));
       // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
       // and reads the members of the segments that the definition refers to there.
-      const definition = readDefinition(segment.definition);
-      const bitmaps = await prepareMembers(deps, project, dependenciesOf(definition).segment_ids);
+      await copyPendingChanges(deps, project);
       const now = new Date(clock.now_ms());
       const started_at = now.toISOString();
       const progress = { phase: 'comparing', started_at, done: 0, total: null } as const;
       await noteProgress(postgres.service, ref, progress);
       const question = { ...ref, now_ms: now.getTime() };
-      const found = await differences(deps, question, definition, bitmaps);
+      const found = await differences(deps.clickhouse, question, readDefinition(segment.definition));
       const change = await writeDifference(deps, session, ref, found, now);
       return session.begin(async (tx) => {
         await markComputed(tx, ref, now);

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
-import { NO_BITMAPS } from '../../src/segments/sql/condition-sql.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { countMembers, explainPlayer, matchPlayers } from '../../src/segments/evaluation-queries.ts';
+import { compileMembers } from '../../src/segments/sql/compile.ts';
 import { aggregate, and, count, did, EXAMPLE_NOW, or, playerOf, trait, where } from './example-shapes.ts';
 import type { WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
@@ -34,7 +33,6 @@ const player = playerOf(
   randomUUID(),
 );
 
-const logger = pino({ level: 'silent' });
 let clickhouse: ClickHouse;
 let dir: string;
 beforeAll(async () => {
@@ -50,7 +48,7 @@ afterAll(async () => {
 
 async function holds(definition: WrittenGroup): Promise<boolean> {
   const read = readDefinition(definition);
-  const { size } = await countMembers({ clickhouse, logger }, question, read, NO_BITMAPS, 1);
+  const { size } = await countMembers(clickhouse, question, compileMembers(read), 1);
   const players = { player_ids: [player.player_id], former_ids: [] };
   const [matched] = await matchPlayers(clickhouse, question, players, [read]);
   expect(matched?.size).toBe(size);

@@ -1,8 +1,7 @@
 import type { Merge } from '../../analytics/correction-queries.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
-import type { Db, Tx } from '../../platform/postgres/port.ts';
-import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { selectMembers, type Member } from './member-queries.ts';
 import type { Project } from './queries.ts';
 
@@ -70,22 +69,4 @@ export async function readOwnSegments(
       ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as r (tenant_id, project_id)
     join segments s using (tenant_id, project_id)
     where s.deleted_at is null and s.refresh_strategy <> 'manual'`;
-}
-
-/**
- * Gives these projects another numbering, before their players are read: nothing that was made of copies that differ is used
- * together with the repaired ones, and nothing at all while ClickHouse has copies of both.
- */
-export async function renewNumberings(sql: Db, projects: readonly Project[]): Promise<void> {
-  await retryConflicts(
-    () => sql`
-      update projects p set numbering = new_numbering()
-      from (
-        select tenant_id, project_id
-        from unnest(${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-          ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as r (tenant_id, project_id)
-        join projects o using (tenant_id, project_id)
-        order by tenant_id, project_id for no key update of o) r
-      where p.tenant_id = r.tenant_id and p.project_id = r.project_id`,
-  );
 }

@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../../analytics/correction-queries.ts';
-import {
-  MIRROR_START,
-  newestChange,
-  readChangedPlayers,
-  type MirrorPosition,
-} from '../../analytics/mirror-queries.ts';
-import { PLAYERS } from '../../analytics/mirrors.ts';
+import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../analytics/mirror-queries.ts';
 import { readChangedJourneyRows } from '../../analytics/journey-mirror-queries.ts';
 import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
 import { ApiError } from '../../errors.ts';
@@ -29,7 +23,7 @@ import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
 import type { Project } from './queries.ts';
 import type { Member } from './member-queries.ts';
-import { readAliasedMerges, readMembersPage, readOwnSegments, renewNumberings } from './rebuild-queries.ts';
+import { readAliasedMerges, readMembersPage, readOwnSegments } from './rebuild-queries.ts';
 import type { CopiedTable } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;
@@ -163,29 +157,21 @@ async function rebuildAliases({ engines }: Rebuild, project: Project): Promise<v
   await writeAliases(postgres.service, clickhouse, merges, 0);
 }
 
-/**
- * Reads the players in the order in which player-mirror copies them, and so with the same revisions. Only player-mirror gives
- * players numbers, so it copies first what has changed until now.
- */
+/** Reads the players in the order in which player-mirror copies them, and so with the same revisions. */
 async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
-  await renewNumberings(postgres.service, projects);
   await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside) => {
     const table = beside('players');
-    const until_xid = BigInt(await newestChange(postgres.service, PLAYERS));
-    await run.catchUp();
     for (let position = MIRROR_START, full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
-      const numbered = page.filter((player) => player.is_numbered && isWanted(player));
-      await insertPage(clickhouse, table, numbered, position);
+      await insertPage(clickhouse, table, page.filter(isWanted), position);
       const last = page.at(-1);
       if (last !== undefined) {
         position = { ...position, changed_xid: last.changed_xid, row_id: last.player_id };
       }
-      // Players that change from here on come through the mirror, too, and those without a number only so.
-      full = last !== undefined && BigInt(last.changed_xid) <= until_xid;
+      full = page.length === PLAYERS_AT_ONCE;
     }
     // What transactions change that were running comes through the mirror.
     await run.catchUp();

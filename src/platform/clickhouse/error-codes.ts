@@ -1,6 +1,3 @@
-/** ClickHouse's code for a `throwIf` of the statement. */
-export const THROWN_BY_STATEMENT = '395';
-
 /** ClickHouse's code for too little memory. */
 export const OUT_OF_MEMORY = '241';
 

@@ -7,7 +7,7 @@ import {
   type Group,
 } from '../language/conditions.ts';
 import { Bindings } from './bindings.ts';
-import { nodeSql, NO_BITMAPS, valueSql, type Bitmaps, type ConditionContext } from './condition-sql.ts';
+import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';
 import { isOfPresence } from './interval.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
@@ -22,12 +22,9 @@ export interface CompiledQuery {
   params: Record<string, unknown>;
 }
 
-/**
- * Selects the `player_id` of every player of a project that matches (spec part 2, "compiled_query"). A statement with
- * `bitmaps` fails ({@link THROWN_BY_STATEMENT}) when it cannot prove that they are right, and is then to be compiled without.
- */
-export function compileMembers(definition: Group, bitmaps: Bitmaps = NO_BITMAPS): CompiledQuery {
-  const context = contextOf([definition], false, bitmaps);
+/** Selects the `player_id` of every player of a project that matches (spec part 2, "compiled_query"). */
+export function compileMembers(definition: Group): CompiledQuery {
+  const context = contextOf([definition], false);
   const condition = nodeSql(definition, context);
   const sql = `select p.player_id as player_id\nfrom ${sourceSql(context)}\nwhere ${condition}`;
   return { sql, params: context.bindings.params };
@@ -80,11 +77,7 @@ export function compileExplanation(
 }
 
 /** What the conditions of a statement share. */
-export function contextOf(
-  definitions: readonly Group[],
-  of_players: boolean,
-  bitmaps: Bitmaps = NO_BITMAPS,
-): ConditionContext {
+export function contextOf(definitions: readonly Group[], of_players: boolean): ConditionContext {
   const bindings = new Bindings();
   const conditions = definitions.flatMap((definition) => [...conditionsOf(definition)]);
   const of_presence = conditions.every(
@@ -94,7 +87,7 @@ export function contextOf(
     of_players,
     of_presence,
   });
-  return { bindings, scan, columns: new Set(), of_players, bitmaps };
+  return { bindings, scan, columns: new Set(), of_players };
 }
 
 /** Whether the condition only asks if the player has any such event. */

@@ -1,11 +1,4 @@
-import {
-  isGroup,
-  type Condition,
-  type DefinitionNode,
-  type EventCondition,
-  type Group,
-  type SegmentCondition,
-} from '../language/conditions.ts';
+import { isGroup, type Condition, type DefinitionNode, type EventCondition } from '../language/conditions.ts';
 import {
   ATTRIBUTE_PREFIX,
   isMoneyProperty,
@@ -19,7 +12,6 @@ import { comparisonSql, type Operand } from './comparison-sql.ts';
 import type { EventScan } from './event-scan.ts';
 import { isJsonNumber, jsonComparisonSql, jsonDecimal, jsonNumber, jsonText } from './json-sql.ts';
 import { messageSql } from './message-sql.ts';
-import { SCOPE } from './owner-sql.ts';
 import { sequenceSql, stepsReachedSql } from './sequence-sql.ts';
 
 /** Shares of `random` are millionths. */
@@ -30,53 +22,19 @@ export interface ConditionContext {
   bindings: Bindings;
   scan: EventScan;
   /** The columns of ClickHouse's `players` that the conditions read. */
-  columns: Set<TraitFieldName | 'custom_attributes' | 'player_no' | 'numbering'>;
+  columns: Set<TraitFieldName | 'custom_attributes'>;
   /** Whether the statement is about the players in `{players:Array(UUID)}` only. */
   of_players: boolean;
-  /** The members of these segments are asked for by bitmaps, those of others by ids. */
-  bitmaps: Bitmaps;
 }
-
-/** The segments whose members ClickHouse has as bitmaps of players' numbers. */
-export interface Bitmaps {
-  /** What the numbers mean (`projects.numbering`). */
-  numbering: string;
-  /** What names the set of members that the segment has in Postgres (`segments.members_hash`), by segment_id. */
-  hashes: ReadonlyMap<string, string>;
-}
-
-export const NO_BITMAPS: Bitmaps = { numbering: '0', hashes: new Map() };
 
 /** A condition or group as an expression over `p` (players) and `e` (their events) that is 0 or 1. */
 export function nodeSql(node: DefinitionNode, context: ConditionContext): string {
   if (!isGroup(node)) return `(${conditionSql(node, context)})`;
-  const children = childrenSql(node, context);
+  const children = node.children.map((child) => nodeSql(child, context));
   if (node.operator === 'NOT') return `(not ${children.join('')})`;
   return children.length === 1
     ? (children[0] ?? '0')
     : `(${children.join(node.operator === 'AND' ? ' and ' : ' or ')})`;
-}
-
-/**
- * The children of a group as expressions. Whether a player is in any of several segments is asked once of them all: the
- * bitmaps of 25 segments take 9 ms in one subquery, and 170 ms in a subquery each.
- */
-function childrenSql({ operator, children }: Group, context: ConditionContext): string[] {
-  const is_or = operator === 'OR';
-  // In an OR the memberships of segments are joined; in an AND those that a player must not have.
-  const isJoined = (node: DefinitionNode): node is SegmentCondition =>
-    !isGroup(node) &&
-    node.type === 'segment' &&
-    node.negated !== is_or &&
-    context.bitmaps.hashes.has(node.segment_id);
-  const joined = children.filter(isJoined);
-  if (joined.length < 2) return children.map((child) => nodeSql(child, context));
-  const any = isInAnySql(
-    joined.map(({ segment_id }) => segment_id),
-    context,
-  );
-  const others = children.filter((child) => !isJoined(child));
-  return [is_or ? `(${any})` : `(not ${any})`, ...others.map((child) => nodeSql(child, context))];
 }
 
 function conditionSql(condition: Condition, context: ConditionContext): string {
@@ -93,7 +51,7 @@ function conditionSql(condition: Condition, context: ConditionContext): string {
     case 'sequence':
       return sequenceSql(condition, scan, bindings);
     case 'segment':
-      return membershipSql(condition, context);
+      return `p.player_id ${condition.negated ? 'not in' : 'in'} (${membersSql(condition.segment_id, context)})`;
     case 'message':
       return messageSql(condition, bindings, context.of_players);
     case 'random':
@@ -209,35 +167,6 @@ function membersSql(segment_id: string, { bindings, of_players }: ConditionConte
     'select player_id from segment_members final where tenant_id = {tenant_id:UUID} and ' +
     `project_id = {project_id:UUID} and segment_id = ${bindings.bind('UUID', segment_id)}` +
     (of_players ? ' and player_id in {players:Array(UUID)}' : '')
-  );
-}
-
-/** Whether the player is a materialised member of the segment, or is not. */
-function membershipSql({ segment_id, negated }: SegmentCondition, context: ConditionContext): string {
-  if (context.bitmaps.hashes.has(segment_id))
-    return (negated ? 'not ' : '') + isInAnySql([segment_id], context);
-  return `p.player_id ${negated ? 'not in' : 'in'} (${membersSql(segment_id, context)})`;
-}
-
-/**
- * Whether the player's number is in the bitmap of any of the segments. The statement itself proves that the bitmaps are of the
- * members that Postgres had when it was asked, and it fails when it cannot: each bitmap is found by the hash of its members,
- * whichever segment it was made for, and bitmaps and copies of players have the same numbering.
- */
-function isInAnySql(
-  segment_ids: readonly string[],
-  { bindings, columns, bitmaps }: ConditionContext,
-): string {
-  columns.add('player_no').add('numbering');
-  const hashes = [...new Set(segment_ids.map((segment_id) => bitmaps.hashes.get(segment_id)))];
-  const numbering = bindings.bind('UInt64', bitmaps.numbering);
-  const is_unknown = `p.player_no = 0 or p.numbering != ${numbering}`;
-  return (
-    'bitmapContains((select groupBitmapOrState(members) from segment_bitmaps where ' +
-    `${SCOPE} and segment_id in ${bindings.bind('Array(UUID)', segment_ids)} and numbering = ${numbering} ` +
-    `and toString(members_hash) in ${bindings.bind('Array(String)', hashes)} ` +
-    `having throwIf(uniqExact(members_hash) != ${hashes.length}, 'a bitmap of members is missing') = 0), ` +
-    `toUInt32(p.player_no + throwIf(${is_unknown}, 'a player has no number')))`
   );
 }
 
