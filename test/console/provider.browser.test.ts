@@ -51,6 +51,7 @@ test('a session that ends is begun again in a window of its own, and the page ke
   const page = await open('players');
   await signIn(page);
   await page.getByRole('searchbox').fill('half a na');
+  await page.getByText('No player matches').waitFor();
   await page.context().clearCookies({ domain: '127.0.0.1' });
   await page.getByRole('searchbox').fill('half a name');
   await page.getByRole('dialog', { name: 'Sign in again' }).waitFor();

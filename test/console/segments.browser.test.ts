@@ -232,6 +232,8 @@ describe('names from outside', () => {
     });
     const overflow = () => page.evaluate<number>(OVERFLOW);
     await page.getByRole('link', { name: 'Segments' }).click();
+    // Until the screen is loaded the rows are those of the players.
+    await page.getByRole('heading', { name: 'Segments', level: 1 }).waitFor();
     const row = page.getByRole('row').nth(1);
     await row.waitFor();
     expect(await row.textContent()).toContain(name);
