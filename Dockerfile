@@ -4,8 +4,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY clients/js/package.json ./clients/js/
 COPY console/package.json ./console/
-# Leaves out what is built for glibc: the compiler does not need it, and the library of chdb alone has 540 MB.
-RUN npm ci --libc=musl
+# With the optional packages: the bundler of the console has a native part among them, for this platform.
+RUN npm ci
 COPY tsconfig.json tsconfig.build.json tsconfig.production.json ./
 COPY src ./src
 COPY processors ./processors

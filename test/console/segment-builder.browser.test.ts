@@ -224,7 +224,7 @@ describe('the builder', () => {
     await page.getByRole('link', { name: 'New segment' }).first().click();
     await page.getByRole('heading', { name: 'New segment' }).waitFor();
     await page.getByRole('link', { name: 'Players', exact: true }).click();
-    await page.getByRole('heading', { name: 'Players' }).waitFor();
+    await page.getByRole('heading', { name: 'Players', level: 1 }).waitFor();
   });
 
   test('shows the definition as JSON, takes it from there, and does not throw broken JSON away', async () => {

@@ -307,7 +307,7 @@ test('in a narrow window nothing is cut off, and a segment can be built', async 
 
 test('the scripts of the list and of the builder are within their budgets', async () => {
   const page = await front.open('players');
-  await page.getByRole('heading', { name: 'Players' }).waitFor();
+  await page.getByRole('heading', { name: 'Players', level: 1 }).waitFor();
   const loaded = () =>
     page.evaluate<number>(
       `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'))
