@@ -37,6 +37,7 @@ app.get('/players/:tenant/:project', async (request) => {
     cross join lateral (select * from players p where p.tenant_id = t.tenant_id
       and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
     where t.tenant_id = ${tenant ?? ''} and t.project_id = ${project ?? ''} and p.deleted_at is null
+      and t.last_seen_at > '-infinity'
     order by t.last_seen_at desc, t.player_id desc
     limit 50`;
   return inJson(rows);

@@ -152,13 +152,15 @@ test('a block is stored once when another sink takes over its partitions during 
   let release: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => (release = resolve));
   const held: string[] = [];
+  // Before the sink starts, so that its block has rows of many partitions: the other sink gets some of them.
+  await append(500);
   await startSink(first(), async (table, lines, token) => {
     held.push(token);
     await gate;
     await first().clickhouse.insertLines(table, lines, token);
   });
-  await append(500);
   await eventually('a block is held', async () => (held.length > 0 ? true : undefined));
+  expect(await openPartitions()).toBeGreaterThan(1);
   const by_second: string[] = [];
   await startSink(second(), async (table, lines, token) => {
     by_second.push(token);

@@ -296,7 +296,8 @@ function timesOf(
 
 /** A grant whose platform has accepted it is asked about now and then; one that is to be cancelled at once. */
 function nextAttemptAt(before: GrantRow, status: GrantStatus, { name }: GrantEvent, now: Date): Date | null {
-  if (!isLive(status)) return null;
+  // Of one that has ended, the platform may still be asked what it has: a report does not replace its answer.
+  if (!isLive(status)) return isLive(before.status) ? null : before.next_attempt_at;
   if (before.cancel_requested_at !== null) return before.next_attempt_at ?? now;
   if (status === 'active') return null;
   return name === 'bonus.accepted' ? new Date(now.getTime() + POLL_MS) : before.next_attempt_at;

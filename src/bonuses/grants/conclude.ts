@@ -10,6 +10,12 @@ import { isLive } from './transition.ts';
 /** A grant whose outcome is not known after this time is one for somebody to look at; it is tried further. */
 const REVIEW_AFTER_MS = 24 * 3_600_000;
 
+/**
+ * A grant that may have been sent is cancelled when its platform knows nothing of it. The call that sent it may still be on
+ * its way there, so after this time the platform is asked once more to cancel it.
+ */
+const LATE_CALL_MS = 60_000;
+
 /** A grant that was claimed for a call, and what that has led to. */
 export interface Concluded {
   claimed: GrantRow;
@@ -65,10 +71,13 @@ function stepOf(
   { is_mine, now }: { is_mine: boolean; now: Date },
 ): Step {
   if (conclusion.kind === 'report') {
-    const finish = is_mine ? (grant: GrantRow) => afterReport(grant, now) : undefined;
+    // Only of a grant that had not ended: the same answer to the second question is the last.
+    const is_to_ask = conclusion.report.event.is_presumed === true && isLive(locked.status);
+    const finish = is_mine ? (grant: GrantRow) => afterReport(grant, now, is_to_ask) : undefined;
     return { kind: 'report', reported: { before: locked, report: conclusion.report, finish } };
   }
   if (!is_mine) return { kind: 'nothing' };
+  if (isPresumed(locked)) return { kind: 'call', change: changeOfPresumed(locked, conclusion, now) };
   const is_open =
     isLive(locked.status) && (locked.status === 'pending' || locked.cancel_requested_at !== null);
   // An event of the platform was faster, and has left nothing to be done.
@@ -81,6 +90,27 @@ function stepOf(
     kind: 'report',
     reported: endOfUnsent(locked, now, locked.cancel_reason ?? endReasonOf(conclusion.reason)),
   };
+}
+
+/** It was cancelled because its platform knew nothing of it, and the platform is asked once more ({@link LATE_CALL_MS}). */
+function isPresumed({ status, next_attempt_at }: GrantRow): boolean {
+  return status === 'cancelled' && next_attempt_at !== null;
+}
+
+/**
+ * After that question was not answered with what has become of the bonus: it is asked again, for a day; a platform that
+ * has the bonus and keeps it is one for somebody to look at.
+ */
+function changeOfPresumed(
+  grant: GrantRow,
+  conclusion: Exclude<Conclusion, { kind: 'report' }>,
+  now: Date,
+): CallChange {
+  if (conclusion.kind !== 'retry') return { ...grant, next_attempt_at: null, needs_review: true };
+  const { code, message } = conclusion;
+  const next = waiting(grant, now, conclusion.retry_after_ms ?? 0);
+  const last_error = { code, message, at: now.toISOString() };
+  return { ...grant, ...next, last_error, ...(next.needs_review ? { next_attempt_at: null } : {}) };
 }
 
 /** Ends a grant of which nothing was sent; by default because its player is protected. */
@@ -101,15 +131,16 @@ function endOfUnsent(locked: GrantRow, now: Date, reason: string): Reported {
   return { before, report: { ...report, source: 'api' } };
 }
 
-/** After the platform has said something: what is left to be done. */
-function afterReport(grant: GrantRow, now: Date): CallChange {
+/** After the platform has said something: what is left to be done. `is_to_ask`: the platform is asked once more. */
+function afterReport(grant: GrantRow, now: Date, is_to_ask: boolean): CallChange {
   const settled = {
     ...grant,
     // Of a refused bonus it says why.
     last_error: grant.status === 'failed' ? grant.last_error : null,
     may_be_sent: grant.outcome !== 'confirmed' && grant.may_be_sent,
   };
-  if (!isLive(grant.status)) return { ...settled, next_attempt_at: null };
+  if (!isLive(grant.status))
+    return { ...settled, next_attempt_at: is_to_ask ? new Date(now.getTime() + LATE_CALL_MS) : null };
   if (grant.cancel_requested_at !== null) return { ...settled, next_attempt_at: now };
   if (grant.status === 'active') return { ...settled, next_attempt_at: null };
   return { ...settled, ...waiting(grant, now, 0) };
