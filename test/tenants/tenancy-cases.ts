@@ -297,6 +297,7 @@ export const CASES: Record<string, Case> = {
   'POST /v1/journeys/:id/deliveries/:eventId/retry': {
     path: { id: 'webhook_journey_id', eventId: 'webhook_event_id' },
   },
+  'GET /v1/webhook-deliveries': {},
   'GET /v1/currencies': {},
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };
