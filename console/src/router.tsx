@@ -129,6 +129,13 @@ const template = createRoute({
   component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
 });
 
+const developers = createRoute({
+  getParentRoute: () => root,
+  path: '/developers',
+  validateSearch: texts('tab', 'q', 'op', 'status'),
+  component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -146,6 +153,7 @@ export function makeRouter(client: QueryClient) {
       campaign,
       templates,
       template,
+      developers,
     ]),
     basepath: '/console',
     context: { client },

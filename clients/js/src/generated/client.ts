@@ -1488,6 +1488,18 @@ create(options?: CallOptions): Promise<S.CreatedWebhookSecret>;
  */
 delete(id: string, options?: CallOptions): Promise<S.WebhookSecret>;
 };
+webhookDeliveries: {
+/**
+ * The webhooks of all journeys of the project, the newest first; kept for 30 days.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/webhook-deliveries`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "pending" | "delivered" | "failed" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.ProjectWebhookDelivery>>;
+};
 messagingWebhooks: {
 /**
  * SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints.

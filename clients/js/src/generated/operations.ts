@@ -133,6 +133,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'webhookSecrets.create': 'POST /v1/webhook-secrets sp',
   'webhookSecrets.delete': 'DELETE /v1/webhook-secrets/{id} sp',
   'journeys.deliveries.list': 'GET /v1/journeys/{id}/deliveries qlsp',
+  'webhookDeliveries.list': 'GET /v1/webhook-deliveries qlsp',
   'journeys.deliveries.retry': 'POST /v1/journeys/{id}/deliveries/{eventId}/retry sp',
   'adapters.list': 'GET /v1/adapters qlsp',
   'adapters.create': 'POST /v1/adapters bsp',
