@@ -40,6 +40,7 @@ import { fxEndpoints } from '../ledger/fx/routes.ts';
 import { identityEndpoints } from '../players/identity/routes.ts';
 import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
 import { readReach } from '../engage/messaging/reachability/read.ts';
+import { suppressionEndpoints } from '../engage/messaging/suppressions/routes.ts';
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
 import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
@@ -58,6 +59,8 @@ import { templateEndpoints } from '../engage/templates/routes.ts';
 import { auditLogEndpoints } from '../tenants/audit/routes.ts';
 import { createAuditWriter } from '../tenants/audit/write.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
+import { consoleSessionEndpoints } from '../tenants/console-sessions/routes.ts';
+import { memberEndpoints } from '../tenants/members/routes.ts';
 import { sessionEndpoints } from '../tenants/session/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
@@ -122,6 +125,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
     }),
     ...sessionEndpoints({ ...platform, service_env: config.service_env }),
+    ...settingsEndpoints(platform, deps),
     ...auditLogEndpoints(platform),
     ...tenantConfigEndpoints({
       ...platform,
@@ -179,6 +183,15 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
   );
   return all;
+}
+
+/** What the screens Settings and System need beside the configuration, which is an endpoint of its own. */
+function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps): AnyEndpoint[] {
+  return [
+    ...memberEndpoints({ ...platform, notifications, evict: (user_id) => auth.sessions.evict(user_id) }),
+    ...consoleSessionEndpoints(auth),
+    ...suppressionEndpoints(platform),
+  ];
 }
 
 function documentEndpoint(text: () => string): AnyEndpoint {
