@@ -34,6 +34,8 @@ import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';
 import { eventEndpoints } from '../console/events/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
+import { systemEndpoints } from '../console/system/routes.ts';
+import { readTenantBacklogs } from './backlogs.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
@@ -64,6 +66,7 @@ import { memberEndpoints } from '../tenants/members/routes.ts';
 import { sessionEndpoints } from '../tenants/session/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
+import { packageVersion } from '../package-root.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
@@ -191,6 +194,11 @@ function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps)
     ...memberEndpoints({ ...platform, notifications, evict: (user_id) => auth.sessions.evict(user_id) }),
     ...consoleSessionEndpoints(auth),
     ...suppressionEndpoints(platform),
+    ...systemEndpoints({
+      platform,
+      service_version: packageVersion,
+      readBacklogs: (tenant_id) => readTenantBacklogs(platform, tenant_id),
+    }),
   ];
 }
 
