@@ -136,6 +136,19 @@ const developers = createRoute({
   component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
+});
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./screens/system/view.tsx'), 'System'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -154,6 +167,8 @@ export function makeRouter(client: QueryClient) {
       templates,
       template,
       developers,
+      settings,
+      system,
     ]),
     basepath: '/console',
     context: { client },

@@ -6,7 +6,9 @@ import { forms } from './en/forms.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
+import { settings } from './en/settings.ts';
 import { shell } from './en/shell.ts';
+import { system } from './en/system.ts';
 import { templates } from './en/templates.ts';
 
 /** Every text of the console in English: strings, and functions for texts with values. */
@@ -21,6 +23,8 @@ export const en = {
   campaigns,
   templates,
   developers,
+  settings,
+  system,
 };
 
 export type Messages = typeof en;
