@@ -66,18 +66,18 @@ describe('the configuration', () => {
 test('a manual rate is set and shown to the digit, and refused when the service refuses it', async () => {
   const rate = '11.1234567890123456789012345678901234567';
   const page = await console_.open('settings?tab=currencies');
-  await page.getByRole('row').filter({ hasText: 'SEK' }).click();
+  await page.getByRole('row').filter({ hasText: 'CHF' }).click();
   await page.getByText('No rates yet').waitFor();
-  expect(new URL(page.url()).searchParams.get('currency')).toBe('SEK');
+  expect(new URL(page.url()).searchParams.get('currency')).toBe('CHF');
   await page.getByRole('button', { name: 'Set a rate' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Set the rate from EUR to SEK' });
-  await dialog.getByLabel('1 EUR in SEK').fill('eleven');
+  const dialog = page.getByRole('dialog', { name: 'Set the rate from EUR to CHF' });
+  await dialog.getByLabel('1 EUR in CHF').fill('eleven');
   expect(await dialog.getByRole('button', { name: 'Set a rate' }).isDisabled()).toBe(true);
-  await dialog.getByLabel('1 EUR in SEK').fill(rate);
-  await dialog.getByRole('button', { name: `Set 1 EUR = ${rate} SEK` }).dblclick();
+  await dialog.getByLabel('1 EUR in CHF').fill(rate);
+  await dialog.getByRole('button', { name: `Set 1 EUR = ${rate} CHF` }).dblclick();
   await dialog.waitFor({ state: 'detached' });
   await page.getByText(rate, { exact: true }).waitFor();
-  const { data } = await client.api<{ rate: string }[]>('GET', '/v1/currencies/rates?base=EUR&quote=SEK');
+  const { data } = await client.api<{ rate: string }[]>('GET', '/v1/currencies/rates?base=EUR&quote=CHF');
   expect(data.map((one) => one.rate)).toEqual([rate]);
   // Crypto is kept in the other direction.
   await page.getByRole('button', { name: 'All currencies' }).click();
@@ -143,7 +143,7 @@ test('an address that is suppressed here gets no message, and does when it is ta
 test('members are added, get another role and leave; the last owner stays', async () => {
   const page = await console_.open('settings?tab=members');
   await page.getByRole('button', { name: 'Add a member' }).click();
-  await page.getByLabel('User').fill(HOSTILE.rtl);
+  await page.getByRole('textbox', { name: 'User' }).fill(HOSTILE.rtl);
   await page.getByLabel('Role').selectOption('editor');
   await page.getByRole('button', { name: 'Add as Editor' }).click();
   const row = page.getByRole('row').filter({ hasText: 'abc' });
@@ -178,8 +178,8 @@ test('a session is ended from another one, which goes on', async () => {
 
 test('a viewer sees what a viewer may read, and no button of others', async () => {
   const page = await openAs(console_, 'viewer', 'settings?tab=members');
-  await page.getByRole('row').filter({ hasText: 'SEK' }).click();
-  await page.getByRole('heading', { name: 'Rates from EUR to SEK' }).waitFor();
+  await page.getByRole('row').filter({ hasText: 'CHF' }).click();
+  await page.getByRole('heading', { name: 'Rates from EUR to CHF' }).waitFor();
   expect(await page.getByRole('button', { name: 'Set a rate' }).count()).toBe(0);
   const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
   expect(await tabs.allTextContents()).toEqual(['Currencies and rates', 'Providers', 'Sessions']);
@@ -192,7 +192,7 @@ test.each(['light', 'dark'] as const)('accessible in %s, also in a narrow window
   const paths = [
     'config',
     'currencies',
-    'currencies&currency=SEK',
+    'currencies&currency=CHF',
     'providers',
     'suppressions',
     'members',

@@ -62,7 +62,7 @@ test.each(['light', 'dark'] as const)('says what is wrong, in %s and a narrow wi
   await page.getByText('Does not answer').waitFor();
   await page.getByRole('row', { name: 'Totals of players up to 1,000' }).waitFor();
   await page.getByRole('row', { name: 'Messages to send 10,000 or more' }).waitFor();
-  await page.getByRole('row', { name: 'Webhooks to call ! Not known now' }).waitFor();
+  await page.getByRole('row', { name: 'Webhooks to call Not known now' }).waitFor();
   await page.getByText('2 differences').waitFor();
   await page.getByText(HOSTILE.script).waitFor();
   expect(await page.title()).toBe('System · Console');
