@@ -63,7 +63,7 @@ describe('the configuration', () => {
   });
 });
 
-test('a manual rate is set and shown to the digit, and refused when the service refuses it', async () => {
+test('a manual rate is set once by a double click, and shown to the digit', async () => {
   const rate = '11.1234567890123456789012345678901234567';
   const page = await console_.open('settings?tab=currencies');
   await page.getByRole('row').filter({ hasText: 'CHF' }).click();
@@ -85,7 +85,7 @@ test('a manual rate is set and shown to the digit, and refused when the service 
   await page.getByRole('heading', { name: 'Rates from BTC to EUR' }).waitFor();
 });
 
-test('a provider is made paused, tested, activated and removed; its secrets are not shown', async () => {
+test('a provider is made paused, activated, tested and removed', async () => {
   await client.template({ name: 'Test text' });
   const page = await console_.open('settings?tab=providers');
   await page.getByText('No providers yet').waitFor();
@@ -144,12 +144,12 @@ test('members are added, get another role and leave; the last owner stays', asyn
   const page = await console_.open('settings?tab=members');
   await page.getByRole('button', { name: 'Add a member' }).click();
   await page.getByRole('textbox', { name: 'User' }).fill(HOSTILE.rtl);
-  await page.getByLabel('Role').selectOption('editor');
+  await page.getByLabel('Role', { exact: true }).selectOption('editor');
   await page.getByRole('button', { name: 'Add as Editor' }).click();
   const row = page.getByRole('row').filter({ hasText: 'abc' });
   await row.getByText('Editor').waitFor();
   await row.getByRole('button', { name: /^Change the role/ }).click();
-  await page.getByRole('dialog').getByLabel('Role').selectOption('admin');
+  await page.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('admin');
   await page.getByRole('button', { name: 'Editor → Admin' }).click();
   await row.getByText('Admin').waitFor();
   await row.getByRole('button', { name: /^Remove/ }).click();

@@ -1,5 +1,5 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
@@ -128,18 +128,19 @@ function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () =
   const [rate, setRate] = useState('');
   const [key] = useState(newActionKey);
   const set = useChange<RateRecord>();
+  // The second click of a double click comes before the button is disabled.
+  const is_sent = useRef(false);
   const digits = rate.trim();
   const is_rate = /^\d{1,40}(\.\d{1,40})?$/.test(digits) && /[1-9]/.test(digits);
-  const submit = () =>
+  const submit = () => {
+    if (is_sent.current) return;
+    is_sent.current = true;
+    const body = { base, quote, rate: digits };
     set.mutate(
-      {
-        method: 'POST',
-        path: '/v1/currencies/rates',
-        body: { base, quote, rate: digits },
-        idempotency_key: key,
-      },
-      { onSuccess: onClose },
+      { method: 'POST', path: '/v1/currencies/rates', body, idempotency_key: key },
+      { onSuccess: onClose, onError: () => (is_sent.current = false) },
     );
+  };
   return (
     <Dialog
       title={m.setRateTitle(base, quote)}
