@@ -18,7 +18,7 @@ afterAll(() => service?.close());
 beforeEach(async () => {
   tenant = await service.newTenant();
   owner = messagingClient(service, tenant);
-  owner_id = String((await owner.api<{ user_id: string }>('GET', '/v1/session')).data.user_id);
+  owner_id = (await owner.api<{ user_id: string }>('GET', '/v1/session')).data.user_id;
 });
 
 interface Member {

@@ -94,7 +94,11 @@ it('the history of a pair is listed by page, the latest first, each rate with al
   }
   expect(rates.map((rate) => rate.replace(/0+$/, ''))).toEqual([
     EXACT,
-    ...['1.125', '1.25', '1.375', '1.5', '1.625'],
+    '1.125',
+    '1.25',
+    '1.375',
+    '1.5',
+    '1.625',
   ]);
   expect((await list('base=USD&quote=EUR')).data).toEqual([]);
   expect((await list('base=EUR')).status).toBe(422);
