@@ -129,7 +129,6 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     }),
     ...sessionEndpoints({ ...platform, service_env: config.service_env }),
     ...settingsEndpoints(platform, deps),
-    ...auditLogEndpoints(platform),
     ...tenantConfigEndpoints({
       ...platform,
       notifications,
@@ -188,11 +187,12 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
   return all;
 }
 
-/** What the screens Settings and System need beside the configuration, which is an endpoint of its own. */
+/** What the screens Settings and System need beside the configuration, which is a slice of its own. */
 function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps): AnyEndpoint[] {
   return [
     ...memberEndpoints({ ...platform, notifications, evict: (user_id) => auth.sessions.evict(user_id) }),
     ...consoleSessionEndpoints(auth),
+    ...auditLogEndpoints(platform),
     ...suppressionEndpoints(platform),
     ...systemEndpoints({
       platform,
