@@ -81,7 +81,10 @@ export async function deleteSessionsOf(
   return rows.map(({ id_hash }) => id_hash);
 }
 
-/** Whose sessions are meant: those of a user, or with a tenant those of all of its members. */
+/**
+ * Whose sessions are meant: those of a user, and with a tenant also those of its members who are in no other tenant. A
+ * session is of a user in all tenants, and an admin may add anybody as a member: that must open nobody else's sessions.
+ */
 export interface SessionScope {
   user_id: string;
   /** Null: only the user's own. */
@@ -96,7 +99,10 @@ export interface ListedSession extends SessionRow {
 
 function within(sql: Tx, { user_id, of_members_of }: SessionScope) {
   if (of_members_of === null) return sql`user_id = ${user_id}`;
-  return sql`user_id in (select m.user_id from memberships m where m.tenant_id = ${of_members_of})`;
+  return sql`(user_id = ${user_id} or user_id in (
+    select m.user_id from memberships m
+    where m.tenant_id = ${of_members_of} and not exists (
+      select from memberships o where o.user_id = m.user_id and o.tenant_id <> m.tenant_id)))`;
 }
 
 /** A page of sessions that have not ended, the newest first. */

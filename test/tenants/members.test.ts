@@ -177,4 +177,18 @@ describe('console sessions', () => {
     expect(log.data).toMatchObject([{ action: 'delete', actor: { user_id: owner_id }, before: { user_id } }]);
     expect((await byCookie('GET', '/v1/session', outside)).status).toBe(200);
   });
+
+  it('an admin neither sees nor ends those of members who are in another tenant, too', async () => {
+    const { user_id } = await member('viewer');
+    const of_admin = await signIn(owner_id);
+    const of_member = await signIn(user_id);
+    const [theirs] = (await byCookie('GET', '/v1/console-sessions', of_member)).data;
+    const other = messagingClient(service, await service.newTenant());
+    expect((await other.api('POST', '/v1/members', { user_id, role: 'viewer' })).status).toBe(201);
+    const { data } = await byCookie('GET', '/v1/console-sessions?of=members', of_admin);
+    expect(data.map((one) => one['user_id'])).toEqual([owner_id]);
+    const path = `/v1/console-sessions/${String(theirs?.['id'])}`;
+    expect((await byCookie('DELETE', path, of_admin)).status).toBe(404);
+    expect((await byCookie('GET', '/v1/session', of_member)).status).toBe(200);
+  });
 });

@@ -25,7 +25,7 @@ export function consoleSessionEndpoints({
       method: 'GET',
       path: '/v1/console-sessions',
       summary:
-        'Lists the console sessions of the user, for admins also those of all members, the newest first',
+        'Lists the console sessions of the user, for admins also those of members of no other tenant, the newest first',
       access,
       query: listSessionsQuery,
       status: 200,
@@ -38,7 +38,7 @@ export function consoleSessionEndpoints({
     endpoint({
       method: 'DELETE',
       path: '/v1/console-sessions/:id',
-      summary: 'Ends a console session of the user, for admins also of any member',
+      summary: 'Ends a console session of the user, for admins also of a member of no other tenant',
       audit: { resource: 'console_session', action: 'delete' },
       access,
       status: 200,

@@ -8,7 +8,7 @@ export const listSessionsQuery = z.strictObject({
   of: z
     .enum(['own', 'members'])
     .default('own')
-    .describe('`members`: of all members of the tenant, for admins'),
+    .describe('`members`: of members of no other tenant, too; for admins'),
 });
 export type ListSessionsQuery = z.infer<typeof listSessionsQuery>;
 

@@ -7,7 +7,8 @@ import { CHANNELS } from '../../../tenants/config/channels.ts';
 export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-const MAX_ADDRESS = 4_096;
+/** Addresses are in an index, whose entries have at most 2,700 bytes. */
+const MAX_ADDRESS = 600;
 const address = trimmedText(3, MAX_ADDRESS).describe('As players have it; case does not count');
 
 /** `GET /v1/suppressions`. */
