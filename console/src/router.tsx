@@ -129,6 +129,25 @@ const template = createRoute({
   component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
 });
 
+const bonuses = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses',
+  validateSearch: texts('tab', 'type', 'status', 'player', 'template', 'campaign', 'review'),
+  component: lazyRouteComponent(() => import('./screens/bonuses/list.tsx'), 'Bonuses'),
+});
+
+const bonusTemplate = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/templates/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
+});
+
+const grant = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/grants/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/grant-view.tsx'), 'GrantPage'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -146,6 +165,9 @@ export function makeRouter(client: QueryClient) {
       campaign,
       templates,
       template,
+      bonuses,
+      bonusTemplate,
+      grant,
     ]),
     basepath: '/console',
     context: { client },

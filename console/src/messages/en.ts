@@ -1,3 +1,4 @@
+import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
 import { events } from './en/events.ts';
@@ -19,6 +20,7 @@ export const en = {
   segments,
   campaigns,
   templates,
+  bonuses,
 };
 
 export type Messages = typeof en;
