@@ -148,6 +148,12 @@ const grant = createRoute({
   component: lazyRouteComponent(() => import('./screens/bonuses/grant-view.tsx'), 'GrantPage'),
 });
 
+const bonusCampaign = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/campaigns/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -168,6 +174,7 @@ export function makeRouter(client: QueryClient) {
       bonuses,
       bonusTemplate,
       grant,
+      bonusCampaign,
     ]),
     basepath: '/console',
     context: { client },

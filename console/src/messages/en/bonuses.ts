@@ -1,3 +1,4 @@
+import { bonus_campaigns } from './bonus-campaigns.ts';
 import { counted } from './shell.ts';
 
 type Names = Readonly<Record<string, string>>;
@@ -44,7 +45,7 @@ const products: Names = {
 
 export const bonuses = {
   title: 'Bonuses',
-  tabs: { templates: 'Templates', grants: 'Grants' },
+  tabs: { templates: 'Templates', grants: 'Grants', campaigns: 'Campaigns' },
   noLimit: 'No limit',
   anyStatus: 'Any status',
   status: 'Status',
@@ -291,4 +292,5 @@ export const bonuses = {
       queued: 'See the queued grant',
     },
   },
+  campaign: bonus_campaigns,
 };

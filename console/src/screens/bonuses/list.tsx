@@ -5,15 +5,16 @@ import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Campaigns } from './campaign-list.tsx';
 import { Grants } from './grant-list.tsx';
 import { MakeGrant } from './make-grant.tsx';
 import { Templates } from './template-list.tsx';
 
 const route = getRouteApi('/bonuses');
 const m = t.bonuses;
-const TABS = ['templates', 'grants'] as const;
+const TABS = ['templates', 'grants', 'campaigns'] as const;
 
-/** Bonuses: their templates, and what was granted. */
+/** Bonuses: their templates, what was granted, and the campaigns that grant to many. */
 export function Bonuses() {
   const { tab, player, template } = route.useSearch();
   const navigate = useNavigate({ from: '/bonuses' });
@@ -34,6 +35,14 @@ export function Bonuses() {
         {m.grant.make.button}
       </Button>
     ),
+    campaigns: (
+      <Button
+        kind="primary"
+        onClick={() => void navigate({ to: '/bonuses/campaigns/$id', params: { id: 'new' } })}
+      >
+        {m.campaign.new}
+      </Button>
+    ),
   };
   return (
     <Page title={m.title} actions={may_edit ? actions[shown] : null}>
@@ -45,6 +54,7 @@ export function Bonuses() {
       >
         {shown === 'templates' ? <Templates /> : null}
         {shown === 'grants' ? <Grants /> : null}
+        {shown === 'campaigns' ? <Campaigns /> : null}
       </Tabs>
       {grants ? <MakeGrant player={player} template={template} onClose={() => setGrants(false)} /> : null}
     </Page>

@@ -1,4 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
+import { call, type Answer } from '../../api/call.ts';
 import type { Amount } from '../../api/currencies.ts';
+import type { ApiError } from '../../api/errors.ts';
+import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
 
 export const TYPES = ['deposit_match', 'reload', 'free_spins', 'no_deposit', 'cashback', 'free_bet'] as const;
@@ -143,4 +147,72 @@ export function useGrant(id: string) {
     {},
     { refresh_ms: GRANT_REFRESH_MS },
   );
+}
+
+export const CAMPAIGN_STATUSES = ['draft', 'scheduled', 'issuing', 'issued', 'paused', 'cancelled'] as const;
+
+/** A bonus campaign (spec part 2). */
+export interface BonusCampaign {
+  id: string;
+  name: string;
+  template_id: string;
+  segment_id: string;
+  deposit_amount: Amount | null;
+  deposit_from: string | null;
+  currency_override: string | null;
+  schedule_at: string | null;
+  max_liability: Amount | null;
+  max_grants: number | null;
+  rate_per_second: number | null;
+  qualifying_product: string | null;
+  advertising: string;
+  status: string;
+  stats: Readonly<Record<'pending' | 'granted' | 'skipped' | 'failed', number>>;
+  skips: Readonly<Record<string, number>>;
+  cost: Readonly<Record<'granted_base' | 'released_base' | 'ended_unreleased_base' | 'open_base', Amount>>;
+  last_error: string | null;
+  updated_at: string;
+  issued_at: string | null;
+  finished_at: string | null;
+}
+
+/** Campaigns are issued in the background. */
+const CAMPAIGN_REFRESH_MS = 3_000;
+
+export function useBonusCampaigns(status: string | undefined) {
+  return useList<BonusCampaign>('/v1/bonus-campaigns', { status });
+}
+
+export function useBonusCampaign(id: string, enabled: boolean) {
+  return useRead<BonusCampaign>(
+    `/v1/bonus-campaigns/${encodeURIComponent(id)}`,
+    {},
+    { enabled, refresh_ms: CAMPAIGN_REFRESH_MS },
+  );
+}
+
+/** What issuing a campaign would do now. */
+export interface DryRun {
+  members: number;
+  would_grant: number;
+  skips: Readonly<Record<string, number>>;
+  cost_base: Amount;
+}
+
+/** Asks what issuing would do; nothing is written. It is asked anew when the campaign was changed. */
+export function useDryRun({ id, updated_at }: BonusCampaign) {
+  const place = usePlace();
+  return useQuery<Answer<DryRun>, ApiError>({
+    queryKey: [place.project_id, 'bonus dry run', id, updated_at],
+    queryFn: ({ signal }) =>
+      call<DryRun>({
+        method: 'POST',
+        path: `/v1/bonus-campaigns/${id}/issue`,
+        query: { dry_run: true },
+        project: place,
+        signal,
+      }),
+    staleTime: Infinity,
+    gcTime: 0,
+  });
 }

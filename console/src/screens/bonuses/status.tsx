@@ -24,3 +24,8 @@ export function TemplateStatus({ status }: { status: string }) {
 export function GrantStatus({ status }: { status: string }) {
   return <Badge tone={TONES[status] ?? 'neutral'}>{m.grant.statuses[status] ?? status}</Badge>;
 }
+
+/** The status of a bonus campaign. */
+export function CampaignStatus({ status }: { status: string }) {
+  return <Badge tone={TONES[status] ?? 'neutral'}>{m.campaign.statuses[status] ?? status}</Badge>;
+}
