@@ -154,6 +154,19 @@ const bonusCampaign = createRoute({
   component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
 });
 
+const vip = createRoute({
+  getParentRoute: () => root,
+  path: '/vip',
+  validateSearch: texts('tab', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/vip/list.tsx'), 'Vip'),
+});
+
+const tier = createRoute({
+  getParentRoute: () => root,
+  path: '/vip/$id',
+  component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -175,6 +188,8 @@ export function makeRouter(client: QueryClient) {
       bonusTemplate,
       grant,
       bonusCampaign,
+      vip,
+      tier,
     ]),
     basepath: '/console',
     context: { client },

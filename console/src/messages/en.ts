@@ -8,6 +8,7 @@ import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
 import { shell } from './en/shell.ts';
 import { templates } from './en/templates.ts';
+import { vip } from './en/vip.ts';
 
 /** Every text of the console in English: strings, and functions for texts with values. */
 export const en = {
@@ -21,6 +22,7 @@ export const en = {
   campaigns,
   templates,
   bonuses,
+  vip,
 };
 
 export type Messages = typeof en;

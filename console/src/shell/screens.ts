@@ -9,4 +9,5 @@ export const SCREENS = [
   { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
   { path: '/templates', name: t.nav.templates, letter: 't' },
   { path: '/bonuses', name: t.nav.bonuses, letter: 'b' },
+  { path: '/vip', name: t.nav.vip, letter: 'v' },
 ] as const;

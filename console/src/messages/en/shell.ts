@@ -58,7 +58,10 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      ['g then o, e, p, s, c, t, b', 'Overview, Events, Players, Segments, Campaigns, Templates, Bonuses'],
+      [
+        'g then o, e, p, s, c, t, b, v',
+        'Overview, Events, Players, Segments, Campaigns, Templates, Bonuses, VIP',
+      ],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],
