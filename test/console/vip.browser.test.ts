@@ -7,7 +7,7 @@ import { HOSTILE, openAs, overflows } from './members.ts';
 
 let console_: ConsoleBrowser;
 let on: GrantsFixture;
-let player_id: string;
+let player_id: string | undefined;
 beforeAll(async () => {
   console_ = await openConsole();
   on = grantsFixture(console_.service);
@@ -33,6 +33,23 @@ const move = async (id: string, to_code: string, reason: string) => {
   const { status } = await on.client.api('POST', `/v1/players/${id}/tier`, { to_code, reason });
   expect(status).toBe(200);
 };
+
+/** Three tiers and a player who moved between two of them, once, and behind the test of the empty state. */
+async function seed(): Promise<string> {
+  if (player_id !== undefined) return player_id;
+  const { data } = await on.client.api<{ code: string }[]>('GET', '/v1/vip-tiers');
+  if (!data.some(({ code }) => code === 'gold')) await tier('gold', 30, { name: 'Gold' });
+  await tier('silver', 20);
+  await tier('bronze', 10, { is_active: false });
+  const [id = ''] = await on.client.players(1);
+  player_id = id;
+  await on.sql`update players set external_id = 'crm-vip' where player_id = ${id}`;
+  await move(id, 'silver', 'a good customer');
+  await move(id, 'gold', 'a better one');
+  await move(id, 'silver', 'asked for it');
+  await waitUntilCaughtUp(console_.service.platform, 60_000);
+  return id;
+}
 
 test('says what tiers are when there are none, and makes the first, with amounts to the digit', async () => {
   const page = await console_.open('vip');
@@ -69,14 +86,7 @@ test('says what tiers are when there are none, and makes the first, with amounts
 });
 
 test('the ladder has the highest rank on top, and counts the players of each tier', async () => {
-  await tier('silver', 20);
-  await tier('bronze', 10, { is_active: false });
-  [player_id = ''] = await on.client.players(1);
-  await on.sql`update players set external_id = 'crm-vip' where player_id = ${player_id}`;
-  await move(player_id, 'silver', 'a good customer');
-  await move(player_id, 'gold', 'a better one');
-  await move(player_id, 'silver', 'asked for it');
-  await waitUntilCaughtUp(console_.service.platform, 60_000);
+  await seed();
   const page = await console_.open('vip');
   await rung(page, 'silver').getByText('1 player', { exact: true }).waitFor();
   await rung(page, 'Gold').getByText('0 players').waitFor();
@@ -92,6 +102,7 @@ test('the ladder has the highest rank on top, and counts the players of each tie
 });
 
 test('who moved is told with direction and reason, within days that are in the address', async () => {
+  const player_id = await seed();
   const page = await console_.open('vip?tab=moves');
   const first = page.getByRole('row').nth(1);
   await first.getByText('Gold → silver').waitFor();
@@ -158,6 +169,7 @@ describe('a tier', () => {
   });
 
   test('is read by a viewer, and changed by none', async () => {
+    await seed();
     const page = await openAs(console_, 'viewer', 'vip');
     await rung(page, 'Gold').waitFor();
     expect(await button(page, 'New tier').count()).toBe(0);
