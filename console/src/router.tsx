@@ -167,6 +167,26 @@ const tier = createRoute({
   component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
 });
 
+const developers = createRoute({
+  getParentRoute: () => root,
+  path: '/developers',
+  validateSearch: texts('tab', 'q', 'op', 'status'),
+  component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
+});
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./screens/system/view.tsx'), 'System'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -190,6 +210,9 @@ export function makeRouter(client: QueryClient) {
       bonusCampaign,
       vip,
       tier,
+      developers,
+      settings,
+      system,
     ]),
     basepath: '/console',
     context: { client },

@@ -1,12 +1,15 @@
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
+import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
+import { settings } from './en/settings.ts';
 import { shell } from './en/shell.ts';
+import { system } from './en/system.ts';
 import { templates } from './en/templates.ts';
 import { vip } from './en/vip.ts';
 
@@ -23,6 +26,9 @@ export const en = {
   templates,
   bonuses,
   vip,
+  developers,
+  settings,
+  system,
 };
 
 export type Messages = typeof en;
