@@ -129,6 +129,44 @@ const template = createRoute({
   component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
 });
 
+const bonuses = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses',
+  validateSearch: texts('tab', 'type', 'status', 'player', 'template', 'campaign', 'review'),
+  component: lazyRouteComponent(() => import('./screens/bonuses/list.tsx'), 'Bonuses'),
+});
+
+const bonusTemplate = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/templates/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
+});
+
+const grant = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/grants/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/grant-view.tsx'), 'GrantPage'),
+});
+
+const bonusCampaign = createRoute({
+  getParentRoute: () => root,
+  path: '/bonuses/campaigns/$id',
+  component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
+});
+
+const vip = createRoute({
+  getParentRoute: () => root,
+  path: '/vip',
+  validateSearch: texts('tab', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/vip/list.tsx'), 'Vip'),
+});
+
+const tier = createRoute({
+  getParentRoute: () => root,
+  path: '/vip/$id',
+  component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
+});
+
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
@@ -166,6 +204,12 @@ export function makeRouter(client: QueryClient) {
       campaign,
       templates,
       template,
+      bonuses,
+      bonusTemplate,
+      grant,
+      bonusCampaign,
+      vip,
+      tier,
       developers,
       settings,
       system,

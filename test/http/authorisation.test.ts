@@ -73,6 +73,8 @@ const CASES: Record<
   'GET /v1/players/:id/tier': 'viewer',
   'POST /v1/players/:id/tier': 'editor',
   'GET /v1/vip-tiers': 'viewer',
+  'GET /v1/vip-tiers/:id': 'viewer',
+  'GET /v1/tier-changes': 'viewer',
   'POST /v1/vip-tiers': 'editor',
   'PATCH /v1/vip-tiers/:id': 'editor',
   'DELETE /v1/players/:id': 'editor',

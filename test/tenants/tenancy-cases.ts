@@ -153,6 +153,8 @@ export const CASES: Record<string, Case> = {
     body: ({ tenant_id, player_id }) => ({ tenant_id, player_id, trigger: 'auto' }),
   },
   'GET /v1/vip-tiers': {},
+  'GET /v1/vip-tiers/:id': tier,
+  'GET /v1/tier-changes': {},
   // Not active: an active one would be given to the players of all projects of the tenant.
   'POST /v1/vip-tiers': { body: () => ({ code: 'mine_too', name: 'mine too', rank: 77, is_active: false }) },
   'PATCH /v1/vip-tiers/:id': { ...tier, body: () => ({ name: 'stolen' }) },

@@ -7,17 +7,25 @@ import { useRead } from './queries.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** An amount as the API shows it: beyond 2^53 - 1 as a string of digits, or a `bigint`. */
+export type Amount = Int | string;
+
 /** Formats amounts of the project's currencies; `base` is the base currency. */
 export interface MoneyFormat {
   /** An amount in the base currency. */
-  base: (amount_subunit: Int) => string;
+  base: (amount_subunit: Amount) => string;
   /** An amount in any currency of the catalogue. */
-  of: (amount_subunit: Int, code: string) => string;
+  of: (amount_subunit: Amount, code: string) => string;
+}
+
+/** Asks for the currencies of the project. */
+export function useCatalogue() {
+  return useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS });
 }
 
 /** The currencies of the project; undefined until they are known. */
 function useCurrencies(): readonly Currency[] | undefined {
-  return useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS }).data?.data;
+  return useCatalogue().data?.data;
 }
 
 /** The project's base currency; undefined until the catalogue is there. */
@@ -30,7 +38,8 @@ export function useBaseCurrency(): Currency | undefined {
 export function useMoney(): MoneyFormat {
   const { base_currency } = usePlace();
   const currencies = useCurrencies();
-  const of = (amount_subunit: Int, code: string) => {
+  const of = (amount: Amount, code: string) => {
+    const amount_subunit = BigInt(amount);
     const currency = currencies?.find((one) => one.code === code);
     return currency === undefined
       ? `${formatInt(amount_subunit)} × ${code}`

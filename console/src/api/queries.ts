@@ -5,6 +5,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { call, type Answer, type ApiRequest, type QueryValues } from './call.ts';
 import type { ApiError } from './errors.ts';
 import { usePlace } from './place.tsx';
@@ -60,13 +61,26 @@ export function useList<T>(
 
 /**
  * Changes something of the project, then asks again what the project's pages show. The caller gives each action its own
- * Idempotency-Key: see {@link newActionKey}.
+ * Idempotency-Key: see {@link newActionKey}. While a request with a key is under way, another one with it is the same one.
  */
 export function useChange<T>() {
   const place = usePlace();
   const client = useQueryClient();
+  const running = useRef<{ key: string; answer: Promise<Answer<T>> }>(undefined);
   return useMutation<Answer<T>, ApiError, Omit<ApiRequest, 'project' | 'signal'>>({
-    mutationFn: (request) => call<T>({ ...request, project: place }),
+    mutationFn: (request) => {
+      const { idempotency_key: key } = request;
+      // The second click comes before the button is shown as busy.
+      if (key !== undefined && running.current?.key === key) return running.current.answer;
+      const answer = call<T>({ ...request, project: place });
+      if (key === undefined) return answer;
+      running.current = { key, answer };
+      const end = () => {
+        if (running.current?.answer === answer) running.current = undefined;
+      };
+      void answer.then(end, end);
+      return answer;
+    },
     onSuccess: () => client.invalidateQueries({ queryKey: [place.project_id] }),
   });
 }

@@ -45,3 +45,16 @@ function formatter(locale: string, options: Intl.NumberFormatOptions): Intl.Numb
   formatters.set(key, known);
   return known;
 }
+
+/** The texts that are amounts: digits, in groups by spaces if one likes, and digits after a point. */
+const AMOUNT = /^(\d+)(?:\.(\d*))?$/;
+
+/**
+ * The amount of a typed decimal text in the smallest unit: `('1 234.5', 2)` is `123450n`. Undefined for anything else
+ * than a number from 0 on with at most `scale` digits after the point. No float is involved.
+ */
+export function parseMoney(text: string, scale: number): bigint | undefined {
+  const [, whole = '', decimals = ''] = AMOUNT.exec(text.replaceAll(/\s/g, '')) ?? [];
+  if (whole === '' || decimals.length > scale) return undefined;
+  return BigInt(whole + decimals.padEnd(scale, '0'));
+}

@@ -1,3 +1,4 @@
+import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
 import { developers } from './en/developers.ts';
@@ -10,6 +11,7 @@ import { settings } from './en/settings.ts';
 import { shell } from './en/shell.ts';
 import { system } from './en/system.ts';
 import { templates } from './en/templates.ts';
+import { vip } from './en/vip.ts';
 
 /** Every text of the console in English: strings, and functions for texts with values. */
 export const en = {
@@ -22,6 +24,8 @@ export const en = {
   segments,
   campaigns,
   templates,
+  bonuses,
+  vip,
   developers,
   settings,
   system,

@@ -8,6 +8,8 @@ export const SCREENS = [
   { path: '/segments', name: t.nav.segments, letter: 's' },
   { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
   { path: '/templates', name: t.nav.templates, letter: 't' },
+  { path: '/bonuses', name: t.nav.bonuses, letter: 'b' },
+  { path: '/vip', name: t.nav.vip, letter: 'v' },
   { path: '/developers', name: t.nav.developers, letter: 'd' },
   { path: '/settings', name: t.nav.settings, letter: 'n' },
   { path: '/system', name: t.nav.system, letter: 'y' },

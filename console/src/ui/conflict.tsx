@@ -1,4 +1,5 @@
 import type { ApiError } from '../api/errors.ts';
+import { valueAt } from '../format/record-texts.ts';
 import { formatValue } from '../format/value.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
@@ -13,7 +14,7 @@ export function isConflict(error: ApiError | null): error is ApiError {
 
 interface ConflictProps {
   error: ApiError;
-  /** What was typed here. */
+  /** What was typed here, by field; a field inside of another by its path: `config.amount`. */
   changes: Readonly<Record<string, unknown>>;
   /** Saves it over the version of the tag. */
   onMine: (etag: string | undefined) => void;
@@ -34,7 +35,7 @@ export function Conflict({ error, changes, onMine, onTheirs }: ConflictProps) {
           cells: [
             <code key="field">{field}</code>,
             <bdi key="mine">{formatValue(value).slice(0, 100)}</bdi>,
-            <bdi key="theirs">{formatValue(current?.[field] ?? null).slice(0, 100)}</bdi>,
+            <bdi key="theirs">{formatValue(valueAt(current, field) ?? null).slice(0, 100)}</bdi>,
           ],
         }))}
       />

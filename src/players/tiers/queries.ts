@@ -46,6 +46,12 @@ export function listTiers(
     order by rank, tier_id limit ${limit}`;
 }
 
+/** One tier, active or not; no row when the tenant has no such tier. */
+export function selectTier(tx: Tx, { tenant_id, tier_id }: TierRef): PendingQuery<TierRow[]> {
+  return tx<TierRow[]>`
+    select ${columns(tx)} from vip_tiers where tenant_id = ${tenant_id} and tier_id = ${tier_id}`;
+}
+
 /** All tiers of the tenant, after locking them against other changes until the transaction ends. */
 export async function lockTiers(tx: Tx, tenant_id: string): Promise<TierRow[]> {
   const [, rows] = await Promise.all([

@@ -1,27 +1,31 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
+import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
-import { refOf } from '../../http/record.ts';
+import { refOf, requireRow } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { changeTier, createTier, TIER, type ChangeDeps } from './change.ts';
 import { selectPlayerTier, selectProjectOfPlayer, type PlayerTierRow } from './player-tier-queries.ts';
-import { listTiers, type TierRow } from './queries.ts';
+import { listTiers, selectTier, type TierRow } from './queries.ts';
 import {
   COMPUTED_FIELDS,
   createTierBody,
   FIXED_FIELDS,
   listTiersQuery,
+  movedPlayer,
   patchTierBody,
   playerTier,
   recomputeTierBody,
   setTierBody,
   tierChange,
+  tierChangesQuery,
   tierResource,
 } from './schema.ts';
+import { listTierChanges, type TierChangeRow } from './tier-changes-queries.ts';
 import { recomputeTier, setTier } from './set-tier.ts';
 import { tierResourceOf } from './tier-json.ts';
 
@@ -32,17 +36,26 @@ const RANK_AND_ID = [(text: string) => /^\d{1,7}$/.test(text), isUuid] as const;
 
 /** VIP tiers, and the tier of a player (spec part 4). */
 export function tierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
-  return [...definitionEndpoints(deps), ...playerTierEndpoints(deps), recomputeEndpoint(deps)];
+  return [
+    ...definitionEndpoints(deps),
+    ...playerTierEndpoints(deps),
+    changesEndpoint(deps),
+    recomputeEndpoint(deps),
+  ];
 }
 
 function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
-  const write = { mode: 'session', role: 'editor', scope: 'tenant' } as const;
+  return [...tierReadEndpoints(deps), ...tierWriteEndpoints(deps)];
+}
+
+function tierReadEndpoints(deps: ChangeDeps): AnyEndpoint[] {
+  const read = { mode: 'session', role: 'viewer', scope: 'tenant' } as const;
   return [
     endpoint({
       method: 'GET',
       path: '/v1/vip-tiers',
       summary: 'Lists VIP tiers, inactive ones too, the lowest rank first',
-      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      access: read,
       query: listTiersQuery,
       status: 200,
       response: z.array(tierResource),
@@ -63,6 +76,29 @@ function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       },
     }),
     endpoint({
+      method: 'GET',
+      path: '/v1/vip-tiers/:id',
+      summary: 'One VIP tier',
+      versioned: true,
+      access: read,
+      status: 200,
+      response: tierResource,
+      errors: ['VIP_TIER_NOT_FOUND'],
+      handle: async ({ caller, params, sendVersion }) => {
+        const ref = refOf(TIER, caller, params['id']);
+        const [found] = await deps.postgres.readAsTenant(ref.tenant_id, (tx) => selectTier(tx, ref));
+        const shown = tierResourceOf(requireRow(TIER, ref, found));
+        sendVersion(shown);
+        return envelope(shown);
+      },
+    }),
+  ];
+}
+
+function tierWriteEndpoints(deps: ChangeDeps): AnyEndpoint[] {
+  const write = { mode: 'session', role: 'editor', scope: 'tenant' } as const;
+  return [
+    endpoint({
       method: 'POST',
       path: '/v1/vip-tiers',
       summary: 'Makes a VIP tier; players who fit it already get it by the daily sweep',
@@ -79,6 +115,7 @@ function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'PATCH',
       path: '/v1/vip-tiers/:id',
+      versioned: true,
       summary:
         'Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep',
       audit: { resource: 'vip_tier', action: 'update' },
@@ -88,10 +125,12 @@ function definitionEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       status: 200,
       response: tierResource,
       errors: ['VIP_TIER_NOT_FOUND', 'VIP_TIER_RANK_TAKEN', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body, audit }) =>
-        envelope(
-          tierResourceOf(await changeTier({ ...deps, audit }, refOf(TIER, caller, params['id']), body)),
-        ),
+      handle: async ({ caller, params, body, audit, sendVersion }) => {
+        const ref = refOf(TIER, caller, params['id']);
+        const shown = tierResourceOf(await changeTier({ ...deps, audit }, ref, body));
+        sendVersion(shown);
+        return envelope(shown);
+      },
     }),
   ];
 }
@@ -137,6 +176,38 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       },
     }),
   ];
+}
+
+const TIME_AND_ENTRY = [TIME_AND_ID[0], (text: string) => /^\d{1,18}$/.test(text)] as const;
+
+function changesEndpoint({ postgres }: ChangeDeps): AnyEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/v1/tier-changes',
+    summary: 'Who moved between VIP tiers, the newest change first',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    query: tierChangesQuery,
+    status: 200,
+    response: z.array(movedPlayer),
+    shape: 'list',
+    errors: [],
+    handle: async ({ caller: { tenant_id, project_id }, query }) => {
+      const { cursor, limit, ...filters } = query;
+      const { rows, next_cursor } = await readPage<TierChangeRow, TimePosition>(
+        {
+          scope: { kind: 'tier-changes', project_id, filters },
+          shape: TIME_AND_ENTRY,
+          positionOf: (row) => [String(row.occurred_us), String(row.entry_id)],
+          select: (after, count) =>
+            postgres.readAsTenant(tenant_id, (tx) =>
+              listTierChanges(tx, { tenant_id, project_id }, filters, after, count),
+            ),
+        },
+        { cursor, limit },
+      );
+      return envelopeOfText(`[${rows.map(({ entry }) => entry).join(',')}]`, { next_cursor });
+    },
+  });
 }
 
 function recomputeEndpoint(deps: ChangeDeps): AnyEndpoint {

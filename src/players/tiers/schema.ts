@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { int64 } from '../../http/int64.ts';
+import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 
 const MAX_DAYS = 36_500;
@@ -182,6 +183,34 @@ export const tierChange = z.object({
     .optional(),
 });
 
+/** `GET /v1/tier-changes`. */
+export const tierChangesQuery = z
+  .strictObject({
+    ...PAGE_QUERY,
+    from: timestampWithOffset.describe('Changes at this time or later').optional(),
+    to: timestampWithOffset.describe('Changes before this time').optional(),
+  })
+  .refine(({ from, to }) => from === undefined || to === undefined || Date.parse(from) <= Date.parse(to), {
+    path: ['from'],
+    message: 'must not be after `to`',
+  });
+export type TierChangesQuery = z.infer<typeof tierChangesQuery>;
+
+/** One entry of the history of a player's tier. */
+const historyEntry = z.object({
+  from_code: code,
+  to_code: code,
+  trigger: z.enum(TRIGGERS),
+  context: z.record(z.string(), z.unknown()),
+  occurred_at: timestamp,
+});
+
+/** A change of any player's tier. */
+export const movedPlayer = historyEntry.extend({
+  player_id: z.uuid(),
+  player_external_id: z.string().nullable(),
+});
+
 /** `GET /v1/players/:id/tier`, the newest 200 entries first. */
 export const playerTier = z.object({
   current_tier_code: code,
@@ -189,15 +218,7 @@ export const playerTier = z.object({
   tier_demoted_at: timestamp.nullable(),
   tier_locked: z.boolean(),
   pending_approval: code,
-  history: z.array(
-    z.object({
-      from_code: code,
-      to_code: code,
-      trigger: z.enum(TRIGGERS),
-      context: z.record(z.string(), z.unknown()),
-      occurred_at: timestamp,
-    }),
-  ),
+  history: z.array(historyEntry),
 });
 
 nameSchemas({
@@ -208,4 +229,5 @@ nameSchemas({
   RecomputeTierBody: recomputeTierBody,
   TierChange: tierChange,
   PlayerTier: playerTier,
+  MovedPlayer: movedPlayer,
 });

@@ -208,3 +208,70 @@ it('viewers read, editors change; each change is in the audit log', async () => 
       0,
   );
 });
+
+it('a tier is read with its version, and a change of another version is refused', async () => {
+  const id = await client.tier('silver', 1, 100);
+  const call = (method: string, headers: Record<string, string> = {}, body?: object) =>
+    fetch(`${service.base_url}/v1/vip-tiers/${id}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${client.tenant.session_token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const read = await call('GET');
+  const etag = read.headers.get('etag') ?? '';
+  expect(await read.json()).toMatchObject({ data: { id, code: 'silver', rank: 1 } });
+  const changed = await call('PATCH', { 'if-match': etag }, { name: 'Silver' });
+  expect(changed.status).toBe(200);
+  expect(changed.headers.get('etag')).not.toBe(etag);
+  const late = await call('PATCH', { 'if-match': etag }, { name: 'late' });
+  expect(late.status).toBe(412);
+  expect(await late.json()).toMatchObject({
+    error: { code: 'PRECONDITION_FAILED', details: { current: { name: 'Silver' } } },
+  });
+  const other = await TierClient.open(service);
+  expect((await other.api('GET', `/v1/vip-tiers/${id}`)).error.code).toBe('VIP_TIER_NOT_FOUND');
+});
+
+it('who moved between tiers is listed page by page, the newest first, within a time', async () => {
+  await client.tier('bronze', 1, 1_000_000);
+  await client.tier('silver', 2, 2_000_000);
+  const { player_id } = await client.identify({ external_id: 'vip-1' });
+  const moved = ['bronze', 'silver', 'bronze', 'silver', 'bronze'];
+  for (const to_code of moved) await client.set(player_id, { to_code, reason: `to ${to_code}` });
+  const page = async (query: string) => {
+    const { data, meta } = (await client.api('GET', `/v1/tier-changes?${query}`)) as unknown as {
+      data: Fields[];
+      meta: { next_cursor: string | null };
+    };
+    return { data, next: meta.next_cursor };
+  };
+  const found: Fields[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { data, next } = await page(`limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    expect(data.length).toBeLessThanOrEqual(2);
+    found.push(...data);
+    cursor = next;
+  }
+  expect(found.map(({ to_code }) => to_code)).toEqual(moved.toReversed());
+  expect(found[0]).toMatchObject({
+    player_id,
+    player_external_id: 'vip-1',
+    from_code: 'silver',
+    trigger: 'manual',
+    context: { reason: 'to bronze' },
+  });
+  const last = String(found[0]?.['occurred_at']);
+  const before = await page(`to=${last}`);
+  const since = await page(`from=${last}`);
+  expect(before.data.length + since.data.length).toBe(moved.length);
+  expect(since.data.map(({ to_code }) => to_code)).toContain('bronze');
+  const other = await TierClient.open(service);
+  expect((await other.api('GET', '/v1/tier-changes')).data).toEqual([]);
+  expect(
+    (await client.api('GET', `/v1/tier-changes?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z`)).status,
+  ).toBe(422);
+});

@@ -718,15 +718,37 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; }, optio
  */
 create(body: S.CreateTierBody, options?: CallOptions): Promise<S.Tier>;
 /**
+ * One VIP tier.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/vip-tiers/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 VIP_TIER_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Tier>;
+/**
  * Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep.
  *
  * Admin session, role editor or above.
  *
  * `PATCH /v1/vip-tiers/{id}`
  *
- * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 VIP_TIER_NOT_FOUND; 409 VIP_TIER_RANK_TAKEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 VIP_TIER_NOT_FOUND; 409 VIP_TIER_RANK_TAKEN; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 update(id: string, body: S.PatchTierBody, options?: CallOptions): Promise<S.Tier>;
+};
+tierChanges: {
+/**
+ * Who moved between VIP tiers, the newest change first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/tier-changes`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.MovedPlayer>>;
 };
 segments: {
 /**

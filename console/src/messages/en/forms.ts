@@ -11,6 +11,11 @@ export const forms = {
     busy: 'Working…',
     type: (count: string) => `Type ${count} to confirm`,
   },
+  playerChoice: {
+    hint: 'Email, phone, external id, device id, Telegram id or player id',
+    none: 'No player matches',
+    other: 'Choose another',
+  },
   code: {
     line: (line: number, column: number | null) =>
       column === null ? `Line ${line}` : `Line ${line}, column ${column}`,

@@ -28,6 +28,7 @@ export const players = {
     segments: 'Segments',
     journeys: 'Journeys',
     bonuses: 'Bonuses',
+    tier: 'Tier history',
     audit: 'Audit',
   },
   totals: {
@@ -60,6 +61,8 @@ export const players = {
   baseAmount: 'In base currency',
   rate: 'Rate',
   entered: 'Since',
+  tierLocked: 'Locked by hand',
+  tierWaits: 'Waits for checks',
   who: 'Who',
   action: 'Change',
 };

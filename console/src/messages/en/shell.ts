@@ -59,8 +59,8 @@ export const shell = {
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
       [
-        'g then o, e, p, s, c, t, d, n, y',
-        'Overview, Events, Players, Segments, Campaigns, Templates, Developers, Settings, System',
+        'g then o, e, p, s, c, t, b, v, d, n, y',
+        'Overview, Events, Players, Segments, Campaigns, Templates, Bonuses, VIP, Developers, Settings, System',
       ],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],

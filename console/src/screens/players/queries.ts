@@ -1,3 +1,4 @@
+import type { Amount } from '../../api/currencies.ts';
 import type { Int } from '../../api/json.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
@@ -137,4 +138,43 @@ export interface Reachability {
 
 export function useReachability(id: string) {
   return useRead<readonly Reachability[]>(`/v1/players/${id}/reachability`);
+}
+
+/** A bonus of the player. */
+export interface GrantRecord {
+  id: string;
+  status: string;
+  currency: string;
+  bonus_amount: Amount;
+  wagering_progress: Amount;
+  wagering_required: Amount;
+  status_reason: string | null;
+  needs_review: boolean;
+  created_at: string;
+}
+
+export function useGrants(player_id: string) {
+  return useList<GrantRecord>('/v1/bonus-grants', { player_id });
+}
+
+/** A change of the player's tier. */
+export interface TierEntry {
+  from_code: string | null;
+  to_code: string | null;
+  trigger: string;
+  context: Readonly<Record<string, unknown>>;
+  occurred_at: string;
+}
+
+/** The tier of the player, with its newest 200 changes, the newest first. */
+export interface PlayerTier {
+  current_tier_code: string | null;
+  tier_promoted_at: string | null;
+  tier_locked: boolean;
+  pending_approval: string | null;
+  history: readonly TierEntry[];
+}
+
+export function useTierHistory(id: string) {
+  return useRead<PlayerTier>(`/v1/players/${id}/tier`);
 }

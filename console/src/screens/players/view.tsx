@@ -13,6 +13,7 @@ import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
 import { Money } from './money.tsx';
 import { usePlayer, type PlayerRecord } from './queries.ts';
 import { Reach } from './reach.tsx';
+import { Bonuses, Tiers } from './rewards.tsx';
 import { Status } from './status.tsx';
 
 const route = getRouteApi('/players/$id');
@@ -25,6 +26,8 @@ const TABS = {
   messages: Messages,
   segments: Segments,
   journeys: Journeys,
+  bonuses: Bonuses,
+  tier: Tiers,
   audit: Audit,
 } as const;
 type Tab = keyof typeof TABS;

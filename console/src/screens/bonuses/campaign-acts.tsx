@@ -1,0 +1,114 @@
+import { useState } from 'react';
+import { useMoney } from '../../api/currencies.ts';
+import { newActionKey, useChange } from '../../api/queries.ts';
+import { formatInt } from '../../format/number.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Facts } from '../../ui/facts.tsx';
+import { Loading } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
+import { useDryRun, type BonusCampaign } from './queries.ts';
+
+const m = t.bonuses.campaign;
+/** Codes of players who are protected. */
+const PROTECTED = new Set(['SELF_EXCLUDED', 'COOLDOWN', 'AT_RISK']);
+
+interface ActProps {
+  campaign: BonusCampaign;
+  onClose: () => void;
+}
+
+/** Counts first what issuing would do and cost, then asks. The key is made when the dialog opens. */
+export function Issue({ campaign, onClose }: ActProps) {
+  const [key] = useState(newActionKey);
+  const issue = useChange<unknown>();
+  const counted = useDryRun(campaign);
+  const money = useMoney();
+  const found = counted.data?.data;
+  return (
+    <Confirm
+      title={m.issue.title(campaign.name.slice(0, 100))}
+      verb={m.issue.verb(found?.would_grant ?? 0)}
+      count={found?.would_grant ?? 0}
+      busy={issue.isPending || found === undefined}
+      error={issue.error ?? counted.error}
+      onConfirm={() =>
+        issue.mutate(
+          { method: 'POST', path: `/v1/bonus-campaigns/${campaign.id}/issue`, idempotency_key: key },
+          { onSuccess: onClose },
+        )
+      }
+      onClose={onClose}
+    >
+      {found === undefined ? (
+        counted.error === null ? (
+          <Loading what={m.issue.counting} />
+        ) : null
+      ) : (
+        <>
+          <p>{m.issue.text(found.would_grant, money.base(found.cost_base))}</p>
+          <Facts
+            label={m.issue.counting}
+            facts={[
+              [m.members, formatInt(found.members)],
+              [m.issue.would, formatInt(found.would_grant)],
+              [m.issue.cost, money.base(found.cost_base)],
+            ]}
+          />
+          <Skips skips={found.skips} />
+        </>
+      )}
+    </Confirm>
+  );
+}
+
+/** Pauses, goes on with, or cancels a campaign that is being issued. */
+export function Move({ campaign, to, onClose }: ActProps & { to: 'paused' | 'issuing' | 'cancelled' }) {
+  const [key] = useState(newActionKey);
+  const move = useChange<unknown>();
+  const words = m.moves[to];
+  return (
+    <Confirm
+      title={words.title(campaign.name.slice(0, 100))}
+      verb={words.button}
+      busy={move.isPending}
+      error={move.error}
+      onConfirm={() =>
+        move.mutate(
+          {
+            method: 'PATCH',
+            path: `/v1/bonus-campaigns/${campaign.id}`,
+            body: { status: to },
+            idempotency_key: key,
+          },
+          { onSuccess: onClose },
+        )
+      }
+      onClose={onClose}
+    >
+      <p>{words.text(campaign.stats.granted, campaign.stats.pending)}</p>
+    </Confirm>
+  );
+}
+
+/** Why members get nothing, the most frequent reason first. */
+export function Skips({ skips }: { skips: BonusCampaign['skips'] }) {
+  const rows = Object.entries(skips).sort(([, a], [, b]) => b - a);
+  if (rows.length === 0) return <p>{m.noSkips}</p>;
+  const words = (code: string) => m.skips[code] ?? t.bonuses.refusals[code] ?? code;
+  return (
+    <Table
+      label={m.skipped}
+      head={[m.why, m.members, m.code]}
+      rows={rows.map(([code, count]) => ({
+        key: code,
+        cells: [
+          PROTECTED.has(code) ? <Badge tone="shield">{words(code)}</Badge> : words(code),
+          formatInt(count),
+          <code key="code">{code}</code>,
+        ],
+      }))}
+    />
+  );
+}

@@ -1,0 +1,128 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useMoney } from '../../api/currencies.ts';
+import { formatPercent } from '../../format/number.ts';
+import { Time } from '../../format/zone.tsx';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { PlayerChoice } from '../../ui/player-choice.tsx';
+import { optionsOf } from '../../ui/record-field.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { Filter } from './filter.tsx';
+import { useGrants, useTemplateChoice, type Grant, type GrantFilters } from './queries.ts';
+import { GrantStatus } from './status.tsx';
+import { shareOf } from './wagering.tsx';
+
+const route = getRouteApi('/bonuses');
+const m = t.bonuses.grant;
+const EXAMPLE = `curl -X POST "$BASE/v1/bonus-grants" -H "Authorization: Bearer $SESSION" -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: $(uuidgen)" -d '{"template_id":"…","player_id":"…"}'`;
+
+/** All grants, the newest first. */
+export function Grants() {
+  const { player, status, template, campaign, review } = route.useSearch();
+  const navigate = useNavigate({ from: '/bonuses' });
+  const money = useMoney();
+  const templates = useTemplateChoice().rows ?? [];
+  const filter = (change: GrantFilters) => void navigate({ search: (before) => ({ ...before, ...change }) });
+  const columns: Column<Grant>[] = [
+    {
+      key: 'created',
+      title: m.columns.created,
+      width: '210px',
+      cell: ({ created_at }) => <Time at={created_at} />,
+    },
+    {
+      key: 'player',
+      title: m.player,
+      width: 'minmax(140px, 1fr)',
+      cell: ({ player_external_id }) => <bdi>{player_external_id}</bdi>,
+    },
+    {
+      key: 'template',
+      title: m.template,
+      width: 'minmax(140px, 1fr)',
+      cell: ({ template_id }) => (
+        <bdi>{templates.find(({ id }) => id === template_id)?.name ?? template_id}</bdi>
+      ),
+    },
+    {
+      key: 'status',
+      title: t.bonuses.status,
+      width: '130px',
+      cell: (row) => <GrantStatus status={row.status} />,
+    },
+    {
+      key: 'amount',
+      title: m.columns.amount,
+      width: '190px',
+      align: 'right',
+      cell: ({ bonus_amount, currency }) => money.of(bonus_amount, currency),
+    },
+    {
+      key: 'progress',
+      title: m.columns.progress,
+      width: '90px',
+      align: 'right',
+      cell: (row) => (BigInt(row.wagering_required) === 0n ? '—' : formatPercent(shareOf(row))),
+    },
+    {
+      key: 'reason',
+      title: m.columns.reason,
+      width: 'minmax(140px, 1fr)',
+      cell: ({ needs_review, status_reason, last_error }) =>
+        needs_review ? (
+          <Badge tone="warn">{m.needsReview}</Badge>
+        ) : (
+          (status_reason ?? last_error?.code ?? '—')
+        ),
+    },
+  ];
+  const is_filtered = [player, status, template, campaign, review].some((one) => one !== undefined);
+  return (
+    <>
+      <search>
+        <PlayerChoice label={m.player} value={player} onChoose={(id) => filter({ player: id })} />
+        <Filter
+          label={t.bonuses.status}
+          value={status}
+          any={t.bonuses.anyStatus}
+          options={optionsOf(m.statuses)}
+          onChange={(value) => filter({ status: value })}
+        />
+        <Filter
+          label={m.template}
+          value={template}
+          any={m.anyTemplate}
+          options={templates.map(({ id, name }) => ({ value: id, name: name.slice(0, 100) }))}
+          onChange={(value) => filter({ template: value })}
+        />
+        <label>
+          <input
+            type="checkbox"
+            checked={review === 'yes'}
+            onChange={({ target }) => filter({ review: target.checked ? 'yes' : undefined })}
+          />{' '}
+          {m.review}
+        </label>
+      </search>
+      <Listed
+        pages={useGrants({ player, status, template, campaign, review })}
+        label={m.loading}
+        columns={columns}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/bonuses/grants/$id', params: { id } })}
+        empty={
+          is_filtered ? (
+            <Empty title={m.noMatch} />
+          ) : (
+            <Empty title={m.none} call={EXAMPLE}>
+              <p>{m.noneHelp}</p>
+            </Empty>
+          )
+        }
+      />
+    </>
+  );
+}

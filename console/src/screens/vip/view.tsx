@@ -1,0 +1,216 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useBaseCurrency } from '../../api/currencies.ts';
+import { useDraft } from '../../api/draft.ts';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { useChange } from '../../api/queries.ts';
+import type { Currency } from '../../format/money.ts';
+import {
+  differing,
+  textsOf,
+  valueAt,
+  valuesOf,
+  type FieldSpec,
+  type Texts,
+} from '../../format/record-texts.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Answered, Failed, Loading } from '../../ui/states.tsx';
+import { UnsavedGuard } from '../../ui/unsaved.tsx';
+import { TierForm } from './form.tsx';
+import { useMembers, useTier, type Tier } from './queries.ts';
+
+const route = getRouteApi('/vip/$id');
+const m = t.vip;
+const FIELDS: readonly FieldSpec[] = [
+  { path: 'name', kind: 'text' },
+  { path: 'rank', kind: 'int' },
+  { path: 'color', kind: 'text' },
+  { path: 'glyph', kind: 'text' },
+  { path: 'is_active', kind: 'flag' },
+  { path: 'requirements.lifetime_deposit_subunit', kind: 'money' },
+  { path: 'requirements.lifetime_wagered_subunit', kind: 'money' },
+  { path: 'requirements.min_days_active', kind: 'int' },
+  { path: 'demotion.inactivity_days', kind: 'int' },
+  { path: 'demotion.grace_days', kind: 'int' },
+  { path: 'perks.cashback_pct', kind: 'decimal' },
+  { path: 'perks.dedicated_host', kind: 'flag' },
+  { path: 'perks.priority_kyc', kind: 'flag' },
+];
+const NEW: Texts = { is_active: 'true' };
+
+/** One VIP tier, or a new one. */
+export function TierPage() {
+  const { id } = route.useParams();
+  const is_new = id === 'new';
+  const tier = useTier(id, !is_new);
+  const base = useBaseCurrency();
+  if (base === undefined) return <Loading what={m.one} />;
+  if (is_new) return <Editor key="new" base={base} />;
+  return (
+    <Answered asked={tier} what={m.one}>
+      {({ data, etag }) => <Editor key={id} tier={data} etag={etag} base={base} />}
+    </Answered>
+  );
+}
+
+type Values = Record<string, unknown>;
+
+/** What a form means to the API: no days of inactivity are no demotion, and an empty requirement is 0. */
+function bodyOf(values: Values): Values {
+  const demotion = values['demotion'] as { inactivity_days?: number; grace_days?: number };
+  const requirements = values['requirements'] as Values;
+  return {
+    ...values,
+    requirements: {
+      lifetime_deposit_subunit: 0,
+      lifetime_wagered_subunit: 0,
+      min_days_active: 0,
+      ...requirements,
+    },
+    demotion: demotion.inactivity_days === undefined ? null : { grace_days: 0, ...demotion },
+  };
+}
+
+/** Of the perks what differs; one without a value is removed, those that the form has no field for stay. */
+function perksPatch(before: Values, after: Values): Values {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changed = [...names].filter((name) => before[name] !== after[name]);
+  return Object.fromEntries(changed.map((name) => [name, after[name] ?? null]));
+}
+
+interface EditorProps {
+  tier?: Tier;
+  etag?: string | undefined;
+  base: Currency;
+}
+
+function Editor({ tier, etag, base }: EditorProps) {
+  const { role } = usePlace();
+  const may_edit = useMayEdit();
+  const navigate = useNavigate();
+  const save = useChange<Tier>();
+  const [asks, setAsks] = useState(false);
+  const is_new = tier === undefined;
+  const scaleOf = () => base.scale;
+  const typed = useDraft<Texts>(is_new ? NEW : textsOf(tier, FIELDS, scaleOf), etag);
+  const read = (texts: Texts) => {
+    const { values, issues } = valuesOf(texts, FIELDS, { scaleOf, complaints: t.bonuses.complaints });
+    return { issues, values: bodyOf(values) };
+  };
+  const { values, issues } = read(typed.draft);
+  const patchOf = (saved: Tier): Values => {
+    const before = textsOf(saved, FIELDS, scaleOf);
+    const [was, is] = [read(before).values, read({ ...before, ...typed.changes }).values];
+    const { perks, ...rest } = differing(was, is);
+    if (perks === undefined) return rest;
+    return { ...rest, perks: perksPatch(was['perks'] as Values, perks as Values) };
+  };
+  const submit = async (over = typed.etag, saved = tier) => {
+    const request =
+      saved === undefined
+        ? ({
+            method: 'POST',
+            path: '/v1/vip-tiers',
+            body: { ...values, code: typed.draft['code'] ?? '' },
+          } as const)
+        : ({
+            method: 'PATCH',
+            path: `/v1/vip-tiers/${saved.id}`,
+            if_match: over,
+            body: patchOf(saved),
+          } as const);
+    const answer = await save.mutateAsync(request).catch(() => undefined);
+    setAsks(false);
+    if (answer === undefined) return;
+    typed.reset();
+    const { id } = answer.data;
+    if (is_new) void navigate({ to: '/vip/$id', params: { id }, replace: true, ignoreBlocker: true });
+  };
+  const deactivates = tier?.is_active === true && typed.draft['is_active'] === 'false';
+  return (
+    <Page
+      title={is_new ? m.new : tier.name.slice(0, 200)}
+      actions={
+        may_edit ? (
+          <Button
+            kind="primary"
+            onClick={() => (deactivates ? setAsks(true) : void submit())}
+            disabled={save.isPending || issues.length > 0 || (!is_new && !typed.dirty)}
+          >
+            {is_new ? m.create : t.form.save}
+          </Button>
+        ) : (
+          <Badge>{t.form.viewer(role)}</Badge>
+        )
+      }
+    >
+      <UnsavedGuard dirty={typed.dirty} />
+      {isConflict(save.error) ? (
+        <Conflict
+          error={save.error}
+          changes={Object.fromEntries(
+            Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
+          )}
+          onMine={(newer) => void submit(newer, save.error?.details['current'] as Tier)}
+          onTheirs={() => {
+            typed.reset();
+            save.reset();
+          }}
+        />
+      ) : save.error === null ? null : (
+        <Failed error={save.error} />
+      )}
+      <TierForm
+        form={{
+          texts: typed.draft,
+          issues: [...issues, ...(save.error?.issues ?? [])],
+          change: typed.change,
+        }}
+        tier={tier}
+        disabled={!may_edit || save.isPending}
+        base={base}
+      />
+      {asks && tier !== undefined ? (
+        <Deactivate
+          tier={tier}
+          busy={save.isPending}
+          onConfirm={() => void submit()}
+          onClose={() => setAsks(false)}
+        />
+      ) : null}
+    </Page>
+  );
+}
+
+/** Asks before the players of a tier lose it. */
+function Deactivate({
+  tier,
+  busy,
+  onConfirm,
+  onClose,
+}: {
+  tier: Tier;
+  busy: boolean;
+  onConfirm: () => void;
+  onClose: () => void;
+}) {
+  const members = useMembers(tier.code).data?.data.estimated_size;
+  return (
+    <Confirm
+      title={m.deactivate.title(tier.name.slice(0, 100))}
+      verb={m.deactivate.verb}
+      count={members}
+      busy={busy}
+      error={null}
+      onConfirm={onConfirm}
+      onClose={onClose}
+    >
+      <p>{m.deactivate.text(members === undefined ? m.deactivate.unknown : m.members(members))}</p>
+    </Confirm>
+  );
+}
