@@ -129,6 +129,19 @@ const template = createRoute({
   component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
 });
 
+const compliance = createRoute({
+  getParentRoute: () => root,
+  path: '/compliance',
+  validateSearch: texts('tab', 'state', 'kind', 'player', 'code', 'user', 'action', 'resource', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/compliance/view.tsx'), 'Compliance'),
+});
+
+const complianceProof = createRoute({
+  getParentRoute: () => root,
+  path: '/compliance/$id',
+  component: lazyRouteComponent(() => import('./screens/compliance/proof.tsx'), 'ProofPage'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -146,6 +159,8 @@ export function makeRouter(client: QueryClient) {
       campaign,
       templates,
       template,
+      compliance,
+      complianceProof,
     ]),
     basepath: '/console',
     context: { client },

@@ -67,6 +67,7 @@ const CASES: Record<
   'GET /v1/compliance/blocked-sends': 'viewer',
   'GET /v1/compliance/conflicts': 'viewer',
   'GET /v1/compliance/kyc-queue': 'viewer',
+  'GET /v1/compliance/licence': 'viewer',
   'POST /v1/compliance/conflicts/:id/resolve': 'compliance',
   'POST /v1/players/:id/reveal': 'personal data',
   'GET /v1/players/:id/reachability': 'viewer',

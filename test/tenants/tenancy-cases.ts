@@ -123,6 +123,7 @@ export const CASES: Record<string, Case> = {
   'GET /v1/compliance/blocked-sends': { query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/compliance/conflicts': {},
   'GET /v1/compliance/kyc-queue': {},
+  'GET /v1/compliance/licence': { of_tenant: true },
   'POST /v1/compliance/conflicts/:id/resolve': { ...player, body: () => ({ note: 'stolen' }) },
   'POST /v1/players/:id/reveal': { ...player, body: () => ({}) },
   'GET /v1/players/:id/reachability': player,

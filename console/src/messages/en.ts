@@ -1,5 +1,6 @@
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
+import { compliance } from './en/compliance.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
 import { overview } from './en/overview.ts';
@@ -19,6 +20,7 @@ export const en = {
   segments,
   campaigns,
   templates,
+  compliance,
 };
 
 export type Messages = typeof en;

@@ -8,4 +8,5 @@ export const SCREENS = [
   { path: '/segments', name: t.nav.segments, letter: 's' },
   { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
   { path: '/templates', name: t.nav.templates, letter: 't' },
+  { path: '/compliance', name: t.nav.compliance, letter: 'l' },
 ] as const;

@@ -13,6 +13,7 @@ import {
   type BlockedRow,
   type ListedExclusion,
 } from './exclusion-queries.ts';
+import { licenceOf } from './licence.ts';
 import { readProof } from './read-proof.ts';
 import { resolveConflict } from './resolve.ts';
 import { listConflicts, listPendingKyc, type ConflictRow, type KycRow } from './review-queries.ts';
@@ -22,6 +23,7 @@ import {
   exclusionProof,
   identityConflict,
   kycWaiting,
+  licenceInForce,
   listBlockedSendsQuery,
   listExclusionsQuery,
   pageQuery,
@@ -85,22 +87,34 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
       handle: ({ caller, query }) => kycPage(deps, caller, query),
     }),
     endpoint({
-      method: 'POST',
-      path: '/v1/compliance/conflicts/:id/resolve',
-      summary:
-        'Ends the review of a player in conflict: it is active again, and the note is in the audit log',
-      audit: { resource: 'player', action: 'resolve' },
-      access: { mode: 'session', role: 'compliance', scope: 'project' },
-      body: resolveConflictBody,
-      status: 200,
-      response: resolvedConflict,
-      errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
-      handle: async ({ caller, params, body, audit }) => {
-        const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
-        return envelope(await resolveConflict({ ...deps, audit }, ref, body.note));
-      },
+      ...shared,
+      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      path: '/v1/compliance/licence',
+      summary: 'The licence of the tenant, and the rules for bonuses and messages that hold now',
+      response: licenceInForce,
+      errors: [],
+      handle: async ({ caller }) => envelope(await licenceOf(deps, caller.tenant_id)),
     }),
+    resolveEndpoint(deps),
   ];
+}
+
+function resolveEndpoint(deps: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/compliance/conflicts/:id/resolve',
+    summary: 'Ends the review of a player in conflict: it is active again, and the note is in the audit log',
+    audit: { resource: 'player', action: 'resolve' },
+    access: { mode: 'session', role: 'compliance', scope: 'project' },
+    body: resolveConflictBody,
+    status: 200,
+    response: resolvedConflict,
+    errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
+    handle: async ({ caller, params, body, audit }) => {
+      const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
+      return envelope(await resolveConflict({ ...deps, audit }, ref, body.note));
+    },
+  });
 }
 
 async function exclusionPage(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../bonuses/licence/rule.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
@@ -145,6 +146,30 @@ export const kycWaiting = z.object({
   since: time.nullable().describe('When documents came'),
 });
 
+/** `GET /v1/compliance/licence`. */
+export const licenceInForce = z.object({
+  license_jurisdiction: z.string().nullable().describe('Null: the tenant has configured none'),
+  kyc_model: z.string(),
+  rg_features: z.array(z.string()),
+  rules: z
+    .array(
+      z.object({
+        id: z.string(),
+        kind: z.string(),
+        severity: z.enum(RULE_SEVERITIES).describe('As the tenant has set it, where it has'),
+        applies_to: z.array(z.enum(RULE_POINTS)),
+        summary: z.string(),
+        effective_from: z.string().nullable(),
+        effective_to: z.string().nullable(),
+        source: z.string(),
+        source_url: z.string().nullable(),
+        evidence: z.enum(EVIDENCE).describe('How well the rule is known'),
+        checked_on: z.string().describe('When its source was read'),
+      }),
+    )
+    .describe('Those of the licence and the service’s own; no legal advice'),
+});
+
 /** `POST /v1/compliance/conflicts/:id/resolve`. */
 export const resolveConflictBody = z.strictObject({
   note: trimmedText(3, 2_000).describe('What was found; kept in the audit log'),
@@ -162,6 +187,7 @@ nameSchemas({
   BlockedSend: blockedSend,
   IdentityConflict: identityConflict,
   KycWaiting: kycWaiting,
+  LicenceInForce: licenceInForce,
   ResolvedConflict: resolvedConflict,
   ResolveConflictBody: resolveConflictBody,
 });

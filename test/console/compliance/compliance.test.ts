@@ -93,10 +93,8 @@ describe('the proof that an excluded player got nothing', () => {
           ingestion_id,
           event_index: 1,
         },
-        ...{
-          handed_over: [],
-          under_way: [],
-        },
+        handed_over: [],
+        under_way: [],
         blocked: [
           {
             kind: 'message',
@@ -246,6 +244,22 @@ describe('the lists', () => {
   });
 });
 
+describe('the licence', () => {
+  it('has the rules that hold for the tenant, whoever reads them', async () => {
+    const officer = await member(service, service.tenant_id, 'compliance');
+    const none = await api(service, officer, '/v1/compliance/licence');
+    expect(none.data).toMatchObject({ license_jurisdiction: null });
+    const license_jurisdiction = 'mga';
+    expect((await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction })).status).toBe(200);
+    const { data } = await api(service, officer, '/v1/compliance/licence');
+    expect(data).toMatchObject({ license_jurisdiction });
+    const rules = data['rules'] as { id: string; severity: string }[];
+    expect(rules.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['malta_self_excluded', 'all_protected']),
+    );
+  });
+});
+
 describe('a compliance officer', () => {
   it('resolves a conflict with a note, once; nobody else but administrators does', async () => {
     await operator.identify({ anonymous_id: 'shared', external_id: 'owner-of-tablet' });
@@ -276,12 +290,10 @@ describe('a compliance officer', () => {
           kind: 'session',
           role: 'compliance',
         },
-        ...{
-          before: { status: 'conflict' },
-          after: {
-            status: 'active',
-            note: body.note,
-          },
+        before: { status: 'conflict' },
+        after: {
+          status: 'active',
+          note: body.note,
         },
       },
     ]);

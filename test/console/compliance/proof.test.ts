@@ -27,12 +27,10 @@ function item(kind: 'message' | 'bonus', decided: number, rest: Partial<HandedRo
     ...of,
     status: 'sent',
     error_code: null,
-    ...{
-      made_at: at(decided),
-      decided_at: at(decided),
-      handed_over_at: at(decided),
-      ...rest,
-    },
+    made_at: at(decided),
+    decided_at: at(decided),
+    handed_over_at: at(decided),
+    ...rest,
   };
 }
 

@@ -1705,6 +1705,16 @@ resolve(id: string, body: S.ResolveConflictBody, options?: CallOptions): Promise
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 kycQueue(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.KycWaiting>>;
+/**
+ * The licence of the tenant, and the rules for bonuses and messages that hold now.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/licence`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+licence(options?: CallOptions): Promise<S.LicenceInForce>;
 };
 /**
  * This document.

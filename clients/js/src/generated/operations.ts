@@ -164,6 +164,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'compliance.blockedSends': 'GET /v1/compliance/blocked-sends qlsp',
   'compliance.conflicts.list': 'GET /v1/compliance/conflicts qlsp',
   'compliance.kycQueue': 'GET /v1/compliance/kyc-queue qlsp',
+  'compliance.licence': 'GET /v1/compliance/licence s',
   'compliance.conflicts.resolve': 'POST /v1/compliance/conflicts/{id}/resolve bsp',
   'openapiJson': 'GET /openapi.json r',
   'events.send': 'POST /v1/events bi',
