@@ -74,6 +74,21 @@ CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
 
+CREATE OR REPLACE FUNCTION public.jobs_given_up(most integer)
+ RETURNS TABLE(task text, attempts integer, last_error text, created_at timestamp with time zone, given_up_at timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return query
+    select t.identifier, j.attempts::integer, j.last_error, j.created_at, j.updated_at
+    from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+    where j.attempts >= j.max_attempts and j.locked_at is null
+      and j.payload ->> 'tenant_id' = public.current_tenant_id()::text
+    order by j.updated_at desc limit jobs_given_up.most;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.new_id()
  RETURNS uuid
  LANGUAGE sql
@@ -1661,6 +1676,19 @@ create policy own_tenant on projects for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.projects to engagement_api;
 grant delete, insert, select, update on public.projects to engagement_service;
 
+create table public.reconciliations (
+  tenant_id uuid not null,
+  ended_at timestamp with time zone not null,
+  differences bigint not null,
+  constraint reconciliations_pkey PRIMARY KEY (tenant_id),
+  constraint reconciliations_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+-- row-level security of public.reconciliations: enabled, forced
+create policy every_tenant on reconciliations for all to engagement_service using (true);
+create policy own_tenant on reconciliations for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.reconciliations to engagement_api;
+grant delete, insert, select, update on public.reconciliations to engagement_service;
+
 create table public.sandbox_bonuses (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1846,11 +1874,14 @@ create table public.suppressions (
   reason text not null,
   created_at timestamp with time zone not null,
   detail text,
+  suppression_id uuid not null default gen_random_uuid(),
   constraint suppressions_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint suppressions_pkey PRIMARY KEY (tenant_id, channel, address),
-  constraint suppressions_reason_check CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text]))),
+  constraint suppressions_reason_check CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text]))),
   constraint suppressions_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
+CREATE INDEX suppressions_by_age ON public.suppressions USING btree (tenant_id, created_at DESC, suppression_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE UNIQUE INDEX suppressions_by_id ON public.suppressions USING btree (suppression_id);
 -- row-level security of public.suppressions: enabled, forced
 create policy every_tenant on suppressions for all to engagement_service using (true);
 create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -2059,6 +2090,7 @@ create table public.webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (tenant_id, host, next_at) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);
 -- row-level security of public.webhook_deliveries: enabled, forced
 create policy every_tenant on webhook_deliveries for all to engagement_service using (true);

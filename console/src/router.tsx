@@ -142,6 +142,26 @@ const complianceProof = createRoute({
   component: lazyRouteComponent(() => import('./screens/compliance/proof.tsx'), 'ProofPage'),
 });
 
+const developers = createRoute({
+  getParentRoute: () => root,
+  path: '/developers',
+  validateSearch: texts('tab', 'q', 'op', 'status'),
+  component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
+});
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./screens/system/view.tsx'), 'System'),
+});
+
 /** The router of the console; each screen is loaded when it is opened. */
 export function makeRouter(client: QueryClient) {
   return createRouter({
@@ -161,6 +181,9 @@ export function makeRouter(client: QueryClient) {
       template,
       compliance,
       complianceProof,
+      developers,
+      settings,
+      system,
     ]),
     basepath: '/console',
     context: { client },

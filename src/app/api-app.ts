@@ -35,12 +35,15 @@ import { redirectBrowsers } from '../console/static.ts';
 import { complianceEndpoints } from '../console/compliance/routes.ts';
 import { eventEndpoints } from '../console/events/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
+import { systemEndpoints } from '../console/system/routes.ts';
+import { readTenantBacklogs } from './backlogs.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
 import { identityEndpoints } from '../players/identity/routes.ts';
 import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
 import { readReach } from '../engage/messaging/reachability/read.ts';
+import { suppressionEndpoints } from '../engage/messaging/suppressions/routes.ts';
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
 import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
@@ -59,9 +62,12 @@ import { templateEndpoints } from '../engage/templates/routes.ts';
 import { auditLogEndpoints } from '../tenants/audit/routes.ts';
 import { createAuditWriter } from '../tenants/audit/write.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
+import { consoleSessionEndpoints } from '../tenants/console-sessions/routes.ts';
+import { memberEndpoints } from '../tenants/members/routes.ts';
 import { sessionEndpoints } from '../tenants/session/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
+import { packageVersion } from '../package-root.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
@@ -123,7 +129,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       onTenantCreated: fetchRatesOfNewTenant(platform.jobs),
     }),
     ...sessionEndpoints({ ...platform, service_env: config.service_env }),
-    ...auditLogEndpoints(platform),
+    ...settingsEndpoints(platform, deps),
     ...tenantConfigEndpoints({
       ...platform,
       notifications,
@@ -184,6 +190,21 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 /** What was made for the console, and serves others as well. */
 function consoleEndpoints(platform: Platform): AnyEndpoint[] {
   return [...eventEndpoints(platform), ...overviewEndpoints(platform), ...complianceEndpoints(platform)];
+}
+
+/** What the screens Settings and System need beside the configuration, which is a slice of its own. */
+function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps): AnyEndpoint[] {
+  return [
+    ...memberEndpoints({ ...platform, notifications, evict: (user_id) => auth.sessions.evict(user_id) }),
+    ...consoleSessionEndpoints(auth),
+    ...auditLogEndpoints(platform),
+    ...suppressionEndpoints(platform),
+    ...systemEndpoints({
+      platform,
+      service_version: packageVersion,
+      readBacklogs: (tenant_id) => readTenantBacklogs(platform, tenant_id),
+    }),
+  ];
 }
 
 function documentEndpoint(text: () => string): AnyEndpoint {

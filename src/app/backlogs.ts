@@ -104,6 +104,34 @@ export function exposeWaiting(
   });
 }
 
+/**
+ * Reads what of a tenant waits in each queue, as row-level security shows it; null for a queue that is not read in time.
+ * Mirrors are left out: their positions are of all tenants.
+ */
+export async function readTenantBacklogs(
+  { postgres, logger }: Pick<Platform, 'postgres' | 'logger'>,
+  tenant_id: string,
+): Promise<{ queue: string; backlog: Backlog | null }[]> {
+  const found: { queue: string; backlog: Backlog | null }[] = [];
+  const deadline_ms = performance.now() + LIMITS.total_ms;
+  for (const { queue, read, has_rough_times } of QUEUES) {
+    if (has_rough_times === true) continue;
+    let backlog: Backlog | null = null;
+    try {
+      if (performance.now() < deadline_ms) {
+        backlog = await postgres.asTenant(tenant_id, async (tx) => {
+          await limitTransaction(tx, LIMITS.query_ms);
+          return read(tx, MAX_COUNTED);
+        });
+      }
+    } catch (error) {
+      logger.warn({ err: error, queue }, 'backlog of a tenant unknown');
+    }
+    found.push({ queue, backlog });
+  }
+  return found;
+}
+
 function sourceOf(
   { postgres, clock }: Platform,
   { queue, read, has_rough_times }: Queue,

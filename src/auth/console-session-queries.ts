@@ -1,3 +1,4 @@
+import { microseconds } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 
 /** A session of the console as it is stored. */
@@ -78,4 +79,56 @@ export async function deleteSessionsOf(
     { id_hash: Buffer }[]
   >`delete from console_sessions where ${which} returning id_hash`;
   return rows.map(({ id_hash }) => id_hash);
+}
+
+/** Whose sessions are meant: those of a user, or with a tenant those of all of its members. */
+export interface SessionScope {
+  user_id: string;
+  /** Null: only the user's own. */
+  of_members_of: string | null;
+}
+
+/** A session in a list; the id is its hash in hexadecimal, with which nobody can use it. */
+export interface ListedSession extends SessionRow {
+  id: string;
+  created_us: bigint;
+}
+
+function within(sql: Tx, { user_id, of_members_of }: SessionScope) {
+  if (of_members_of === null) return sql`user_id = ${user_id}`;
+  return sql`user_id in (select m.user_id from memberships m where m.tenant_id = ${of_members_of})`;
+}
+
+/** A page of sessions that have not ended, the newest first. */
+export async function listSessions(
+  sql: Tx,
+  scope: SessionScope,
+  { now, idle_since }: { now: Date; idle_since: Date },
+  after: readonly [time_us: string, id: string] | undefined,
+  limit: number,
+): Promise<ListedSession[]> {
+  const [time_us, id] = after ?? [];
+  const beyond =
+    after === undefined
+      ? sql``
+      : sql`and (created_at, encode(id_hash, 'hex')) <
+          ('epoch'::timestamptz + ${time_us ?? ''}::bigint * interval '1 microsecond', ${id ?? ''})`;
+  return sql<ListedSession[]>`
+    select encode(id_hash, 'hex') as id, user_id, display_name, created_at, last_seen_at, expires_at,
+      ${microseconds(sql, 'created_at')} as created_us
+    from console_sessions
+    where ${within(sql, scope)} and expires_at > ${now} and last_seen_at > ${idle_since} ${beyond}
+    order by created_at desc, encode(id_hash, 'hex') desc limit ${limit}`;
+}
+
+/** Deletes a session of the scope by its hash; undefined when there is none. */
+export async function deleteSessionWithin(
+  sql: Tx,
+  scope: SessionScope,
+  id_hash: Buffer,
+): Promise<SessionRow | undefined> {
+  const rows = await sql<SessionRow[]>`
+    delete from console_sessions where id_hash = ${id_hash} and ${within(sql, scope)}
+    returning user_id, display_name, created_at, last_seen_at, expires_at`;
+  return rows[0];
 }

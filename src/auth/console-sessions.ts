@@ -4,15 +4,19 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { Maybe } from './maybe.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
-import type { Db } from '../platform/postgres/port.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
 import {
   deleteSession,
   deleteSessionsOf,
+  deleteSessionWithin,
   findSession,
   insertSession,
+  listSessions,
   touchSession,
+  type ListedSession,
   type NewSession,
   type SessionRow,
+  type SessionScope,
 } from './console-session-queries.ts';
 
 /** NOTIFY channel; the payload is the hash of a session that has ended, in hexadecimal. */
@@ -96,6 +100,34 @@ export class ConsoleSessions implements BrowserSessions {
     return hashes.length;
   }
 
+  /** At most `limit` sessions of the scope that have not ended, the newest first. */
+  async list(
+    scope: SessionScope,
+    after: readonly [time_us: string, id: string] | undefined,
+    limit: number,
+  ): Promise<ListedSession[]> {
+    const now_ms = this.#deps.clock.now_ms();
+    const times = { now: new Date(now_ms), idle_since: new Date(now_ms - IDLE_MS) };
+    return listSessions(this.#deps.sql, scope, times, after, limit);
+  }
+
+  /**
+   * Ends a session of the scope by its listed id; false when there is none. `record` runs in the same transaction.
+   */
+  async endListed(
+    scope: SessionScope,
+    id: string,
+    record: (tx: Tx, ended: SessionRow) => Promise<void>,
+  ): Promise<boolean> {
+    const ended = await this.#deps.sql.begin(async (tx) => {
+      const row = await deleteSessionWithin(tx, scope, Buffer.from(id, 'hex'));
+      if (row !== undefined) await record(tx, row);
+      return row;
+    });
+    if (ended !== undefined) await this.#announce([id]);
+    return ended !== undefined;
+  }
+
   async #announce(keys: readonly string[]): Promise<void> {
     this.#forget(keys);
     const { notifications, sql } = this.#deps;
@@ -136,4 +168,9 @@ function hashOf(id: string): Buffer {
 
 function keyOf(id: string): string {
   return hash('sha256', id, 'hex');
+}
+
+/** The id in lists of the session with the id of a cookie. */
+export function listedIdOf(id: string): string {
+  return keyOf(id);
 }

@@ -26,6 +26,8 @@ export const AUDITED_RESOURCES = [
   'adapter',
   'dead_letters',
   'fx_rates',
+  'suppression',
+  'console_session',
   'bonus_template',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];

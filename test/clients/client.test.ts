@@ -90,7 +90,14 @@ describe('against the service', () => {
     }
     expect(undocumented).toEqual([]);
     const reads = Object.entries(OPERATIONS).filter(([, line]) => /^GET [^{]*( |$)/.test(line));
-    const needParameters = ['players.search', 'calendar', 'unsubscribe.get', 'currencies.fx', 'series'];
+    const needParameters = [
+      'players.search',
+      'calendar',
+      'unsubscribe.get',
+      'currencies.fx',
+      'currencies.rates.list',
+      'series',
+    ];
     expect(reads.map(([name]) => name).filter((name) => !succeeded.includes(name))).toEqual(needParameters);
     expect(succeeded).toEqual(
       expect.arrayContaining(['players.get', 'players.timeline', 'players.kyc.get', 'me']),

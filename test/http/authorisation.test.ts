@@ -186,6 +186,19 @@ const CASES: Record<
   'GET /v1/adapters/:id/bonuses': 'viewer',
   'GET /v1/currencies': 'viewer',
   'GET /v1/currencies/fx': 'viewer',
+  'GET /v1/currencies/rates': 'viewer',
+  'POST /v1/currencies/rates': 'admin',
+  'GET /v1/suppressions': 'editor',
+  'POST /v1/suppressions': 'editor',
+  'DELETE /v1/suppressions/:id': 'admin',
+  'GET /v1/members': 'admin',
+  'POST /v1/members': 'admin',
+  'PATCH /v1/members': 'admin',
+  'DELETE /v1/members': 'admin',
+  'GET /v1/console-sessions': 'viewer',
+  'DELETE /v1/console-sessions/:id': 'viewer',
+  'GET /v1/system': 'admin',
+  'GET /v1/webhook-deliveries': 'admin',
 };
 /** The routes of the console that are not API. */
 const OF_CONSOLE = [

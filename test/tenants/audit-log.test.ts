@@ -5,6 +5,7 @@ import { failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
 import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
+import { settingsAuditCases } from './settings-audit-cases.ts';
 import { tierAuditCases } from './tier-audit-cases.ts';
 import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
@@ -240,6 +241,7 @@ const CASES: Record<string, () => Promise<Expected>> = {
     return { answer, resource_id: id, before: answer.body.data, also };
   },
   ...bonusCases(send, newPlayer),
+  ...settingsAuditCases(send, () => fixture.auth.console_sessions),
   ...webhookCases(send, async () =>
     failedWebhook(fixture.platform.postgres.service, tenant, await newPlayer()),
   ),

@@ -305,6 +305,21 @@ export const CASES: Record<string, Case> = {
   'POST /v1/journeys/:id/deliveries/:eventId/retry': {
     path: { id: 'webhook_journey_id', eventId: 'webhook_event_id' },
   },
+  'GET /v1/webhook-deliveries': {},
+  'GET /v1/currencies/rates': { query: '?base=EUR&quote=USD' },
+  'POST /v1/currencies/rates': { body: () => ({ base: 'EUR', quote: 'SEK', rate: '11.25' }) },
+  'GET /v1/suppressions': {},
+  'POST /v1/suppressions': { body: ({ email }) => ({ channel: 'email', address: email }) },
+  // Nobody has a suppression of this id: test/engage/messaging/suppressions.test.ts has real ones.
+  'DELETE /v1/suppressions/:id': { path: { id: 'player_id' } },
+  'GET /v1/members': { of_tenant: true },
+  'POST /v1/members': { body: () => ({ user_id: 'thief', role: 'viewer' }) },
+  'PATCH /v1/members': { body: () => ({ user_id: 'guest', role: 'viewer' }) },
+  'DELETE /v1/members': { query: '?user_id=guest' },
+  // Sessions have no ids among those of a project: test/tenants/members.test.ts has real ones.
+  'GET /v1/console-sessions': {},
+  'DELETE /v1/console-sessions/:id': { path: { id: 'player_id' } },
+  'GET /v1/system': { of_tenant: true },
   'GET /v1/currencies': {},
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };

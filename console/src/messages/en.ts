@@ -1,12 +1,15 @@
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
 import { compliance } from './en/compliance.ts';
+import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
+import { settings } from './en/settings.ts';
 import { shell } from './en/shell.ts';
+import { system } from './en/system.ts';
 import { templates } from './en/templates.ts';
 
 /** Every text of the console in English: strings, and functions for texts with values. */
@@ -21,6 +24,9 @@ export const en = {
   campaigns,
   templates,
   compliance,
+  developers,
+  settings,
+  system,
 };
 
 export type Messages = typeof en;

@@ -9,4 +9,7 @@ export const SCREENS = [
   { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
   { path: '/templates', name: t.nav.templates, letter: 't' },
   { path: '/compliance', name: t.nav.compliance, letter: 'l' },
+  { path: '/developers', name: t.nav.developers, letter: 'd' },
+  { path: '/settings', name: t.nav.settings, letter: 'n' },
+  { path: '/system', name: t.nav.system, letter: 'y' },
 ] as const;

@@ -1,5 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import { beyond, microseconds, type PageOf, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { DELIVERIES_CHANNEL, EXPIRY_MS } from './delivery-queries.ts';
@@ -79,6 +80,25 @@ export function listDeliveries(
       ${status === undefined ? nothing : tx`and status = ${status}`}
       ${run_id === undefined ? nothing : tx`and run_id = ${run_id}`}
       ${beyond(tx, 'created_at', 'event_id', after)}
+    order by created_at desc, event_id desc limit ${limit}`;
+}
+
+/** A page of the deliveries of a project with one of the statuses, the newest first: the first rows of each are merged. */
+export function listProjectDeliveries(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  statuses: readonly DeliveryStatus[],
+  after: TimePosition | undefined,
+  limit: number,
+): PageOf<DeliveryRow & { journey_id: string }> {
+  return tx<(ListedDelivery & { journey_id: string })[]>`
+    select journey_id, ${columns(tx)}, ${microseconds(tx, 'created_at')} as created_us
+    from unnest(${plainArray(statuses)}::text::text[]) as wanted (wanted_status)
+    cross join lateral (
+      select * from webhook_deliveries
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and status = wanted_status
+        ${beyond(tx, 'created_at', 'event_id', after)}
+      order by created_at desc, event_id desc limit ${limit}) d
     order by created_at desc, event_id desc limit ${limit}`;
 }
 

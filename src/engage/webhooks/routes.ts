@@ -7,12 +7,14 @@ import { envelope } from '../../http/envelope.ts';
 import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { notFound, refOf, requireRow, type RecordKind } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { projectRefOf, type ProjectRef } from '../../tenants/project-ref.ts';
 import { selectAddressees } from './barred-queries.ts';
 import {
   DELIVERY_STATUSES,
   listDeliveries,
+  listProjectDeliveries,
   lockDelivery,
   queueAgain,
   selectJourney,
@@ -59,7 +61,10 @@ const deliveryResource = z.object({
   created_at: timestamp,
   completed_at: timestamp.nullable(),
 });
-nameSchemas({ WebhookDelivery: deliveryResource });
+const projectDelivery = deliveryResource.extend({ journey_id: z.uuid() });
+nameSchemas({ WebhookDelivery: deliveryResource, ProjectWebhookDelivery: projectDelivery });
+
+const projectQuery = z.strictObject({ ...PAGE_QUERY, status: z.enum(DELIVERY_STATUSES).optional() });
 
 const listQuery = z.strictObject({
   ...PAGE_QUERY,
@@ -67,7 +72,7 @@ const listQuery = z.strictObject({
   run_id: z.uuid().optional(),
 });
 
-/** The webhooks that the runs of a journey have called or will call. */
+/** The webhooks that the runs of journeys have called or will call. */
 export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
   return [
     endpoint({
@@ -81,6 +86,18 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
       shape: 'list',
       errors: ['JOURNEY_NOT_FOUND'],
       handle: ({ caller, params, query }) => deliveryPage(deps, refOf(JOURNEY, caller, params['id']), query),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/webhook-deliveries',
+      summary: 'The webhooks of all journeys of the project, the newest first; kept for 30 days',
+      access: { mode: 'session', role: 'admin', scope: 'project' },
+      query: projectQuery,
+      status: 200,
+      response: z.array(projectDelivery),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => projectPage(deps, projectRefOf(caller), query),
     }),
     endpoint({
       method: 'POST',
@@ -142,6 +159,27 @@ async function deliveryPage(
     { cursor, limit },
   );
   return envelope(rows.map(deliveryResourceOf), { next_cursor });
+}
+
+async function projectPage(
+  { postgres }: Deps,
+  project: ProjectRef,
+  { cursor, limit, status }: z.infer<typeof projectQuery>,
+): Promise<string> {
+  const { tenant_id, project_id } = project;
+  const statuses = status === undefined ? DELIVERY_STATUSES : [status];
+  const { rows, next_cursor } = await readPage<Listed<DeliveryRow & { journey_id: string }>, TimePosition>(
+    {
+      scope: { kind: 'project-webhook-deliveries', project_id, filters: { status } },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.event_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listProjectDeliveries(tx, project, statuses, after, count)),
+    },
+    { cursor, limit },
+  );
+  const shown = rows.map((row) => ({ ...deliveryResourceOf(row), journey_id: row.journey_id }));
+  return envelope(shown, { next_cursor });
 }
 
 const auditDelivery = auditOf(DELIVERY, (row: DeliveryRow, _ref: DeliveryRef) => ({

@@ -61,3 +61,63 @@ export function selectRateLegs(
     where t.tenant_id = ${tenant_id}
     order by r.rate_ts`;
 }
+
+/** A rate as it is stored. `ts_ms` is in milliseconds since the epoch, which is as exact as rates are. */
+export interface StoredRate {
+  base: string;
+  quote: string;
+  rate: string;
+  ts_ms: bigint;
+  source: string;
+}
+
+/** Rates of the pair itself, the latest first; `before_ms`: only earlier ones. */
+export function listRates(
+  tx: Tx,
+  tenant_id: string,
+  { base, quote }: LatestRateQuery,
+  before_ms: string | undefined,
+  limit: number,
+): PendingQuery<StoredRate[]> {
+  const earlier =
+    before_ms === undefined
+      ? tx``
+      : tx`and ts < 'epoch'::timestamptz + ${before_ms}::bigint * interval '1 millisecond'`;
+  return tx<StoredRate[]>`
+    select base, quote, rate::text as rate, epoch_ms(ts) as ts_ms, source from fx_rates
+    where tenant_id = ${tenant_id} and base = ${base} and quote = ${quote} ${earlier}
+    order by ts desc limit ${limit}`;
+}
+
+/** What decides in which direction rates of two currencies are kept: their kinds, and the tenant's base currency. */
+export async function selectPair(
+  tx: Tx,
+  tenant_id: string,
+  { base, quote }: LatestRateQuery,
+): Promise<{ code: string; kind: 'fiat' | 'crypto'; base_currency: string }[]> {
+  return tx<{ code: string; kind: 'fiat' | 'crypto'; base_currency: string }[]>`
+    select c.code, c.kind, t.base_currency from tenants t join currencies c using (tenant_id)
+    where t.tenant_id = ${tenant_id} and c.code in (${base}, ${quote})`;
+}
+
+/** Whether a rate of the pair is known. */
+export async function hasRate(tx: Tx, tenant_id: string, { base, quote }: LatestRateQuery): Promise<boolean> {
+  const rows = await tx`
+    select from fx_rates where tenant_id = ${tenant_id} and base = ${base} and quote = ${quote} limit 1`;
+  return rows.length > 0;
+}
+
+/** Stores a manual rate; undefined when the pair has a rate of this very time. */
+export async function insertManualRate(
+  tx: Tx,
+  tenant_id: string,
+  { base, quote, rate }: LatestRateQuery & { rate: string },
+  ts: Date,
+): Promise<StoredRate | undefined> {
+  const [row] = await tx<StoredRate[]>`
+    insert into fx_rates (tenant_id, base, quote, ts, rate, source)
+    values (${tenant_id}, ${base}, ${quote}, ${ts}, ${rate}::text::numeric, 'manual')
+    on conflict do nothing
+    returning base, quote, rate::text as rate, epoch_ms(ts) as ts_ms, source`;
+  return row;
+}

@@ -5,6 +5,7 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { fetchRates } from './fetch-rates.ts';
+import { rateEndpoints } from './rate-routes.ts';
 import { findLatestRate, type LatestRate } from './latest-rate.ts';
 import { selectCurrencies } from './queries.ts';
 import { PROVIDER_DEFAULTS } from './rate-provider.ts';
@@ -45,6 +46,7 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       handle: async ({ caller, query }) =>
         envelopeOfText(rateJson(query, await findLatestRate(platform, caller.tenant_id, query))),
     }),
+    ...rateEndpoints(platform),
     endpoint({
       method: 'POST',
       path: '/v1/internal/fx-fetch',

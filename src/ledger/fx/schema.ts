@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 
 /** A provider's rate that is further ahead of the clock is invalid: clocks differ by less. */
@@ -34,6 +35,29 @@ export const rateResource = z.object({
     ),
 });
 
+/** `GET /v1/currencies/rates`. */
+export const listRatesQuery = z.strictObject({ ...PAGE_QUERY, base: code, quote: code });
+export type ListRatesQuery = z.infer<typeof listRatesQuery>;
+
+const exactRate = z
+  .string()
+  .regex(/^\d{1,40}(\.\d{1,40})?$/, 'must be plain decimal digits, such as 11.25')
+  .refine((digits) => /[1-9]/.test(digits), 'must be more than 0')
+  .describe('1 whole unit of base in whole units of quote, exact');
+
+/** `POST /v1/currencies/rates`. */
+export const createRateBody = z.strictObject({ base: code, quote: code, rate: exactRate });
+export type CreateRateBody = z.infer<typeof createRateBody>;
+
+/** A stored rate, which holds from `ts` on until a later one of the pair. */
+export const storedRate = z.object({
+  base: z.string(),
+  quote: z.string(),
+  rate: z.string().describe('1 whole unit of base in whole units of quote, exact'),
+  ts: z.iso.datetime(),
+  source: z.string().describe('`frankfurter`, `coingecko` or `manual`'),
+});
+
 export const RATE_KINDS = ['fiat', 'crypto'] as const;
 export type RateKind = (typeof RATE_KINDS)[number];
 
@@ -58,6 +82,8 @@ export type FetchReport = z.infer<typeof fetchReport>;
 nameSchemas({
   Currency: currencyResource,
   Rate: rateResource,
+  StoredRate: storedRate,
+  CreateRateBody: createRateBody,
   FetchRatesBody: fetchRequest,
   FetchRatesReport: fetchReport,
 });

@@ -24,6 +24,8 @@ const FAMILIES: Record<NonNullable<Difference['table']>, Family> = {
 export class Findings {
   count = 0;
   readonly listed: Difference[] = [];
+  /** How many differences each tenant has. */
+  readonly by_tenant = new Map<string, number>();
   /** The projects that differ in ClickHouse, by what differs. */
   readonly differing = new Map<Family, Map<string, Project>>();
   #keys = new Set<string>();
@@ -46,6 +48,7 @@ export class Findings {
     if (this.#keys.size < MAX_REMEMBERED) this.#keys.add(key);
     if (this.listed.length < MAX_LISTED) this.listed.push(difference);
     const { table, tenant_id, project_id } = difference;
+    this.by_tenant.set(tenant_id, (this.by_tenant.get(tenant_id) ?? 0) + 1);
     if (table === null) return;
     const family = FAMILIES[table];
     const projects = this.differing.get(family) ?? new Map<string, Project>();

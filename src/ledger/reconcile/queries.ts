@@ -1,3 +1,4 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 export interface Project {
@@ -11,4 +12,19 @@ export async function listProjects(tx: Tx, tenant_id: string | undefined): Promi
     select tenant_id, project_id from projects
     ${tenant_id === undefined ? tx`` : tx`where tenant_id = ${tenant_id}`}
     order by tenant_id, project_id`;
+}
+
+/** Notes when the stores of tenants were compared, and in how many places they differed. */
+export async function storeReconciliations(
+  tx: Tx,
+  tenants: readonly { tenant_id: string; differences: number }[],
+  ended_at: Date,
+): Promise<void> {
+  await tx`
+    insert into reconciliations (tenant_id, ended_at, differences)
+    select r.tenant_id, ${ended_at}, r.differences
+    from unnest(
+      ${plainArray(tenants.map(({ tenant_id }) => tenant_id))}::text::uuid[],
+      ${plainArray(tenants.map(({ differences }) => differences))}::text::bigint[]) as r (tenant_id, differences)
+    on conflict (tenant_id) do update set ended_at = excluded.ended_at, differences = excluded.differences`;
 }

@@ -7,7 +7,7 @@ import { dropLeftovers } from './beside-queries.ts';
 import { compareCopies } from './compare-copies.ts';
 import { compareSums, type SumsRead } from './compare-sums.ts';
 import { Findings } from './findings.ts';
-import { listProjects, type Project } from './queries.ts';
+import { listProjects, storeReconciliations, type Project } from './queries.ts';
 import { rebuild } from './rebuild.ts';
 import type { ReconcileBody, ReconcileReport } from './schema.ts';
 
@@ -101,15 +101,22 @@ async function compareAll(
     await waitForProcessors(engines, options.wait_ms);
     ({ read, findings } = await compareOnce(engines, session, options, projects, findings));
   }
+  const tenants = [...new Set(projects.map(({ tenant_id }) => tenant_id))];
+  const ended_ms = engines.clock.now_ms();
+  await storeReconciliations(
+    engines.postgres.service,
+    tenants.map((tenant_id) => ({ tenant_id, differences: findings.by_tenant.get(tenant_id) ?? 0 })),
+    new Date(ended_ms),
+  );
   const report: ReconcileReport = {
     differences: findings.count,
     listed: findings.listed,
-    tenants: new Set(projects.map(({ tenant_id }) => tenant_id)).size,
+    tenants: tenants.length,
     projects: projects.length,
     ...read,
     waited_ms,
     repaired_projects: 0,
-    duration_ms: engines.clock.now_ms() - started_ms,
+    duration_ms: ended_ms - started_ms,
   };
   return { report, findings };
 }

@@ -91,6 +91,44 @@ it('deliveries are listed by page, by status and by run', async () => {
   expect([other.status, other.code]).toEqual([404, 'JOURNEY_NOT_FOUND']);
 });
 
+it('those of all journeys of the project are listed by page and by status, for admins', async () => {
+  const at = (ago_ms: number) => new Date(Date.now() - ago_ms);
+  const journeys = [await on.journey(), await on.journey()];
+  const made: string[] = [];
+  const statuses = ['failed', 'cancelled', 'failed', 'delivered', 'failed'];
+  for (const [n, status_now] of statuses.entries()) {
+    const { event_id } = await on.call(journeys[n % 2] ?? '', { url: 'https://not.called.test/hook' });
+    await on.sql`
+      update webhook_deliveries set status = ${status_now}, completed_at = now(), attempts = 3, last_error = 'CODE',
+        last_reason = 'why', created_at = ${at(-1_000 * (n + 1))}
+      where event_id = ${event_id}`;
+    made.unshift(event_id);
+  }
+  const pages: string[][] = [];
+  for (let cursor = ''; pages.flat().length < made.length;) {
+    const path = `/v1/webhook-deliveries?limit=2${cursor}`;
+    const page = await on.client.api<ShownDelivery[]>('GET', path);
+    pages.push(page.data.map(({ event_id }) => event_id));
+    cursor = `&cursor=${encodeURIComponent(page.next_cursor ?? '')}`;
+  }
+  expect(pages.flat().slice(0, made.length)).toEqual(made);
+  const failed = await on.client.api<ShownDelivery[]>('GET', '/v1/webhook-deliveries?status=failed&limit=3');
+  expect(failed.data.map(({ event_id }) => event_id)).toEqual([made[0], made[2], made[4]]);
+  expect(failed.data[0]).toMatchObject({
+    journey_id: journeys[0],
+    url: 'https://not.called.test/hook',
+    status: 'failed',
+    attempts: 3,
+    error_code: 'CODE',
+    reason: 'why',
+  });
+  const other = await webhookFixture(service, await service.newTenant()).client.api(
+    'GET',
+    '/v1/webhook-deliveries',
+  );
+  expect([other.status, other.data]).toEqual([200, []]);
+});
+
 it('a failed delivery is delivered again when asked to, with the same bytes; its run stays as it is', async () => {
   status = 500;
   const journey_id = await on.journey();

@@ -244,6 +244,70 @@ create(projectId: string, body: S.CreateApiKeyBody, options?: CallOptions): Prom
 delete(projectId: string, id: string, options?: CallOptions): Promise<S.DeletedApiKey>;
 };
 };
+members: {
+/**
+ * Lists the members of the tenant, the newest first.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/members`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Member>>;
+/**
+ * Adds a member to the tenant; only owners make owners.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/members`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
+/**
+ * Gives a member another role; the last owner stays one, and only owners change owners.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/members`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
+/**
+ * Ends a membership; not that of the last owner.
+ *
+ * Admin session, role admin or above.
+ *
+ * `DELETE /v1/members`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(query: { /** S.The `sub` of the user at the identity provider */ user_id: string; }, options?: CallOptions): Promise<S.Member>;
+};
+consoleSessions: {
+/**
+ * Lists the console sessions of the user, for admins also those of all members, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/console-sessions`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** `members`: of all members of the tenant, for admins */ of?: "own" | "members" | undefined; }, options?: CallOptions): Promise<Page<S.ConsoleSession>>;
+/**
+ * Ends a console session of the user, for admins also of any member.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `DELETE /v1/console-sessions/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.EndedConsoleSession>;
+};
 auditLog: {
 /**
  * Changes that sessions and the internal secret made in the tenant, the newest first.
@@ -254,8 +318,50 @@ auditLog: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
+suppressions: {
+/**
+ * Lists the addresses that get no messages, the newest first.
+ *
+ * Admin session, role editor or above.
+ *
+ * `GET /v1/suppressions`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; reason?: "bounce" | "complaint" | "unsubscribe" | "manual" | undefined; /** S.Only this one */ address?: string | undefined; }, options?: CallOptions): Promise<Page<S.Suppression>>;
+/**
+ * Suppresses an address on a channel: from now on it gets no messages in any project of the tenant.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/suppressions`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateSuppressionBody, options?: CallOptions): Promise<S.Suppression>;
+/**
+ * Takes a suppression back; what players have said about messages still counts.
+ *
+ * Admin session, role admin or above.
+ *
+ * `DELETE /v1/suppressions/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Suppression>;
+};
+/**
+ * Engines, lag, what of the tenant waits, its jobs that were given up, and the last reconciliation.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/system`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+system(options?: CallOptions): Promise<S.System>;
 tenant: {
 config: {
 /**
@@ -1498,6 +1604,18 @@ create(options?: CallOptions): Promise<S.CreatedWebhookSecret>;
  */
 delete(id: string, options?: CallOptions): Promise<S.WebhookSecret>;
 };
+webhookDeliveries: {
+/**
+ * The webhooks of all journeys of the project, the newest first; kept for 30 days.
+ *
+ * Admin session, role admin or above.
+ *
+ * `GET /v1/webhook-deliveries`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "pending" | "delivered" | "failed" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.ProjectWebhookDelivery>>;
+};
 messagingWebhooks: {
 /**
  * SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints.
@@ -1563,6 +1681,28 @@ list(options?: CallOptions): Promise<Array<S.Currency>>;
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 FX_RATE_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 fx(query: { /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<S.Rate>;
+rates: {
+/**
+ * The stored rates of a pair, the latest first: those of providers and manual ones.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/currencies/rates`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query: { cursor?: string | undefined; limit?: number | undefined; /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<Page<S.StoredRate>>;
+/**
+ * Sets a rate that holds from now on, until a later one of the pair; events before keep theirs.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/currencies/rates`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 409 CONFLICT, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateRateBody, options?: CallOptions): Promise<S.StoredRate>;
+};
 };
 deadLetters: {
 /**

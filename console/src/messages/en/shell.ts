@@ -58,7 +58,10 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      ['g then o, e, p, s, c, t', 'Overview, Events, Players, Segments, Campaigns, Templates'],
+      [
+        'g then o, e, p, s, c, t, d, n, y',
+        'Overview, Events, Players, Segments, Campaigns, Templates, Developers, Settings, System',
+      ],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],

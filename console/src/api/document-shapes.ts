@@ -1,0 +1,168 @@
+/** A JSON Schema as the OpenAPI document has it. */
+export interface Schema {
+  $ref?: string;
+  type?: string | readonly string[];
+  description?: string;
+  format?: string;
+  pattern?: string;
+  enum?: readonly unknown[];
+  const?: unknown;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  items?: Schema;
+  properties?: Readonly<Record<string, Schema>>;
+  required?: readonly string[];
+  additionalProperties?: boolean | Schema;
+  anyOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  allOf?: readonly Schema[];
+}
+
+export interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema?: Schema;
+}
+
+export interface DocumentedResponse {
+  description?: string;
+  content?: Readonly<Record<string, { schema?: Schema }>>;
+}
+
+/** A part, or where it is written. */
+type OrRef<T> = T | { $ref: string };
+
+interface DocumentedOperation {
+  summary: string;
+  description?: string;
+  operationId: string;
+  parameters?: readonly OrRef<Parameter>[];
+  requestBody?: { content: Readonly<Record<string, { schema?: Schema }>> };
+  responses?: Readonly<Record<string, OrRef<DocumentedResponse>>>;
+  servers?: readonly { variables?: Readonly<Record<string, { default?: string }>> }[];
+}
+
+/** What the console reads of the OpenAPI document. */
+export interface ApiDocument {
+  paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  components?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** One operation with its parts looked up. */
+export interface Operation {
+  id: string;
+  method: string;
+  path: string;
+  summary: string;
+  /** Who may call it. */
+  access: string;
+  parameters: readonly Parameter[];
+  body: Schema | undefined;
+  responses: readonly { status: string; description: string; schema: Schema | undefined }[];
+  /** The address of the ingestion host, for the operations that it serves. */
+  ingest_url: string | undefined;
+}
+
+/** The part that a reference names; undefined when the document does not have it. */
+function resolve({ components = {} }: ApiDocument, ref: string): unknown {
+  const [, kind = '', name = ''] = /^#\/components\/([^/]+)\/(.+)$/.exec(ref) ?? [];
+  return components[kind]?.[name];
+}
+
+/** A schema, or the one that it refers to. */
+export function schemaOf(document: ApiDocument, schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema;
+  return (resolve(document, schema.$ref) as Schema | undefined) ?? schema;
+}
+
+/** All operations in the order of their paths. */
+export function operationsOf(document: ApiDocument): Operation[] {
+  const found = <T extends object>(part: OrRef<T>): T | undefined =>
+    '$ref' in part ? (resolve(document, part.$ref) as T | undefined) : part;
+  return Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, one]) => ({
+        id: one.operationId,
+        method: method.toUpperCase(),
+        path,
+        summary: one.summary,
+        access: one.description ?? '',
+        parameters: (one.parameters ?? []).map(found).filter((each) => each !== undefined),
+        body: schemaIn(one.requestBody?.content),
+        responses: Object.entries(one.responses ?? {}).map(([status, response]) => {
+          const { description = '', content } = found(response) ?? {};
+          return { status, description, schema: schemaIn(content) };
+        }),
+        ingest_url: one.servers?.[0]?.variables?.['ingest_url']?.default,
+      })),
+    )
+    .toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+}
+
+function schemaIn(content: Readonly<Record<string, { schema?: Schema }>> = {}): Schema | undefined {
+  return Object.values(content)[0]?.schema;
+}
+
+/** One name of an event, or a pattern of names, with the schema of its properties. */
+export interface EventShape {
+  name: string;
+  properties: Readonly<Record<string, Schema>>;
+  required: readonly string[];
+}
+
+/** The catalogue of events, as the schema `Event` of the document has it. */
+export function eventsOf(document: ApiDocument): EventShape[] {
+  const { allOf = [] } = schemaOf(document, { $ref: '#/components/schemas/Event' });
+  const alternatives = allOf.flatMap(({ anyOf = [] }) => anyOf);
+  return alternatives
+    .flatMap(({ properties = {} }) => {
+      const names = properties['event'];
+      const own = properties['properties'];
+      const shape = { properties: own?.properties ?? {}, required: own?.required ?? [] };
+      if (names === undefined) return [];
+      const listed = names.enum?.map(String) ?? [names.pattern === undefined ? '' : 'custom_…'];
+      return listed.map((name) => ({ name, ...shape }));
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The type of a schema in a few words: `string (uuid)`, `integer`, `Player`, `array of Player`. */
+export function typeOf(schema: Schema): string {
+  const { $ref, type, format, items, enum: values, const: constant, anyOf, oneOf } = schema;
+  if ($ref !== undefined) return $ref.split('/').at(-1) ?? $ref;
+  if (constant !== undefined) return JSON.stringify(constant);
+  if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ');
+  const several = anyOf ?? oneOf;
+  if (several !== undefined) return several.map(typeOf).join(' | ');
+  const name = typeof type === 'string' ? type : (type ?? []).join(' | ');
+  if (name === 'array') return `array of ${items === undefined ? 'any' : typeOf(items)}`;
+  return format === undefined ? name || 'any' : `${name} (${format})`;
+}
+
+/** Further rules of a schema: its bounds, pattern and default. */
+export function rulesOf({ minimum, maximum, minLength, maxLength, pattern, default: other }: Schema): string {
+  const bound = (name: string, value: unknown) =>
+    value === undefined ? [] : [`${name} ${JSON.stringify(value)}`];
+  return [
+    ...bound('≥', minimum),
+    ...bound('≤', maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum),
+    ...bound('length ≥', minLength),
+    ...bound('length ≤', maxLength),
+    ...(pattern === undefined ? [] : [`/${pattern}/`]),
+    ...bound('default', other),
+  ].join(', ');
+}
+
+/** Whether an operation is about the searched text: every word of it is in its method, path or summary. */
+export function isFound({ method, path, summary }: Operation, q: string): boolean {
+  const text = `${method} ${path} ${summary}`.toLowerCase();
+  return q
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}

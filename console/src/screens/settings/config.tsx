@@ -1,0 +1,111 @@
+import { useState } from 'react';
+import { useDraft } from '../../api/draft.ts';
+import { ApiError } from '../../api/errors.ts';
+import { useChange } from '../../api/queries.ts';
+import { t } from '../../messages/t.ts';
+import { Button } from '../../ui/button.tsx';
+import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Buttons } from '../../ui/form.tsx';
+import { Answered, Failed } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
+import { UnsavedGuard } from '../../ui/unsaved.tsx';
+import { ConfigForm } from './config-form.tsx';
+import { draftOf, patchOf, type Draft } from './draft.ts';
+import { useConfig, type Settings, type TenantConfig } from './queries.ts';
+
+const m = t.settings;
+
+/** The configuration of the tenant: by the suggestions of a licence or by hand, with a review before it is saved. */
+export function Config() {
+  return (
+    <Answered asked={useConfig()} what={m.tabs.config}>
+      {({ data, etag }) => <Editor config={data} etag={etag} />}
+    </Answered>
+  );
+}
+
+function Editor({ config, etag }: { config: TenantConfig; etag: string | undefined }) {
+  const saved = draftOf(config);
+  const { draft, changes, dirty, ...typed } = useDraft(saved, etag);
+  const save = useChange<TenantConfig>();
+  const [is_reviewed, setReviewed] = useState(false);
+  const submit = async (over = typed.etag) => {
+    const body = patchOf(changes, draft);
+    const answer = await save
+      .mutateAsync({ method: 'PATCH', path: '/v1/tenant/config', if_match: over, body })
+      .catch(() => undefined);
+    setReviewed(false);
+    if (answer !== undefined) typed.reset();
+  };
+  return (
+    <>
+      <UnsavedGuard dirty={dirty} />
+      {isConflict(save.error) ? (
+        <Conflict
+          error={inFields(save.error)}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+          onTheirs={() => {
+            typed.reset();
+            save.reset();
+          }}
+        />
+      ) : save.error === null ? null : (
+        <Failed error={save.error} />
+      )}
+      <ConfigForm draft={draft} catalogue={config.catalogue} onChange={typed.change} />
+      <Buttons>
+        <Button kind="primary" disabled={!dirty} onClick={() => setReviewed(true)}>
+          {m.review}
+        </Button>
+        <Button disabled={!dirty} onClick={typed.reset}>
+          {m.forget}
+        </Button>
+      </Buttons>
+      {is_reviewed ? (
+        <Dialog
+          title={m.reviewTitle}
+          onClose={() => setReviewed(false)}
+          mayClose={() => !save.isPending}
+          actions={
+            <>
+              <Button onClick={() => setReviewed(false)}>{t.confirm.cancel}</Button>
+              <Button kind="primary" disabled={save.isPending} onClick={() => void submit()}>
+                {m.saveChanges(Object.keys(changes).length)}
+              </Button>
+            </>
+          }
+        >
+          <p>{m.reviewText}</p>
+          <Differences before={saved} changes={changes} />
+        </Dialog>
+      ) : null}
+    </>
+  );
+}
+
+function Differences({ before, changes }: { before: Draft; changes: Partial<Draft> }) {
+  return (
+    <Table
+      label={m.reviewTitle}
+      head={[t.form.field, m.before, m.after]}
+      rows={(Object.keys(changes) as (keyof Draft)[]).map((field) => ({
+        key: field,
+        cells: [m.fields[field], shown(before[field]), shown(changes[field])],
+      }))}
+    />
+  );
+}
+
+function shown(value: string | boolean | undefined): string {
+  if (typeof value === 'boolean') return value ? m.yes : m.no;
+  return value === undefined || value === '' ? '—' : value;
+}
+
+/** The conflict with the saved settings as fields of the form. */
+function inFields({ code, message, status, details, request_id }: ApiError): ApiError {
+  const { current } = details as { current?: Settings };
+  const fields = current === undefined ? {} : { current: draftOf(current) };
+  return new ApiError(code, message, { status, details: { ...details, ...fields }, request_id });
+}

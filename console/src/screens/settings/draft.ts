@@ -1,0 +1,80 @@
+import { CHANNELS, type Settings } from './queries.ts';
+
+const SPANS = ['per_day', 'per_week'] as const;
+
+/** The field of a cap: `email.per_day`. */
+export const CAP_FIELDS = CHANNELS.flatMap((channel) => SPANS.map((span) => `${channel}.${span}` as const));
+export type CapField = (typeof CAP_FIELDS)[number];
+
+/** The settings as the form has them: lists are texts with commas, numbers are digits, nothing is empty. */
+export type Draft = Readonly<Record<CapField, string>> & {
+  license_jurisdiction: string;
+  kyc_model: string;
+  verticals: string;
+  rg_features: string;
+  consent_required: boolean;
+  quiet_start: string;
+  quiet_end: string;
+  quiet_zone: string;
+};
+
+const QUIET = ['quiet_start', 'quiet_end', 'quiet_zone'] as const;
+
+export function draftOf({ license_jurisdiction, kyc_model, verticals, config }: Settings): Draft {
+  const { quiet_hours, frequency_caps = {}, consent_required = false } = config.messaging ?? {};
+  const caps = CHANNELS.flatMap((channel) =>
+    SPANS.map((span) => [`${channel}.${span}`, String(frequency_caps[channel]?.[span] ?? '')] as const),
+  );
+  return {
+    ...(Object.fromEntries(caps) as Record<CapField, string>),
+    license_jurisdiction: license_jurisdiction ?? '',
+    kyc_model,
+    verticals: listed(verticals),
+    rg_features: listed(config.rg_features ?? []),
+    consent_required,
+    quiet_start: quiet_hours?.start ?? '',
+    quiet_end: quiet_hours?.end ?? '',
+    quiet_zone: quiet_hours?.default_timezone ?? '',
+  };
+}
+
+/** In one order, so that the same values are the same text. */
+export function listed(values: readonly string[]): string {
+  return [...values].sort().join(', ');
+}
+
+export function valuesOf(text: string): string[] {
+  return text === '' ? [] : text.split(', ');
+}
+
+/** The patch of what is changed; quiet hours are written as a whole, and removed when nothing of them is left. */
+export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, unknown> {
+  const { license_jurisdiction, kyc_model, verticals, rg_features, consent_required } = changes;
+  const messaging: Record<string, unknown> = {};
+  if (consent_required !== undefined) messaging['consent_required'] = consent_required;
+  if (QUIET.some((field) => changes[field] !== undefined)) {
+    const [start, end, default_timezone] = QUIET.map((field) => draft[field].trim());
+    const is_empty = [start, end, default_timezone].every((value) => value === '');
+    messaging['quiet_hours'] = is_empty ? null : { start, end, default_timezone };
+  }
+  const caps: Record<string, Record<string, number | null>> = {};
+  for (const field of CAP_FIELDS) {
+    const digits = changes[field];
+    if (digits === undefined) continue;
+    const [channel = '', span = ''] = field.split('.');
+    (caps[channel] ??= {})[span] = digits.trim() === '' ? null : Number(digits);
+  }
+  if (Object.keys(caps).length > 0) messaging['frequency_caps'] = caps;
+  const config = {
+    ...(rg_features === undefined ? {} : { rg_features: valuesOf(rg_features) }),
+    ...(Object.keys(messaging).length === 0 ? {} : { messaging }),
+  };
+  return {
+    ...(license_jurisdiction === undefined
+      ? {}
+      : { license_jurisdiction: license_jurisdiction === '' ? null : license_jurisdiction }),
+    ...(kyc_model === undefined ? {} : { kyc_model }),
+    ...(verticals === undefined ? {} : { verticals: valuesOf(verticals) }),
+    ...(Object.keys(config).length === 0 ? {} : { config }),
+  };
+}

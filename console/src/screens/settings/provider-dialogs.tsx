@@ -1,0 +1,179 @@
+import { useState } from 'react';
+import { useChange } from '../../api/queries.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Choice } from '../../ui/choice.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Row } from '../../ui/form.tsx';
+import { Failed } from '../../ui/states.tsx';
+import { Choose } from './choose.tsx';
+import {
+  CHANNELS,
+  PROVIDER_KINDS,
+  useTestTemplates,
+  type Channel,
+  type ProviderRecord,
+  type TestTemplate,
+} from './queries.ts';
+import css from './settings.module.css';
+
+const m = t.settings;
+
+/** Makes a provider. Its settings are JSON, because each kind has others; secrets in them are never shown again. */
+export function NewProvider({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [kind, setKind] = useState<string>('smtp');
+  const [channel, setChannel] = useState<Channel>('email');
+  const [config, setConfig] = useState('{}');
+  const create = useChange<ProviderRecord>();
+  const parsed = objectOf(config);
+  const submit = () =>
+    create.mutate(
+      {
+        method: 'POST',
+        path: '/v1/messaging-providers',
+        body: { name: name.trim(), kind, channel, config: parsed, status: 'paused' },
+      },
+      { onSuccess: onClose },
+    );
+  return (
+    <Dialog
+      title={m.newProvider}
+      onClose={onClose}
+      mayClose={() => !create.isPending}
+      actions={
+        <>
+          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button
+            kind="primary"
+            disabled={create.isPending || name.trim() === '' || parsed === undefined}
+            onClick={submit}
+          >
+            {m.createProvider}
+          </Button>
+        </>
+      }
+    >
+      <p>{m.newProviderText}</p>
+      <Field label={m.name}>
+        {(control) => (
+          <input {...control} maxLength={200} value={name} onChange={({ target }) => setName(target.value)} />
+        )}
+      </Field>
+      <Row>
+        <Choose
+          label={m.kind}
+          options={PROVIDER_KINDS.map((value) => ({ value, label: value }))}
+          value={kind}
+          onChange={setKind}
+        />
+        <Choose
+          label={m.channel}
+          options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
+          value={channel}
+          onChange={(value) => setChannel(value as Channel)}
+        />
+      </Row>
+      <Field
+        label={m.providerConfig}
+        hint={m.configHints[kind]}
+        error={parsed === undefined ? m.noObject : undefined}
+      >
+        {(control) => (
+          <textarea
+            {...control}
+            className={css['config']}
+            spellCheck={false}
+            value={config}
+            onChange={({ target }) => setConfig(target.value)}
+          />
+        )}
+      </Field>
+      {create.error === null ? null : <Failed error={create.error} />}
+    </Dialog>
+  );
+}
+
+function objectOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface TestResult {
+  recipient: string;
+  status: 'sent' | 'failed';
+  error_code: string | null;
+}
+
+/** Sends a template to one address through a provider, also through a paused one. */
+export function TestProvider({
+  of: { id, name, channel },
+  onClose,
+}: {
+  of: ProviderRecord;
+  onClose: () => void;
+}) {
+  const [template_id, setTemplate] = useState<string | null>(null);
+  const [recipient, setRecipient] = useState('');
+  const test = useChange<TestResult>();
+  const result = test.data?.data;
+  const submit = () =>
+    test.mutate({
+      method: 'POST',
+      path: `/v1/templates/${template_id}/send-test`,
+      body: { recipient: recipient.trim(), provider_id: id },
+    });
+  return (
+    <Dialog
+      title={m.testTitle(name.slice(0, 100))}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{t.dialog.close}</Button>
+          <Button
+            kind="primary"
+            disabled={test.isPending || template_id === null || recipient.trim() === ''}
+            onClick={submit}
+          >
+            {m.sendTest}
+          </Button>
+        </>
+      }
+    >
+      <Choice<TestTemplate>
+        label={m.template}
+        pages={useTestTemplates(channel)}
+        value={template_id}
+        none={m.chooseTemplate}
+        keyOf={(row) => row.id}
+        nameOf={(row) => row.name}
+        onChange={setTemplate}
+      />
+      <Field label={m.recipient} hint={m.recipientHint}>
+        {(control) => (
+          <input
+            {...control}
+            maxLength={4_096}
+            autoComplete="off"
+            value={recipient}
+            onChange={({ target }) => setRecipient(target.value)}
+          />
+        )}
+      </Field>
+      {test.error === null ? null : <Failed error={test.error} />}
+      {result === undefined ? null : (
+        <p role="status">
+          <Badge tone={result.status === 'sent' ? 'good' : 'bad'}>
+            {result.status === 'sent' ? m.testSent(result.recipient) : m.testFailed(result.error_code ?? '')}
+          </Badge>
+        </p>
+      )}
+    </Dialog>
+  );
+}

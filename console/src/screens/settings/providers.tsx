@@ -1,0 +1,140 @@
+import { useState } from 'react';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { useChange } from '../../api/queries.ts';
+import { roleAllows } from '../../api/session.ts';
+import { formatInt } from '../../format/number.ts';
+import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { NewProvider, TestProvider } from './provider-dialogs.tsx';
+import { useProviders, type ProviderRecord } from './queries.ts';
+
+const m = t.settings;
+
+type Open = { act: 'new' } | { act: 'status' | 'test' | 'remove'; provider: ProviderRecord };
+
+/** The services that deliver messages, each with a test. */
+export function Providers() {
+  const [open, setOpen] = useState<Open>();
+  const may_edit = useMayEdit();
+  const is_admin = roleAllows(usePlace().role, 'admin');
+  const act = (provider: ProviderRecord, which: 'status' | 'test' | 'remove', text: string) => (
+    <Button
+      kind="quiet"
+      aria-label={m.actOn(text, provider.name)}
+      onClick={() => setOpen({ act: which, provider })}
+    >
+      {text}
+    </Button>
+  );
+  const columns: Column<ProviderRecord>[] = [
+    { key: 'name', title: m.name, width: 'minmax(180px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
+    { key: 'kind', title: m.kind, width: '110px', cell: ({ kind }) => kind },
+    { key: 'channel', title: m.channel, width: '90px', cell: ({ channel }) => m.channels[channel] },
+    {
+      key: 'status',
+      title: m.state,
+      width: '110px',
+      cell: ({ status }) => (
+        <Badge tone={status === 'active' ? 'good' : 'warn'}>
+          {status === 'active' ? m.active : m.paused}
+        </Badge>
+      ),
+    },
+    {
+      key: 'rate',
+      title: m.perSecond,
+      width: '110px',
+      align: 'right',
+      cell: ({ rate_per_second }) => (rate_per_second === null ? '—' : formatInt(rate_per_second)),
+    },
+    ...(may_edit
+      ? [
+          {
+            key: 'act',
+            title: m.action,
+            width: '260px',
+            cell: (row: ProviderRecord) => (
+              <>
+                {act(row, 'test', m.test)}
+                {is_admin ? act(row, 'status', row.status === 'active' ? m.pause : m.activate) : null}
+                {is_admin ? act(row, 'remove', m.remove) : null}
+              </>
+            ),
+          },
+        ]
+      : []),
+  ];
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      {is_admin ? (
+        <search>
+          <Button kind="primary" onClick={() => setOpen({ act: 'new' })}>
+            {m.newProvider}
+          </Button>
+        </search>
+      ) : null}
+      <Listed
+        pages={useProviders()}
+        label={m.tabs.providers}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title={m.noProviders}>
+            <p>{m.noProvidersHelp}</p>
+          </Empty>
+        }
+      />
+      {open?.act === 'new' ? <NewProvider onClose={close} /> : null}
+      {open?.act === 'test' ? <TestProvider of={open.provider} onClose={close} /> : null}
+      {open?.act === 'status' ? <SwitchStatus of={open.provider} onClose={close} /> : null}
+      {open?.act === 'remove' ? <Remove of={open.provider} onClose={close} /> : null}
+    </>
+  );
+}
+
+function SwitchStatus({ of: { id, name, status }, onClose }: { of: ProviderRecord; onClose: () => void }) {
+  const change = useChange<ProviderRecord>();
+  const is_active = status === 'active';
+  const body = { status: is_active ? 'paused' : 'active' };
+  return (
+    <Confirm
+      title={is_active ? m.pauseTitle(name) : m.activateTitle(name)}
+      verb={is_active ? m.pauseVerb : m.activateVerb}
+      busy={change.isPending}
+      error={change.error}
+      onClose={onClose}
+      onConfirm={() =>
+        change.mutate(
+          { method: 'PATCH', path: `/v1/messaging-providers/${id}`, body },
+          { onSuccess: onClose },
+        )
+      }
+    >
+      <p>{is_active ? m.pauseText : m.activateText}</p>
+    </Confirm>
+  );
+}
+
+function Remove({ of: { id, name }, onClose }: { of: ProviderRecord; onClose: () => void }) {
+  const remove = useChange<ProviderRecord>();
+  return (
+    <Confirm
+      title={m.removeProviderTitle(name)}
+      verb={m.removeProviderVerb}
+      busy={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+      onConfirm={() =>
+        remove.mutate({ method: 'DELETE', path: `/v1/messaging-providers/${id}` }, { onSuccess: onClose })
+      }
+    >
+      <p>{m.removeProviderText}</p>
+    </Confirm>
+  );
+}

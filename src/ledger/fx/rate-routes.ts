@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { readPage } from '../../http/keyset-page.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { createManualRate } from './manual-rate.ts';
+import { listRates, type StoredRate } from './queries.ts';
+import { createRateBody, listRatesQuery, storedRate, type ListRatesQuery } from './schema.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+}
+
+/** The history of rates, and rates that the tenant sets itself. */
+export function rateEndpoints(deps: Deps): AnyEndpoint[] {
+  const path = '/v1/currencies/rates';
+  return [
+    endpoint({
+      method: 'GET',
+      path,
+      summary: 'The stored rates of a pair, the latest first: those of providers and manual ones',
+      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      query: listRatesQuery,
+      status: 200,
+      response: z.array(storedRate),
+      shape: 'list',
+      errors: [],
+      handle: ({ caller, query }) => ratePage(deps, caller.tenant_id, query),
+    }),
+    endpoint({
+      method: 'POST',
+      path,
+      summary: 'Sets a rate that holds from now on, until a later one of the pair; events before keep theirs',
+      audit: { resource: 'fx_rates', action: 'create' },
+      access: { mode: 'session', role: 'admin', scope: 'tenant' },
+      body: createRateBody,
+      status: 201,
+      response: storedRate,
+      idempotent: true,
+      errors: ['CONFLICT'],
+      handle: ({ caller: { tenant_id }, body, once, audit }) =>
+        once(tenant_id, async (tx) =>
+          envelope(rateOf(await createManualRate({ ...deps, audit }, tx, tenant_id, body))),
+        ),
+    }),
+  ];
+}
+
+function rateOf({ base, quote, rate, ts_ms, source }: StoredRate) {
+  return { base, quote, rate, ts: new Date(Number(ts_ms)).toISOString(), source };
+}
+
+async function ratePage(
+  { postgres }: Deps,
+  tenant_id: string,
+  { cursor, limit, ...pair }: ListRatesQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<StoredRate, readonly [string]>(
+    {
+      scope: { kind: 'fx-rates', project_id: tenant_id, filters: pair },
+      shape: [(text) => /^-?\d{1,15}$/.test(text)],
+      positionOf: ({ ts_ms }) => [String(ts_ms)],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listRates(tx, tenant_id, pair, after?.[0], count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(rows.map(rateOf), { next_cursor });
+}

@@ -1,0 +1,114 @@
+import type { Role } from '../../auth/roles.ts';
+import { MEMBERSHIPS_CHANNEL, type SessionPrincipal } from '../../auth/session.ts';
+import { ApiError } from '../../errors.ts';
+import type { Auditing } from '../../http/audit.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import { deleteMembership, lockOwners } from '../queries.ts';
+import { insertMember, lockMember, updateMember, type MemberRow } from './queries.ts';
+import type { MemberBody } from './schema.ts';
+
+export interface MemberDeps {
+  postgres: Postgres;
+  clock: Clock;
+  notifications: Notifications;
+  /** Forgets what this process knows of the memberships of a user; called after the commit. */
+  evict: (user_id: string) => void;
+}
+
+type Deps = MemberDeps & Auditing;
+
+/** What a change makes of a member: the row before and after it; null: no member. */
+interface Sides {
+  before: MemberRow | null;
+  after: MemberRow | null;
+}
+
+/** Adds a member. Rejects with CONFLICT when the user is one already, FORBIDDEN when no owner makes an owner. */
+export async function addMember(deps: Deps, caller: SessionPrincipal, body: MemberBody): Promise<MemberRow> {
+  const now = new Date(deps.clock.now_ms());
+  return change(deps, caller, body.user_id, async (tx, owners) => {
+    requireMay(caller, owners, [body.role]);
+    const after = await insertMember(tx, caller.tenant_id, body, now);
+    if (after === undefined) throw new ApiError('CONFLICT', 'the user is a member already: change the role');
+    return [after, { before: null, after }];
+  });
+}
+
+/** Gives a member another role. Rejects with NOT_FOUND, FORBIDDEN, and CONFLICT for the last owner. */
+export async function changeMember(
+  deps: Deps,
+  caller: SessionPrincipal,
+  body: MemberBody,
+): Promise<MemberRow> {
+  return change(deps, caller, body.user_id, async (tx, owners) => {
+    const before = await requireMember(tx, caller.tenant_id, body.user_id);
+    requireMay(caller, owners, [before.role, body.role]);
+    if (body.role !== 'owner') requireOtherOwner(owners, body.user_id);
+    await updateMember(tx, caller.tenant_id, body);
+    const after = { ...before, role: body.role };
+    return [after, { before, after }];
+  });
+}
+
+/** Ends a membership. Rejects with NOT_FOUND, FORBIDDEN, and CONFLICT for the last owner. */
+export async function removeMember(
+  deps: Deps,
+  caller: SessionPrincipal,
+  user_id: string,
+): Promise<MemberRow> {
+  return change(deps, caller, user_id, async (tx, owners) => {
+    const before = await requireMember(tx, caller.tenant_id, user_id);
+    requireMay(caller, owners, [before.role]);
+    requireOtherOwner(owners, user_id);
+    await deleteMembership(tx, caller.tenant_id, user_id);
+    return [before, { before, after: null }];
+  });
+}
+
+/** Runs one change with the owners locked, so that two of them do not each leave the other as the last owner. */
+async function change(
+  { postgres, notifications, evict, audit }: Deps,
+  { tenant_id }: SessionPrincipal,
+  user_id: string,
+  work: (tx: Tx, owners: readonly string[]) => Promise<[MemberRow, Sides]>,
+): Promise<MemberRow> {
+  const result = await postgres.asTenant(tenant_id, async (tx) => {
+    const [row, { before, after }] = await work(tx, await lockOwners(tx, tenant_id));
+    await Promise.all([
+      notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
+      audit(tx, {
+        tenant_id,
+        project_id: null,
+        resource_id: user_id,
+        before: before === null ? null : imageOf(before),
+        after: after === null ? null : imageOf(after),
+      }),
+    ]);
+    return row;
+  });
+  evict(user_id);
+  return result;
+}
+
+function imageOf({ user_id, role }: MemberRow) {
+  return { user_id, role };
+}
+
+async function requireMember(tx: Tx, tenant_id: string, user_id: string): Promise<MemberRow> {
+  const row = await lockMember(tx, tenant_id, user_id);
+  if (row === undefined) throw new ApiError('NOT_FOUND', 'the user is no member of this tenant');
+  return row;
+}
+
+/** Only owners make owners and change them: an admin could take a tenant over otherwise. */
+function requireMay({ user_id }: SessionPrincipal, owners: readonly string[], roles: readonly Role[]): void {
+  if (!roles.includes('owner') || owners.includes(user_id)) return;
+  throw new ApiError('FORBIDDEN', 'only an owner may make, change or remove an owner');
+}
+
+function requireOtherOwner(owners: readonly string[], user_id: string): void {
+  if (owners.length !== 1 || owners[0] !== user_id) return;
+  throw new ApiError('CONFLICT', 'this is the last owner of the tenant: make another member an owner first');
+}

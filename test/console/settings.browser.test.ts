@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
+import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
+import { HOSTILE, openAs, overflows } from './members.ts';
+
+let console_: ConsoleBrowser;
+let client: MessagingClient;
+beforeAll(async () => {
+  console_ = await openConsole();
+  client = messagingClient(console_.service);
+});
+afterAll(() => console_?.close());
+
+const config = async () => (await client.api('GET', '/v1/tenant/config')).data;
+
+describe('the configuration', () => {
+  test('takes what a licence suggests, shows every difference, and saves only those', async () => {
+    const page = await console_.open('settings');
+    await page.getByLabel('Licence').selectOption('mga');
+    await page.getByRole('button', { name: 'Take what the licence suggests' }).click();
+    await page.getByLabel('Email: at most a day').fill('3');
+    await page.getByLabel('Quiet hours from').fill('22:00');
+    await page.getByLabel('until').fill('08:00');
+    await page.getByLabel('Time zone of players').fill('Europe/Malta');
+    await page.getByRole('button', { name: 'Review the changes' }).click();
+    const review = page.getByRole('dialog', { name: 'Save these changes?' });
+    await review.getByRole('row', { name: 'Licence — mga' }).waitFor();
+    await review.getByRole('row', { name: 'Email: at most a day — 3' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect((await config())['license_jurisdiction']).toBeNull();
+    await review.getByRole('button', { name: /^Save \d+ changes/ }).click();
+    await review.waitFor({ state: 'detached' });
+    await expect.poll(async () => (await config())['license_jurisdiction']).toBe('mga');
+    expect(await config()).toMatchObject({
+      config: {
+        messaging: {
+          frequency_caps: { email: { per_day: 3 } },
+          quiet_hours: { start: '22:00', end: '08:00', default_timezone: 'Europe/Malta' },
+        },
+      },
+    });
+  });
+
+  test('of two people who change it, each sees what the other has saved', async () => {
+    await client.api('PATCH', '/v1/tenant/config', { kyc_model: 'none' });
+    const page = await console_.open('settings?tab=config');
+    await page.getByLabel('Who keeps the KYC status').selectOption('crm_owns');
+    await client.api('PATCH', '/v1/tenant/config', {
+      kyc_model: 'dual',
+      config: { messaging: { frequency_caps: { sms: { per_day: 1 } } } },
+    });
+    await page.getByRole('button', { name: 'Review the changes' }).click();
+    await page.getByRole('button', { name: 'Save 1 change' }).click();
+    await page.getByRole('row', { name: 'kyc_model "crm_owns" "dual"' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Players' }).click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
+    await page.getByRole('button', { name: 'Save mine over it' }).click();
+    await expect.poll(async () => (await config())['kyc_model']).toBe('crm_owns');
+    expect(await config()).toMatchObject({
+      config: { messaging: { frequency_caps: { sms: { per_day: 1 } } } },
+    });
+  });
+});
+
+test('a manual rate is set once by a double click, and shown to the digit', async () => {
+  const rate = '11.1234567890123456789012345678901234567';
+  const page = await console_.open('settings?tab=currencies');
+  await page.getByRole('row').filter({ hasText: 'CHF' }).click();
+  await page.getByText('No rates yet').waitFor();
+  expect(new URL(page.url()).searchParams.get('currency')).toBe('CHF');
+  await page.getByRole('button', { name: 'Set a rate' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Set the rate from EUR to CHF' });
+  await dialog.getByLabel('1 EUR in CHF').fill('eleven');
+  expect(await dialog.getByRole('button', { name: 'Set a rate' }).isDisabled()).toBe(true);
+  await dialog.getByLabel('1 EUR in CHF').fill(rate);
+  await dialog.getByRole('button', { name: `Set 1 EUR = ${rate} CHF` }).dblclick();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText(rate, { exact: true }).waitFor();
+  const { data } = await client.api<{ rate: string }[]>('GET', '/v1/currencies/rates?base=EUR&quote=CHF');
+  expect(data.map((one) => one.rate)).toEqual([rate]);
+  // Crypto is kept in the other direction.
+  await page.getByRole('button', { name: 'All currencies' }).click();
+  await page.getByRole('row').filter({ hasText: 'BTC' }).click();
+  await page.getByRole('heading', { name: 'Rates from BTC to EUR' }).waitFor();
+});
+
+test('a provider is made paused, activated, tested and removed', async () => {
+  await client.template({ name: 'Test text' });
+  const page = await console_.open('settings?tab=providers');
+  await page.getByText('No providers yet').waitFor();
+  await page.getByRole('button', { name: 'New provider' }).click();
+  await page.getByLabel('Name').fill('Kept mail');
+  await page.getByLabel('Kind').selectOption('sandbox');
+  await page.getByLabel('Settings (JSON)').fill('[1]');
+  await page.getByText('must be a JSON object').waitFor();
+  await page.getByLabel('Settings (JSON)').fill('{}');
+  await page.getByRole('button', { name: 'Make the provider' }).click();
+  const row = page.getByRole('row').filter({ hasText: 'Kept mail' });
+  await row.getByText('Paused').waitFor();
+  await row.getByRole('button', { name: 'Activate: Kept mail' }).click();
+  await page.getByRole('button', { name: 'Activate the provider' }).click();
+  await row.getByText('Active').waitFor();
+  await row.getByRole('button', { name: 'Test: Kept mail' }).click();
+  await page.getByLabel('Template').selectOption('Test text');
+  await page.getByLabel('To', { exact: true }).fill('ada@example.com');
+  await page.getByRole('button', { name: 'Send the test' }).click();
+  await page.getByText('Sent to ada@example.com').waitFor();
+  await page.keyboard.press('Escape');
+  await row.getByRole('button', { name: 'Remove: Kept mail' }).click();
+  await page.getByRole('button', { name: 'Remove the provider' }).click();
+  await page.getByText('No providers yet').waitFor();
+});
+
+test('an address that is suppressed here gets no message, and does when it is taken back', async () => {
+  const [ada = ''] = await client.players(1);
+  const verdict = async () => {
+    const path = `/v1/players/${ada}/reachability`;
+    const { data } = await client.api<{ channel: string; suppressed: boolean }[]>('GET', path);
+    return data.find(({ channel }) => channel === 'email')?.suppressed;
+  };
+  const page = await console_.open('settings?tab=suppressions');
+  await page.getByText('No address is suppressed').waitFor();
+  await page.getByRole('button', { name: 'Suppress an address' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Suppress an address' });
+  await dialog.getByLabel('Address').fill('nobody');
+  await dialog.getByRole('button', { name: 'Suppress the address' }).click();
+  await dialog.getByText('must be an email address').first().waitFor();
+  await dialog.getByLabel('Address').fill(`${ada}@EXAMPLE.com`);
+  await dialog.getByRole('button', { name: 'Suppress the address' }).click();
+  const row = page.getByRole('row').filter({ hasText: `${ada}@example.com` });
+  await row.getByText('Entered here').waitFor();
+  expect(await verdict()).toBe(true);
+  await page.getByLabel('Reason').selectOption('bounce');
+  await page.getByText('Nothing matches').waitFor();
+  await page.getByLabel('Reason').selectOption('');
+  await row.getByRole('button', { name: /^Take back/ }).click();
+  await page.getByRole('button', { name: 'Take the suppression back' }).click();
+  await page.getByText('No address is suppressed').waitFor();
+  expect(await verdict()).toBe(false);
+});
+
+test('members are added, get another role and leave; the last owner stays', async () => {
+  const page = await console_.open('settings?tab=members');
+  await page.getByRole('button', { name: 'Add a member' }).click();
+  await page.getByRole('textbox', { name: 'User' }).fill(HOSTILE.rtl);
+  await page.getByLabel('Role', { exact: true }).selectOption('editor');
+  await page.getByRole('button', { name: 'Add as Editor' }).click();
+  const row = page.getByRole('row').filter({ hasText: 'abc' });
+  await row.getByText('Editor').waitFor();
+  await row.getByRole('button', { name: /^Change the role/ }).click();
+  await page.getByRole('dialog').getByLabel('Role', { exact: true }).selectOption('admin');
+  await page.getByRole('button', { name: 'Editor → Admin' }).click();
+  await row.getByText('Admin').waitFor();
+  await row.getByRole('button', { name: /^Remove/ }).click();
+  await page.getByRole('button', { name: 'Remove the member' }).click();
+  await row.waitFor({ state: 'detached' });
+  const own = page.getByRole('row').filter({ hasText: 'you' });
+  await own.getByRole('button', { name: /^Remove/ }).click();
+  await page.getByRole('button', { name: 'Remove the member' }).click();
+  await page.getByRole('alert').getByText('this is the last owner').waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+});
+
+test('a session is ended from another one, which goes on', async () => {
+  const other = await console_.open('settings?tab=sessions');
+  await other.getByText('this one').waitFor();
+  const page = await console_.open('settings?tab=sessions');
+  const before = await page.getByRole('button', { name: 'End' }).count();
+  const foreign = page.getByRole('row').nth(2);
+  await foreign.getByRole('button', { name: 'End' }).click();
+  await page.getByRole('button', { name: 'End the session' }).click();
+  await expect.poll(() => page.getByRole('button', { name: 'End' }).count()).toBe(before - 1);
+  await page.getByText('this one').waitFor();
+  await page.getByLabel('Sessions of').selectOption('members');
+  await page.getByText('this one').waitFor();
+});
+
+test('a viewer sees what a viewer may read, and no button of others', async () => {
+  const page = await openAs(console_, 'viewer', 'settings?tab=members');
+  await page.getByRole('row').filter({ hasText: 'CHF' }).click();
+  await page.getByRole('heading', { name: 'Rates from EUR to CHF' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Set a rate' }).count()).toBe(0);
+  const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
+  expect(await tabs.allTextContents()).toEqual(['Currencies and rates', 'Providers', 'Sessions']);
+});
+
+test.each(['light', 'dark'] as const)('accessible in %s, also in a narrow window', async (theme) => {
+  await client.provider({ name: 'shown' });
+  await client.api('POST', '/v1/suppressions', { channel: 'sms', address: '+46700000' });
+  const page = await console_.open('settings', { theme, width: 400 });
+  const paths = [
+    'config',
+    'currencies',
+    'currencies&currency=CHF',
+    'providers',
+    'suppressions',
+    'members',
+    'sessions',
+  ];
+  for (const path of paths) {
+    await page.goto(`${console_.service.base_url}/console/settings?tab=${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForLoadState('networkidle');
+    expect([path, await accessibilityFaults(page)]).toEqual([path, []]);
+    expect([path, await overflows(page)]).toEqual([path, false]);
+  }
+});
