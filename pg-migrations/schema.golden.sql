@@ -367,7 +367,7 @@ create table public.audit_log (
   request_id text not null,
   constraint audit_log_check CHECK (((user_id IS NULL) = (role IS NULL))),
   constraint audit_log_pkey PRIMARY KEY (tenant_id, audit_id),
-  constraint audit_log_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text]))),
+  constraint audit_log_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text, 'compliance'::text]))) NOT VALID,
   constraint audit_log_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 CREATE INDEX audit_log_by_resource ON public.audit_log USING btree (tenant_id, resource_id, occurred_at DESC, audit_id DESC);
@@ -676,6 +676,7 @@ create table public.bonus_grants (
   are_bets_recorded boolean not null default false,
   wagering_record text not null default 'open'::text,
   put_off_to timestamp with time zone,
+  merged_from uuid,
   constraint bonus_grants_bonus_amount_base_check CHECK ((bonus_amount_base >= 0)),
   constraint bonus_grants_bonus_amount_check CHECK ((bonus_amount >= (0)::numeric)),
   constraint bonus_grants_check CHECK (((status <> 'pending'::text) OR (next_attempt_at IS NOT NULL) OR needs_review)),
@@ -1373,7 +1374,7 @@ create table public.memberships (
   role text not null,
   created_at timestamp with time zone not null default now(),
   constraint memberships_pkey PRIMARY KEY (tenant_id, user_id),
-  constraint memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text]))),
+  constraint memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text, 'compliance'::text]))),
   constraint memberships_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
 );
 CREATE INDEX memberships_by_user ON public.memberships USING btree (user_id);
@@ -1417,10 +1418,12 @@ create table public.message_sends (
   journey_id uuid,
   queue_id uuid,
   defers_quiet_hours boolean not null default false,
+  merged_from uuid,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
 ) with (fillfactor=80);
+CREATE INDEX message_sends_blocked ON public.message_sends USING btree (tenant_id, project_id, enqueued_at DESC, send_id DESC) WHERE (error_code = ANY (ARRAY['SKIPPED_SELF_EXCLUDED'::text, 'SKIPPED_COOLDOWN'::text, 'SKIPPED_AT_RISK'::text, 'SKIPPED_BANNED'::text]));
 CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
 CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
 CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btree (tenant_id, provider_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
@@ -1478,6 +1481,39 @@ create table public.mirror_positions (
   constraint mirror_positions_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.mirror_positions to engagement_service;
+
+create table public.player_exclusions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  exclusion_id uuid not null,
+  player_id uuid not null,
+  kind text not null,
+  since timestamp with time zone not null,
+  accepted_at timestamp with time zone not null,
+  recorded_at timestamp with time zone not null,
+  ends_at timestamp with time zone,
+  source text not null,
+  ingestion_id uuid,
+  event_index smallint,
+  lifted_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  end_source text,
+  end_ingestion_id uuid,
+  end_event_index smallint,
+  constraint player_exclusions_check CHECK (((kind = 'cooldown'::text) = (ends_at IS NOT NULL))),
+  constraint player_exclusions_check1 CHECK (((ended_at IS NULL) = (end_source IS NULL))),
+  constraint player_exclusions_end_source_check CHECK ((end_source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text]))),
+  constraint player_exclusions_kind_check CHECK ((kind = ANY (ARRAY['self_exclusion'::text, 'cooldown'::text]))),
+  constraint player_exclusions_pkey PRIMARY KEY (tenant_id, project_id, exclusion_id),
+  constraint player_exclusions_source_check CHECK ((source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text, 'before_records'::text])))
+);
+CREATE INDEX player_exclusions_listed ON public.player_exclusions USING btree (tenant_id, project_id, accepted_at DESC, exclusion_id DESC) WHERE (accepted_at > '-infinity'::timestamp with time zone);
+CREATE INDEX player_exclusions_of_player ON public.player_exclusions USING btree (player_id, tenant_id, project_id);
+-- row-level security of public.player_exclusions: enabled, forced
+create policy every_tenant on player_exclusions for all to engagement_service using (true);
+create policy own_tenant on player_exclusions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.player_exclusions to engagement_api;
+grant delete, insert, select, update on public.player_exclusions to engagement_service;
 
 create table public.player_identities (
   tenant_id uuid not null,
@@ -1604,6 +1640,7 @@ CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, p
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
 CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) WHERE ((kyc_expires_at IS NOT NULL) AND (kyc_status = 'approved'::text) AND (deleted_at IS NULL));
+CREATE INDEX players_kyc_pending ON public.players USING btree (tenant_id, project_id, created_at DESC, player_id DESC) WHERE ((kyc_status = 'pending'::text) AND (deleted_at IS NULL));
 CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
 -- row-level security of public.players: enabled, forced
 create policy every_tenant on players for all to engagement_service using (true);

@@ -5,7 +5,7 @@ const USAGE = `usage: npm run provision -- <what> [flags]
 
   tenant      --name <text> --base-currency <code> --project-name <text> --admin-user-id <id>
   project     --tenant-id <uuid> --name <text>
-  membership  --tenant-id <uuid> --user-id <id> --role owner|admin|editor|viewer
+  membership  --tenant-id <uuid> --user-id <id> --role owner|admin|editor|viewer|compliance
   remove-membership  --tenant-id <uuid> --user-id <id>
   session     [--user-id <id>]                   (development only; default: the demo's user)
   reencrypt-credentials                             (a step of docs/key-rotation.md)

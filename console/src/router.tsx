@@ -167,6 +167,19 @@ const tier = createRoute({
   component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
 });
 
+const compliance = createRoute({
+  getParentRoute: () => root,
+  path: '/compliance',
+  validateSearch: texts('tab', 'state', 'kind', 'player', 'code', 'user', 'action', 'resource', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/compliance/view.tsx'), 'Compliance'),
+});
+
+const complianceProof = createRoute({
+  getParentRoute: () => root,
+  path: '/compliance/$id',
+  component: lazyRouteComponent(() => import('./screens/compliance/proof.tsx'), 'ProofPage'),
+});
+
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
@@ -210,6 +223,8 @@ export function makeRouter(client: QueryClient) {
       bonusCampaign,
       vip,
       tier,
+      compliance,
+      complianceProof,
       developers,
       settings,
       system,

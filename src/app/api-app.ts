@@ -32,6 +32,7 @@ import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
 import type { Config } from '../config.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';
+import { complianceEndpoints } from '../console/compliance/routes.ts';
 import { eventEndpoints } from '../console/events/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
 import { systemEndpoints } from '../console/system/routes.ts';
@@ -176,8 +177,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),
-    ...eventEndpoints(platform),
-    ...overviewEndpoints(platform),
+    ...consoleEndpoints(platform),
   ];
   let text = '';
   const all = [...endpoints, documentEndpoint(() => text)];
@@ -185,6 +185,11 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
   );
   return all;
+}
+
+/** What was made for the console, and serves others as well. */
+function consoleEndpoints(platform: Platform): AnyEndpoint[] {
+  return [...eventEndpoints(platform), ...overviewEndpoints(platform), ...complianceEndpoints(platform)];
 }
 
 /** What the screens Settings and System need beside the configuration, which is a slice of its own. */

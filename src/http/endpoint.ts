@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import type { Maybe } from '../auth/maybe.ts';
-import type { Role } from '../auth/roles.ts';
+import type { Needed } from '../auth/roles.ts';
 import type { SessionPrincipal, UserPrincipal } from '../auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -23,9 +23,9 @@ export type Access =
   | { mode: 'webhook' }
   | { mode: 'internal' }
   | { mode: 'api_key'; rate: 'identify' | 'none' }
-  | { mode: 'session'; role: Role; scope: 'tenant' | 'project'; named_in?: 'query' }
+  | { mode: 'session'; role: Needed; scope: 'tenant' | 'project'; named_in?: 'query' }
   | { mode: 'user' }
-  | { mode: 'session_or_internal'; role: Role };
+  | { mode: 'session_or_internal'; role: Needed };
 
 /** The ids of a project. */
 interface ProjectRef {

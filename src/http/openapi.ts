@@ -1,4 +1,5 @@
 import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
+import { describeNeeded } from '../auth/roles.ts';
 import type { Access, DocumentedEndpoint } from './endpoint.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
@@ -165,10 +166,10 @@ function operation(
 }
 
 function describeAccess(access: Access): string {
-  if (access.mode === 'session') return `Admin session, role ${access.role} or above.`;
+  if (access.mode === 'session') return `Admin session, role ${describeNeeded(access.role)}.`;
   if (access.mode === 'session_or_internal')
     return (
-      `Admin session, role ${access.role} or above, or the internal secret; with the secret, X-Tenant-Id and ` +
+      `Admin session, role ${describeNeeded(access.role)}, or the internal secret; with the secret, X-Tenant-Id and ` +
       'X-Project-Id are required.'
     );
   const others = {

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { andThen, type Maybe } from '../auth/maybe.ts';
-import { roleAllows } from '../auth/roles.ts';
+import { describeNeeded, roleAllows } from '../auth/roles.ts';
 import type { SessionPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
@@ -384,7 +384,10 @@ function named(
 
 function requireRole(session: SessionPrincipal, access: SessionAccess): void {
   if (roleAllows(session.role, access.role)) return;
-  throw new ApiError('FORBIDDEN', `this needs the role ${access.role}; yours is ${session.role}`);
+  throw new ApiError(
+    'FORBIDDEN',
+    `this needs the role ${describeNeeded(access.role)}; yours is ${session.role}`,
+  );
 }
 
 function rateLimited({ retry_after_ms }: RateVerdict): ApiError {

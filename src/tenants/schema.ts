@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../http/schema-names.ts';
-import { ROLES_ASCENDING } from '../auth/roles.ts';
+import { ROLES } from '../auth/roles.ts';
 import { trimmedText } from '../http/trimmed-text.ts';
 import { BASE_CURRENCIES } from './currency-catalogue.ts';
 
@@ -19,7 +19,7 @@ export type CreateTenantBody = z.infer<typeof createTenantBody>;
 export const createProjectBody = z.strictObject({ tenant_id: z.guid(), name });
 export type CreateProjectBody = z.infer<typeof createProjectBody>;
 
-export const membershipBody = z.strictObject({ tenant_id: z.guid(), user_id, role: z.enum(ROLES_ASCENDING) });
+export const membershipBody = z.strictObject({ tenant_id: z.guid(), user_id, role: z.enum(ROLES) });
 export type MembershipBody = z.infer<typeof membershipBody>;
 
 /** `DELETE /v1/internal/memberships`; a user id may have any character, so it is a query parameter. */

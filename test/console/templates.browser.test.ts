@@ -209,7 +209,7 @@ describe('the preview', () => {
     const page = await console_.open(`templates/${await client.template()}?tab=preview`);
     await page.frameLocator('iframe').getByText('Dear Alex').waitFor();
     await page.getByRole('searchbox').fill(`${ada}@example.com`);
-    await page.getByRole('button', { name: `${ada}@example.com` }).click();
+    await page.getByRole('button', { name: /•••@example\.com/ }).click();
     await page.frameLocator('iframe').getByText('Dear Ada').waitFor();
     expect(new URL(page.url()).searchParams.get('player')).toBe(ada);
   });

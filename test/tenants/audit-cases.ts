@@ -71,6 +71,28 @@ function adapterCases(
   };
 }
 
+/** What compliance officers do with a player, and what their calls have to leave in the audit log. */
+export function complianceCases(
+  send: Send,
+  newPlayer: () => Promise<string>,
+): Record<string, () => Promise<Expected>> {
+  return {
+    'POST /v1/players/:id/reveal': async () => {
+      const id = await newPlayer();
+      const answer = await send('POST', `/v1/players/${id}/reveal`, { reason: 'asked' });
+      return { answer, resource_id: id, after: { revealed: ['email'], reason: 'asked' } };
+    },
+    'POST /v1/compliance/conflicts/:id/resolve': async () => {
+      const id = await newPlayer();
+      await send('PATCH', `/v1/players/${id}`, { status: 'conflict' });
+      const note = 'two brothers';
+      const answer = await send('POST', `/v1/compliance/conflicts/${id}/resolve`, { note });
+      const sides = { before: { status: 'conflict', note: null }, after: { status: 'active', note } };
+      return { answer, resource_id: id, ...sides };
+    },
+  };
+}
+
 /** Decisions about a player's KYC, and what their calls have to leave in the audit log. */
 export function kycCases(
   send: (method: string, path: string, body?: unknown) => Promise<Answer>,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/app/api-app.ts';
-import { bonusCases, kycCases, webhookCases, type Expected } from './audit-cases.ts';
+import { bonusCases, complianceCases, kycCases, webhookCases, type Expected } from './audit-cases.ts';
 import { failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
 import { letterCases } from './letter-audit-cases.ts';
@@ -246,6 +246,7 @@ const CASES: Record<string, () => Promise<Expected>> = {
     failedWebhook(fixture.platform.postgres.service, tenant, await newPlayer()),
   ),
   ...kycCases(send, newPlayer),
+  ...complianceCases(send, newPlayer),
   'POST /v1/segments/:id/refresh': async () => {
     const id = await newSegment();
     const answer = await send('POST', `/v1/segments/${id}/refresh`);

@@ -1,8 +1,8 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
 import { call, type ProjectRef } from './call.ts';
 
-/** Roles of a tenant's members, from the least to the most powerful. */
-export const ROLES = ['viewer', 'editor', 'admin', 'owner'] as const;
+/** Roles of a tenant's members, from the least to the most powerful; compliance officers stand beside the others. */
+export const ROLES = ['viewer', 'editor', 'admin', 'owner', 'compliance'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** `GET /v1/session`: who is signed in, and where. */
@@ -56,7 +56,18 @@ export function placesOf(session: Session): Place[] {
   );
 }
 
+/** Who may do what needs a role, as the API has it. */
+const HOLDERS = {
+  viewer: ROLES,
+  editor: ['editor', 'admin', 'owner'],
+  admin: ['admin', 'owner'],
+  owner: ['owner'],
+  compliance: ['compliance', 'admin', 'owner'],
+  personal_data: ['compliance', 'editor', 'admin', 'owner'],
+} as const satisfies Record<string, readonly Role[]>;
+
 /** Whether a member with `role` may do what needs `needed`. */
-export function roleAllows(role: Role, needed: Role): boolean {
-  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+export function roleAllows(role: Role, needed: keyof typeof HOLDERS): boolean {
+  const holders: readonly Role[] = HOLDERS[needed];
+  return holders.includes(role);
 }

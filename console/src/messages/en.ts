@@ -1,6 +1,7 @@
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
+import { compliance } from './en/compliance.ts';
 import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
@@ -26,6 +27,7 @@ export const en = {
   templates,
   bonuses,
   vip,
+  compliance,
   developers,
   settings,
   system,

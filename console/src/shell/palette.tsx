@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useId, useState, type KeyboardEvent } from 'react';
+import { playerName } from '../format/mask.ts';
 import { t } from '../messages/t.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { usePlayerSearch } from '../api/player-search.ts';
@@ -25,7 +26,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   ).map(({ path, name }) => ({ key: path, text: name, go: () => void navigate({ to: path }) }));
   const players: Choice[] = (found.data?.data ?? []).map((player) => ({
     key: player.id,
-    text: `${player.email ?? player.external_id ?? player.id} — ${t.players.matchedBy(player.matched_by)}`,
+    text: `${playerName(player)} — ${t.players.matchedBy(player.matched_by)}`,
     go: () => void navigate({ to: '/players/$id', params: { id: player.id } }),
   }));
   const choices = [...screens, ...players];

@@ -10,6 +10,7 @@ export const SCREENS = [
   { path: '/templates', name: t.nav.templates, letter: 't' },
   { path: '/bonuses', name: t.nav.bonuses, letter: 'b' },
   { path: '/vip', name: t.nav.vip, letter: 'v' },
+  { path: '/compliance', name: t.nav.compliance, letter: 'l' },
   { path: '/developers', name: t.nav.developers, letter: 'd' },
   { path: '/settings', name: t.nav.settings, letter: 'n' },
   { path: '/system', name: t.nav.system, letter: 'y' },

@@ -28,6 +28,7 @@ async function moveGrants(
     tx`
       update bonus_grants g set
         player_id = ${into_player_id},
+        merged_from = coalesce(g.merged_from, g.player_id),
         slot = m.slot,
         exclusion_group = case when m.in_group then null else g.exclusion_group end,
         needs_review = g.needs_review or m.slot <> g.slot or m.in_group,

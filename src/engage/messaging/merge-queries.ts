@@ -32,6 +32,7 @@ async function moveSends(
   const moved = tx`
     update message_sends s set
       player_id = ${into_player_id},
+      merged_from = coalesce(s.merged_from, s.player_id),
       dedup_key = case when m.has_twin then s.dedup_key || ' merged ' || ${player_id}::text else s.dedup_key end,
       status = case when m.is_second then 'failed' else s.status end,
       error_code = case when m.is_second then 'SKIPPED_CANCELLED' else s.error_code end,

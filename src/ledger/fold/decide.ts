@@ -261,7 +261,9 @@ class Decider {
   }
 
   #changeStatus(event: FoldEvent, player_id: string): void {
-    const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event));
+    const { ingestion_id, index, received_at_ms } = event.accepted;
+    const by = { ingestion_id, event_index: index, received_at_ms };
+    const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event), by);
     if (change === undefined) return;
     const earlier = this.#statuses.get(player_id);
     this.#statuses.set(player_id, earlier === undefined ? change : joinChanges(earlier, change));

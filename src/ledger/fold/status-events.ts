@@ -1,4 +1,5 @@
 import { parseStoredTime } from '../../ingest/events/timestamp.ts';
+import type { EventCause } from '../../players/exclusions/record-queries.ts';
 
 const COOLDOWN_MS = 24 * 3_600_000;
 
@@ -7,9 +8,9 @@ const COOLDOWN_MS = 24 * 3_600_000;
  * the one that ends last wins.
  */
 export interface StatusChange {
-  self_excluded?: { value: boolean; at_ms: number };
-  /** When the pause that the player asked for ends. */
-  cooldown_until_ms?: number;
+  self_excluded?: { value: boolean; at_ms: number; by: EventCause };
+  /** The pause that the player asked for, and when it ends. */
+  cooldown?: { until_ms: number; at_ms: number; by: EventCause };
 }
 
 /** The change an event makes, or undefined. `at_ms` is the event's time, but never after it was received. */
@@ -17,10 +18,12 @@ export function statusChangeOf(
   event: string,
   properties: Record<string, unknown>,
   at_ms: number,
+  by: EventCause,
 ): StatusChange | undefined {
-  if (event === 'self_exclusion_set') return { self_excluded: { value: true, at_ms } };
-  if (event === 'self_exclusion_lifted') return { self_excluded: { value: false, at_ms } };
-  if (event === 'cooldown_entered') return { cooldown_until_ms: cooldownEnd(properties['until'], at_ms) };
+  if (event === 'self_exclusion_set') return { self_excluded: { value: true, at_ms, by } };
+  if (event === 'self_exclusion_lifted') return { self_excluded: { value: false, at_ms, by } };
+  if (event === 'cooldown_entered')
+    return { cooldown: { until_ms: cooldownEnd(properties['until'], at_ms), at_ms, by } };
   return undefined;
 }
 
@@ -34,11 +37,11 @@ function cooldownEnd(until: unknown, at_ms: number): number {
  */
 export function joinChanges(earlier: StatusChange, later: StatusChange): StatusChange {
   const joined: StatusChange = { ...earlier };
-  const { self_excluded, cooldown_until_ms } = later;
+  const { self_excluded, cooldown } = later;
   if (self_excluded !== undefined && supersedes(self_excluded, earlier.self_excluded))
     joined.self_excluded = self_excluded;
-  if (cooldown_until_ms !== undefined)
-    joined.cooldown_until_ms = Math.max(cooldown_until_ms, earlier.cooldown_until_ms ?? -Infinity);
+  if (cooldown !== undefined && cooldown.until_ms > (earlier.cooldown?.until_ms ?? -Infinity))
+    joined.cooldown = cooldown;
   return joined;
 }
 

@@ -3,6 +3,7 @@ import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/th
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { recordExclusions, type ExclusionCause } from '../../players/exclusions/record-queries.ts';
 import { writeKyc } from '../../players/kyc/decisions/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
@@ -310,9 +311,7 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
  * A status changes only by an event that is not older than the one that set it, and a pause only gets longer. A ban or
  * a deletion hides an exclusion in `status`, but does not end it: `self_excluded` keeps its value.
  */
-async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
-  if (changes.length === 0) return;
-  const c = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+async function updateStatuses(tx: Tx, c: readonly PlayerStatusChange[], now: Date): Promise<void> {
   await tx`
     with r as (
       select r.tenant_id, r.project_id, r.player_id,
@@ -322,7 +321,7 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
         ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
         ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
-        ${plainArray(c.map((r) => r.cooldown_until_ms ?? null))}::text::bigint[]
+        ${plainArray(c.map((r) => r.cooldown?.until_ms ?? null))}::text::bigint[]
       ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, cooldown_ms)
     ), judged as (
       select r.*,
@@ -339,7 +338,30 @@ async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: num
         when excluded_holds and not j.excluded and p.status = 'self_excluded' then 'active'
         else p.status end,
       cooldown_until = greatest(p.cooldown_until, j.cooldown_until),
-      updated_at = ${new Date(now_ms)}
+      updated_at = ${now}
     from judged j
     where p.tenant_id = j.tenant_id and p.project_id = j.project_id and p.player_id = j.player_id`;
+}
+
+/** Changes statuses, and records since when and until when players are excluded. */
+async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
+  if (changes.length === 0) return;
+  const sorted = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+  const now = new Date(now_ms);
+  // Sent together, run in this order.
+  await Promise.all([updateStatuses(tx, sorted, now), recordExclusions(tx, sorted.map(causeOf), now)]);
+}
+
+function causeOf({ self_excluded, cooldown, ...ref }: PlayerStatusChange): ExclusionCause {
+  const { tenant_id, project_id, player_id } = ref;
+  return {
+    tenant_id,
+    project_id,
+    player_id,
+    source: 'event',
+    excluded_at_ms: self_excluded?.at_ms,
+    excluded_by: self_excluded?.by,
+    cooldown_at_ms: cooldown?.at_ms,
+    cooldown_by: cooldown?.by,
+  };
 }

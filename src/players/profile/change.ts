@@ -3,6 +3,7 @@ import { auditOf, type AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { recordExclusions } from '../exclusions/record-queries.ts';
 import { playerAuditOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
@@ -92,7 +93,15 @@ const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>({ id: 'player_id'
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
 export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {
   if (isEmptyPatch(patch)) return;
-  requireSize(await patchPlayer(tx, ref, patch, new Date(now_ms)));
+  const now = new Date(now_ms);
+  // Sent together, run in this order.
+  const [bytes] = await Promise.all([
+    patchPlayer(tx, ref, patch, now),
+    patch.columns.status === undefined
+      ? undefined
+      : recordExclusions(tx, [{ ...ref, source: 'operator' }], now),
+  ]);
+  requireSize(bytes);
 }
 
 /**

@@ -11,11 +11,14 @@ import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
+import { revealPlayer } from './reveal.ts';
 import { withSurvivor } from './read.ts';
 import {
   foundPlayer,
   listPlayersQuery,
   patchPlayerBody,
+  revealPlayerBody,
+  revealedPlayer,
   playerResource,
   searchPlayersQuery,
   type ListPlayersQuery,
@@ -92,6 +95,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
         return answer(ref, await deletePlayer({ ...deps, audit }, ref));
       },
     }),
+    revealEndpoint(deps.postgres),
   ];
 }
 
@@ -110,6 +114,24 @@ function searchEndpoint(postgres: Postgres): AnyEndpoint {
         searchPlayers(tx, { tenant_id, project_id }, soughtIds(q), MAX_FOUND),
       );
       return envelope(found.map(({ player_id: id, ...rest }) => ({ id, ...rest })));
+    },
+  });
+}
+
+/** Not among the reads: it leaves an entry in the audit log. */
+function revealEndpoint(postgres: Postgres): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/players/:id/reveal',
+    summary: 'Email and phone of a player, for those who need to see them; the audit log has who did and why',
+    audit: { resource: 'player', action: 'reveal' },
+    access: { mode: 'session', role: 'personal_data', scope: 'project' },
+    body: revealPlayerBody,
+    status: 200,
+    response: revealedPlayer,
+    errors: ['PLAYER_NOT_FOUND'],
+    handle: async ({ caller, params, body, audit }) => {
+      return envelope(await revealPlayer({ postgres, audit }, refOf(caller, params), body.reason ?? null));
     },
   });
 }

@@ -118,4 +118,12 @@ export const playerResource = z.object({
   deleted_at: timestamp.nullable(),
 });
 
+/** `POST /v1/players/:id/reveal`. */
+export const revealPlayerBody = z.strictObject({
+  reason: trimmedText(3, 500).describe('Why; kept in the audit log').optional(),
+});
+
+export const revealedPlayer = z.object({ id: z.uuid(), email: text, phone: text });
+
+nameSchemas({ RevealPlayerBody: revealPlayerBody, RevealedPlayer: revealedPlayer });
 nameSchemas({ PatchPlayerBody: patchPlayerBody, Player: playerResource, FoundPlayer: foundPlayer });

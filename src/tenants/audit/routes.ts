@@ -15,7 +15,7 @@ export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndp
       method: 'GET',
       path: '/v1/audit-log',
       summary: 'Changes that sessions and the internal secret made in the tenant, the newest first',
-      access: { mode: 'session', role: 'admin', scope: 'tenant' },
+      access: { mode: 'session', role: 'compliance', scope: 'tenant' },
       query: auditLogQuery,
       status: 200,
       response: z.array(auditLogEntry),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
-import { ROLES_ASCENDING } from '../../auth/roles.ts';
+import { ROLES } from '../../auth/roles.ts';
 import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 
@@ -36,7 +36,7 @@ export const auditLogEntry = z.object({
   id: z.uuid(),
   occurred_at: z.iso.datetime(),
   actor: z.union([
-    z.object({ kind: z.literal('session'), user_id: z.string(), role: z.enum(ROLES_ASCENDING) }),
+    z.object({ kind: z.literal('session'), user_id: z.string(), role: z.enum(ROLES) }),
     z.object({ kind: z.literal('internal') }),
   ]),
   project_id: z.uuid().nullable().describe('Null: the resource is of the tenant'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROLES_ASCENDING } from '../../auth/roles.ts';
+import { ROLES } from '../../auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 
@@ -9,7 +9,7 @@ const user_id = z
   .max(255)
   .refine((text) => !text.includes('\0'), 'must not contain NUL')
   .describe('The `sub` of the user at the identity provider');
-const role = z.enum(ROLES_ASCENDING);
+const role = z.enum(ROLES);
 
 /** `GET /v1/members`. */
 export const listMembersQuery = z.strictObject(PAGE_QUERY);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
-import { ROLES_ASCENDING } from '../../auth/roles.ts';
+import { ROLES } from '../../auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 /** `GET /v1/session`: the user, and what each of his tenants is shown with. */
@@ -12,7 +12,7 @@ export const sessionResource = z.object({
     z.object({
       id: z.uuid(),
       name: z.string(),
-      role: z.enum(ROLES_ASCENDING),
+      role: z.enum(ROLES),
       base_currency: z.string(),
       time_zone: z
         .string()

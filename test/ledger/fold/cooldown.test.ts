@@ -79,15 +79,20 @@ it('a merge keeps the longer cool-down of the two players', async () => {
   expect(await cooldownOf('known')).toBe(iso(29));
 });
 
+const BY = { ingestion_id: '00000000-0000-4000-8000-000000000000', event_index: 0, received_at_ms: 2 };
+
 it('an invalid end accepted by an older version of the service counts as 24 hours', () => {
   for (const until of ['tomorrow', 7, '9999-01-01T00:00:00Z'])
-    expect(statusChangeOf('cooldown_entered', { until }, 0)).toEqual({ cooldown_until_ms: 24 * HOUR });
+    expect(statusChangeOf('cooldown_entered', { until }, 0, BY)).toEqual({
+      cooldown: { until_ms: 24 * HOUR, at_ms: 0, by: BY },
+    });
 });
 
 it('a cool-down joins with the other changes of a batch', () => {
-  const excluded = { self_excluded: { value: true, at_ms: 1 } };
-  const cooled = { cooldown_until_ms: 5 };
+  const excluded = { self_excluded: { value: true, at_ms: 1, by: BY } };
+  const cooled = { cooldown: { until_ms: 5, at_ms: 1, by: BY } };
+  const shorter = { cooldown: { until_ms: 4, at_ms: 2, by: BY } };
   expect(joinChanges(excluded, cooled)).toEqual({ ...excluded, ...cooled });
   expect(joinChanges(cooled, excluded)).toEqual({ ...excluded, ...cooled });
-  expect(joinChanges(cooled, { cooldown_until_ms: 4 })).toEqual(cooled);
+  expect(joinChanges(cooled, shorter)).toEqual(cooled);
 });

@@ -312,13 +312,13 @@ auditLog: {
 /**
  * Changes that sessions and the internal secret made in the tenant, the newest first.
  *
- * Admin session, role admin or above.
+ * Admin session, role compliance, admin or owner.
  *
  * `GET /v1/audit-log`
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
 suppressions: {
 /**
@@ -457,6 +457,16 @@ update(id: string, body: S.PatchPlayerBody, options?: CallOptions): Promise<S.Pl
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 delete(id: string, options?: CallOptions): Promise<S.Player>;
+/**
+ * Email and phone of a player, for those who need to see them; the audit log has who did and why.
+ *
+ * Admin session, role compliance, editor, admin or owner.
+ *
+ * `POST /v1/players/{id}/reveal`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+reveal(id: string, body: S.RevealPlayerBody, options?: CallOptions): Promise<S.RevealedPlayer>;
 kyc: {
 /**
  * A player's KYC: who decided what and when, and what the platform was not told yet.
@@ -1792,6 +1802,82 @@ overview(query?: { /** S.Event times from here on */ from?: string | undefined; 
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 series(query: { metric: "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.In S.UTC; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<{ "metric": "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; "interval": "hour" | "day" | "week"; /** S.The base currency; null for counts */ "currency": string | null; "points": Array<{ /** S.When the interval begins */ "at": string; "value": number; }>; }>;
+compliance: {
+exclusions: {
+/**
+ * Self-exclusions and breaks, since when and until when, the latest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/exclusions`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: "active" | "ended" | undefined; kind?: "self_exclusion" | "cooldown" | undefined; player_id?: string | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.Exclusion>>;
+/**
+ * What a player got while excluded: every message and bonus that was handed over, and what was held back.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/exclusions/{player_id}/proof`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+proof(player_id: string, options?: CallOptions): Promise<S.ExclusionProof>;
+};
+/**
+ * Messages that were not sent in order to protect their players, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/blocked-sends`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+blockedSends(query?: { cursor?: string | undefined; limit?: number | undefined; player_id?: string | undefined; code?: "SKIPPED_SELF_EXCLUDED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_BANNED" | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.BlockedSend>>;
+conflicts: {
+/**
+ * Players whose ids name two people, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/conflicts`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.IdentityConflict>>;
+/**
+ * Ends the review of a player in conflict: it is active again, and the note is in the audit log.
+ *
+ * Admin session, role compliance, admin or owner.
+ *
+ * `POST /v1/compliance/conflicts/{id}/resolve`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+resolve(id: string, body: S.ResolveConflictBody, options?: CallOptions): Promise<S.ResolvedConflict>;
+};
+/**
+ * Players whose verification waits for a decision, the newest players first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/kyc-queue`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+kycQueue(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.KycWaiting>>;
+/**
+ * The licence of the tenant, and the rules for bonuses and messages that hold now.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/licence`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+licence(options?: CallOptions): Promise<S.LicenceInForce>;
+};
 /**
  * This document.
  *

@@ -103,7 +103,7 @@ export const segments = {
   },
   audit: {
     none: 'No change is recorded',
-    needsAdmin: 'The audit log is shown to admins',
+    needsAdmin: 'The audit log is shown to admins and compliance officers',
     who: 'Who',
     action: 'Action',
     change: 'Change',

@@ -1,3 +1,4 @@
+import { maskPersonal } from '../../format/mask.ts';
 import { formatValue } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -31,7 +32,7 @@ export function Timeline({ id }: { id: string }) {
       key: 'properties',
       title: t.events.properties,
       width: 'minmax(300px, 1fr)',
-      cell: ({ properties }) => <code>{formatValue(properties)}</code>,
+      cell: ({ properties }) => <code>{formatValue(maskPersonal(properties))}</code>,
     },
   ];
   return (
@@ -131,7 +132,9 @@ export function Audit({ id }: { id: string }) {
       key: 'changes',
       title: t.events.properties,
       width: 'minmax(300px, 1fr)',
-      cell: ({ before, after }) => <code>{`${formatValue(before)} → ${formatValue(after)}`}</code>,
+      cell: ({ before, after }) => (
+        <code>{`${formatValue(maskPersonal(before))} → ${formatValue(maskPersonal(after))}`}</code>
+      ),
     },
   ];
   return (

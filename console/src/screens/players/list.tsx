@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { usePlayerSearch, type FoundPlayer } from '../../api/player-search.ts';
+import { playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -71,7 +72,7 @@ export function Players() {
 function Found({ q, onOpen }: { q: string; onOpen: (id: string) => void }) {
   const found = usePlayerSearch(q);
   const columns: Column<FoundPlayer>[] = [
-    { key: 'player', title: m.columns.player, width: 'minmax(220px, 2fr)', cell: (row) => nameOf(row) },
+    { key: 'player', title: m.columns.player, width: 'minmax(220px, 2fr)', cell: (row) => playerName(row) },
     { key: 'by', title: m.search, width: '160px', cell: ({ matched_by }) => m.matchedBy(matched_by) },
     {
       key: 'status',
@@ -116,7 +117,7 @@ function All({ status, onOpen }: { status: string | undefined; onOpen: (id: stri
       key: 'player',
       title: m.columns.player,
       width: 'minmax(220px, 2fr)',
-      cell: (row) => nameOf(row),
+      cell: (row) => playerName(row),
     },
     { key: 'status', title: m.columns.status, width: '150px', cell: (row) => <Status status={row.status} /> },
     amount('deposited', m.columns.deposited, (row) => money.base(row.total_deposited)),
@@ -144,17 +145,4 @@ function All({ status, onOpen }: { status: string | undefined; onOpen: (id: stri
       empty={empty}
     />
   );
-}
-
-/** How a player is called in lists: by the operator's own id before anything personal. */
-function nameOf({
-  external_id,
-  email,
-  id,
-}: {
-  external_id: string | null;
-  email: string | null;
-  id: string;
-}) {
-  return external_id ?? email ?? id;
 }

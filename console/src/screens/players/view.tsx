@@ -11,6 +11,7 @@ import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
 import { Money } from './money.tsx';
+import { Personal } from './personal.tsx';
 import { usePlayer, type PlayerRecord } from './queries.ts';
 import { Reach } from './reach.tsx';
 import { Bonuses, Tiers } from './rewards.tsx';
@@ -85,8 +86,6 @@ function Summary({ player, money }: { player: PlayerRecord; money: MoneyFormat }
           [m.columns.status, <Status key="status" status={player.status} />],
           [m.playerId, <Id key="id" value={player.id} what={m.playerId} />],
           [m.externalId, player.external_id ?? '—'],
-          [m.email, player.email ?? '—'],
-          [m.phone, player.phone ?? '—'],
           [m.devices, player.anonymous_ids.slice(0, 3).join(', ') || '—'],
           [m.columns.tier, player.current_tier_code ?? '—'],
           [m.columns.kyc, `${player.kyc_status} ${player.kyc_level}`],
@@ -95,6 +94,7 @@ function Summary({ player, money }: { player: PlayerRecord; money: MoneyFormat }
           [m.lastSeen, <Time key="last" at={player.last_seen_at} ago />],
         ]}
       />
+      <Personal key={player.id} player={player} />
       <Facts
         label={m.tabs.money}
         large

@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../../api/player-search.ts';
 import { formatValue } from '../../format/value.ts';
+import { playerName } from '../../format/mask.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -61,7 +62,7 @@ function Found({ q, onChoose }: { q: string; onChoose: (player_id: string) => vo
             {data.map(({ id, external_id, email, matched_by }) => (
               <li key={id}>
                 <Button onClick={() => onChoose(id)}>
-                  <bdi>{external_id ?? email ?? id}</bdi> {t.players.matchedBy(matched_by)}
+                  <bdi>{playerName({ external_id, email, id })}</bdi> {t.players.matchedBy(matched_by)}
                 </Button>
               </li>
             ))}

@@ -135,7 +135,7 @@ export function ReferenceTable({ references }: { references: readonly Reference[
 /** Who changed the segment, and what. */
 export function Audit({ segment: { id } }: TabProps) {
   const { role } = usePlace();
-  return roleAllows(role, 'admin') ? <Changes id={id} /> : <Empty title={m.audit.needsAdmin} />;
+  return roleAllows(role, 'compliance') ? <Changes id={id} /> : <Empty title={m.audit.needsAdmin} />;
 }
 
 function Changes({ id }: { id: string }) {

@@ -49,7 +49,7 @@ export function UsedBy({ id }: { id: string }) {
 /** Who changed the template, and what. The audit log is for administrators. */
 export function History({ id }: { id: string }) {
   const { role } = usePlace();
-  return roleAllows(role, 'admin') ? <Changes id={id} /> : <Empty title={m.historyForAdmins} />;
+  return roleAllows(role, 'compliance') ? <Changes id={id} /> : <Empty title={m.historyForAdmins} />;
 }
 
 function Changes({ id }: { id: string }) {

@@ -3,6 +3,7 @@ import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../../api/player-search.ts';
 import { usePlace } from '../../api/place.tsx';
 import { usePreview } from './preview-query.ts';
+import { playerName } from '../../format/mask.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -135,7 +136,7 @@ function PlayerChoice({
         {rows.slice(0, 10).map((row) => (
           <li key={row.id}>
             <Button kind="quiet" onClick={() => change(row.id)}>
-              <bdi>{row.external_id ?? row.email ?? row.id}</bdi>
+              <bdi>{playerName(row)}</bdi>
             </Button>
           </li>
         ))}

@@ -1,0 +1,129 @@
+import type { PendingQuery } from 'postgres';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
+import { originSql } from './exclusion-queries.ts';
+
+/** A message or a bonus that a provider or a platform was given, or may have been. */
+export interface HandedRow {
+  kind: 'message' | 'bonus';
+  id: string;
+  /** Whose it was before a merge. */
+  owner_id: string;
+  channel: string | null;
+  campaign_id: string | null;
+  campaign_name: string | null;
+  journey_id: string | null;
+  journey_name: string | null;
+  status: string;
+  error_code: string | null;
+  made_at: Date;
+  decided_at: Date;
+  handed_over_at: Date | null;
+}
+
+/**
+ * Messages of a player that went out, or may have, after `since`, the earliest first. `counted_at` is when the messenger
+ * noted the end of the log, before the gate let a message pass; it is removed when the provider has not taken the message:
+ * of those it is only known that they were tried after they were made.
+ */
+export function selectHandedMessages(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+  since: Date,
+  limit: number,
+): PendingQuery<HandedRow[]> {
+  return tx<HandedRow[]>`
+    select 'message' as kind, s.send_id as id, coalesce(s.merged_from, s.player_id) as owner_id, s.channel,
+      s.campaign_id, c.campaign_name, s.journey_id, j.journey_name, s.status, s.error_code, s.enqueued_at as made_at,
+      coalesce(s.counted_at, s.sent_at, s.enqueued_at) as decided_at, s.sent_at as handed_over_at
+    from (
+      select * from message_sends m
+      where m.player_id = ${player_id} and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
+        and (m.counted_at is not null or m.sent_at is not null
+          or (m.attempts > 0 and m.error_code in ('PROVIDER_UNAVAILABLE', 'PROVIDER_REJECTED', 'OUTCOME_UNKNOWN',
+            'DELIVERY_FAILED')))
+        and (greatest(m.counted_at, m.sent_at, m.enqueued_at) >= ${since} or m.status = 'sending')
+      offset 0) s
+    ${originSql(tx)}
+    order by decided_at, s.send_id
+    limit ${limit}`;
+}
+
+/** Bonuses of a player that a platform was asked for, or may have been, after `since`, the earliest first. */
+export function selectHandedBonuses(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+  since: Date,
+  limit: number,
+): PendingQuery<HandedRow[]> {
+  return tx<HandedRow[]>`
+    select 'bonus' as kind, g.grant_id as id, coalesce(g.merged_from, g.player_id) as owner_id, null as channel,
+      g.campaign_id, c.campaign_name, null as journey_id, null as journey_name, g.status, g.status_reason as error_code,
+      g.created_at as made_at, coalesce(g.first_called_at, g.created_at) as decided_at,
+      g.activated_at as handed_over_at
+    from (
+      select * from bonus_grants o
+      where o.player_id = ${player_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+        and (o.first_called_at is not null or o.outcome <> 'unsent' or o.activated_at is not null)
+        and (greatest(o.first_called_at, o.activated_at, o.created_at) >= ${since} or o.status = 'pending')
+      offset 0) g
+    left join lateral (
+      select t.name as campaign_name from bonus_campaigns t
+      where t.campaign_id = g.campaign_id and t.tenant_id = g.tenant_id and t.project_id = g.project_id offset 0) c on true
+    order by decided_at, g.grant_id
+    limit ${limit}`;
+}
+
+/** What was not handed over: `at` is when a message was made, when a bonus was refused, or when its campaign was issued. */
+export interface BlockedItem {
+  kind: 'message' | 'bonus';
+  code: string;
+  owner_id: string;
+  at: Date;
+}
+
+/** Messages and bonuses that a player did not get because of an exclusion or a break. */
+export function selectBlockedItems(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+  limit: number,
+): PendingQuery<BlockedItem[]> {
+  const isTheirs = (row: string) =>
+    tx`${tx(row)}.player_id = ${player_id} and ${tx(row)}.tenant_id = ${tenant_id} and ${tx(row)}.project_id = ${project_id}`;
+  return tx<BlockedItem[]>`
+    select * from (
+      (select 'message' as kind, s.error_code as code, coalesce(s.merged_from, s.player_id) as owner_id,
+        s.enqueued_at as at
+      from message_sends s
+      where ${isTheirs('s')} and s.error_code in ('SKIPPED_SELF_EXCLUDED', 'SKIPPED_COOLDOWN'))
+      union all
+      (select 'bonus', g.status_reason, coalesce(g.merged_from, g.player_id), coalesce(g.ended_at, g.created_at)
+      from bonus_grants g
+      where ${isTheirs('g')} and g.status = 'cancelled' and g.status_reason = 'PLAYER_EXCLUDED'
+        and g.first_called_at is null and g.campaign_id is null)
+      union all
+      (select 'bonus', r.code, r.player_id, coalesce(c.issued_at, c.created_at)
+      from bonus_campaign_rows r
+      join bonus_campaigns c using (tenant_id, project_id, campaign_id)
+      where ${isTheirs('r')} and r.status = 'skipped' and r.code in ('SELF_EXCLUDED', 'COOLDOWN'))
+    ) b
+    order by at
+    limit ${limit}`;
+}
+
+/** A merge that a player is the survivor of. */
+export interface MergeRow {
+  player_id: string;
+  merged_at: Date;
+}
+
+/** Who was merged into a player, and when. */
+export function selectMerges(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+): PendingQuery<MergeRow[]> {
+  return tx<MergeRow[]>`
+    select m.player_id, m.merged_at from player_merges m
+    where m.into_player_id = ${player_id} and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
+    order by m.merged_at, m.player_id`;
+}

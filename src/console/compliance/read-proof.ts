@@ -1,0 +1,94 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
+import { requirePlayer } from '../../players/profile/read.ts';
+import { selectPlayer } from '../../players/profile/queries.ts';
+import { exclusionJson } from './exclusion-json.ts';
+import { selectExclusionsOf, type ListedExclusion } from './exclusion-queries.ts';
+import { findingsOf, type Finding } from './proof.ts';
+import {
+  selectBlockedItems,
+  selectHandedBonuses,
+  selectHandedMessages,
+  selectMerges,
+  type HandedRow,
+} from './proof-queries.ts';
+import type { ExclusionProof } from './schema.ts';
+
+/** Rows of a kind that are read of one player; nobody gets as many messages in a life. */
+const MAX_ROWS = 10_000;
+
+/**
+ * What a player, and those merged into it, got while they were excluded or took a break: every message and every bonus,
+ * no sample. Rejects with PLAYER_NOT_FOUND.
+ */
+export async function readProof(
+  { postgres, clock }: { postgres: Postgres; clock: Clock },
+  named: PlayerRef,
+): Promise<ExclusionProof> {
+  const { player_id } = await requirePlayer(postgres, named);
+  const ref = { ...named, player_id };
+  const now = new Date(clock.now_ms());
+  const read = <Row extends object>(statement: Parameters<typeof postgres.readAsTenant<Row>>[1]) =>
+    postgres.readAsTenant(ref.tenant_id, statement);
+  const [spans, merges, [player]] = await Promise.all([
+    read((tx) => selectExclusionsOf(tx, ref)),
+    read((tx) => selectMerges(tx, ref)),
+    read((tx) => selectPlayer(tx, ref)),
+  ]);
+  const since = new Date(Math.min(...spans.map(({ accepted_at }) => accepted_at.getTime()), now.getTime()));
+  const [messages, bonuses, held_back] =
+    spans.length === 0
+      ? [[], [], []]
+      : await Promise.all([
+          read((tx) => selectHandedMessages(tx, ref, since, MAX_ROWS + 1)),
+          read((tx) => selectHandedBonuses(tx, ref, since, MAX_ROWS + 1)),
+          read((tx) => selectBlockedItems(tx, ref, MAX_ROWS + 1)),
+        ]);
+  const findings = findingsOf(spans, [...messages, ...bonuses], held_back, merges);
+  const of = (kind: HandedRow['kind']) => {
+    const ids = findings.flatMap(({ handed_over }) => handed_over).filter((row) => row.kind === kind);
+    return new Set(ids.map(({ id }) => id)).size;
+  };
+  return {
+    player_id,
+    external_id: player?.external_id ?? null,
+    merged_player_ids: merges.map((merge) => merge.player_id),
+    as_of: now.toISOString(),
+    messages: of('message'),
+    bonuses: of('bonus'),
+    is_complete: [messages, bonuses, held_back].every((rows) => rows.length <= MAX_ROWS),
+    exclusions: findings.map((finding) => findingJson(finding, now)),
+  };
+}
+
+function findingJson({ span, ...found }: Finding<ListedExclusion>, now: Date) {
+  const count = (kind: HandedRow['kind']) => found.handed_over.filter((row) => row.kind === kind).length;
+  return {
+    ...exclusionJson(span, now),
+    messages: count('message'),
+    bonuses: count('bonus'),
+    handed_over: found.handed_over.map(handedJson),
+    under_way: found.under_way.map(handedJson),
+    blocked: found.blocked,
+  };
+}
+
+type HandedJson = ExclusionProof['exclusions'][number]['handed_over'][number];
+
+function handedJson(row: HandedRow): HandedJson {
+  return {
+    kind: row.kind,
+    id: row.id,
+    channel: row.channel as HandedJson['channel'],
+    campaign_id: row.campaign_id,
+    campaign_name: row.campaign_name,
+    journey_id: row.journey_id,
+    journey_name: row.journey_name,
+    status: row.status,
+    error_code: row.error_code,
+    made_at: row.made_at.toISOString(),
+    decided_at: row.decided_at.toISOString(),
+    handed_over_at: row.handed_over_at?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,56 @@
+import { ApiError } from '../../errors.ts';
+import type { AuditChange } from '../../http/audit.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
+import { applyPatch } from '../../players/profile/change.ts';
+import { splitAttributes } from '../../players/profile/profile-patch.ts';
+import { withSurvivor } from '../../players/profile/read.ts';
+import { lockStatus } from './review-queries.ts';
+
+interface Deps {
+  postgres: Postgres;
+  clock: Clock;
+  audit: AuditChange;
+}
+
+/**
+ * Ends the review of a player in conflict: it is active again, both players keep their ids and data, and the audit log has
+ * the note. Rejects with PLAYER_NOT_FOUND, or CONFLICT when the player is not in conflict (any more).
+ */
+export async function resolveConflict(
+  { postgres, clock, audit }: Deps,
+  named: PlayerRef,
+  note: string,
+): Promise<{ player_id: string; status: string; note: string }> {
+  return withSurvivor(postgres, named, (ref) =>
+    retryConflicts(() =>
+      postgres.asTenant(ref.tenant_id, async (tx) => {
+        const [player] = await lockStatus(tx, ref);
+        if (player === undefined) return undefined;
+        if (player.status !== 'conflict' || player.deleted_at !== null) {
+          const message = `player ${ref.player_id} is not in conflict: its status is ${player.status}`;
+          throw new ApiError('CONFLICT', message);
+        }
+        const { tenant_id, project_id, player_id } = ref;
+        const status = 'active';
+        await applyPatch(tx, ref, { columns: { status }, ...splitAttributes({}) }, clock.now_ms());
+        await audit(tx, {
+          tenant_id,
+          project_id,
+          resource_id: player_id,
+          before: {
+            status: 'conflict',
+            note: null,
+          },
+          after: {
+            status,
+            note,
+          },
+        });
+        return { player_id, status, note };
+      }),
+    ),
+  );
+}

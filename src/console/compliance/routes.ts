@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { envelope } from '../../http/envelope.ts';
+import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { withListedPlayer } from '../../players/profile/read.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import { blockedJson, exclusionJson } from './exclusion-json.ts';
+import {
+  listBlockedSends,
+  listExclusions,
+  type BlockedRow,
+  type ListedExclusion,
+} from './exclusion-queries.ts';
+import { licenceOf } from './licence.ts';
+import { readProof } from './read-proof.ts';
+import { resolveConflict } from './resolve.ts';
+import { listConflicts, listPendingKyc, type ConflictRow, type KycRow } from './review-queries.ts';
+import {
+  blockedSend,
+  exclusion,
+  exclusionProof,
+  identityConflict,
+  kycWaiting,
+  licenceInForce,
+  listBlockedSendsQuery,
+  listExclusionsQuery,
+  pageQuery,
+  resolveConflictBody,
+  resolvedConflict,
+  type ListBlockedSendsQuery,
+  type ListExclusionsQuery,
+} from './schema.ts';
+
+type Deps = Pick<Platform, 'postgres' | 'clock'>;
+
+/** What a compliance officer asks: who was excluded, whether they got anything, what was held back, what waits. */
+export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    status: 200,
+  } as const;
+  const list = { ...shared, shape: 'list', errors: [] } as const;
+  return [
+    endpoint({
+      ...list,
+      path: '/v1/compliance/exclusions',
+      summary: 'Self-exclusions and breaks, since when and until when, the latest first',
+      query: listExclusionsQuery,
+      response: z.array(exclusion),
+      handle: ({ caller, query }) => exclusionPage(deps, caller, query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/compliance/exclusions/:player_id/proof',
+      summary:
+        'What a player got while excluded: every message and bonus that was handed over, and what was held back',
+      response: exclusionProof,
+      errors: ['PLAYER_NOT_FOUND'],
+      handle: async ({ caller, params }) =>
+        envelope(await readProof(deps, { ...projectRefOf(caller), player_id: params['player_id'] ?? '' })),
+    }),
+    endpoint({
+      ...list,
+      path: '/v1/compliance/blocked-sends',
+      summary: 'Messages that were not sent in order to protect their players, the newest first',
+      query: listBlockedSendsQuery,
+      response: z.array(blockedSend),
+      handle: ({ caller, query }) => blockedPage(deps, caller, query),
+    }),
+    endpoint({
+      ...list,
+      path: '/v1/compliance/conflicts',
+      summary: 'Players whose ids name two people, the newest first',
+      query: pageQuery,
+      response: z.array(identityConflict),
+      handle: ({ caller, query }) => conflictPage(deps, caller, query),
+    }),
+    endpoint({
+      ...list,
+      path: '/v1/compliance/kyc-queue',
+      summary: 'Players whose verification waits for a decision, the newest players first',
+      query: pageQuery,
+      response: z.array(kycWaiting),
+      handle: ({ caller, query }) => kycPage(deps, caller, query),
+    }),
+    endpoint({
+      ...shared,
+      access: { mode: 'session', role: 'viewer', scope: 'tenant' },
+      path: '/v1/compliance/licence',
+      summary: 'The licence of the tenant, and the rules for bonuses and messages that hold now',
+      response: licenceInForce,
+      errors: [],
+      handle: async ({ caller }) => envelope(await licenceOf(deps, caller.tenant_id)),
+    }),
+    resolveEndpoint(deps),
+  ];
+}
+
+function resolveEndpoint(deps: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/compliance/conflicts/:id/resolve',
+    summary: 'Ends the review of a player in conflict: it is active again, and the note is in the audit log',
+    audit: { resource: 'player', action: 'resolve' },
+    access: { mode: 'session', role: 'compliance', scope: 'project' },
+    body: resolveConflictBody,
+    status: 200,
+    response: resolvedConflict,
+    errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
+    handle: async ({ caller, params, body, audit }) => {
+      const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
+      return envelope(await resolveConflict({ ...deps, audit }, ref, body.note));
+    },
+  });
+}
+
+async function exclusionPage(
+  { postgres, clock }: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  { cursor, limit, ...given }: ListExclusionsQuery,
+): Promise<string> {
+  const project = { tenant_id, project_id };
+  const filters = await withListedPlayer(postgres, project, given);
+  const now = new Date(clock.now_ms());
+  const { rows, next_cursor } = await readPage<ListedExclusion, TimePosition>(
+    {
+      scope: { kind: 'exclusions', project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.accepted_us), row.exclusion_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listExclusions(tx, project, filters, now, after, count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(
+    rows.map((row) => exclusionJson(row, now)),
+    { next_cursor },
+  );
+}
+
+async function blockedPage(
+  { postgres }: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  { cursor, limit, ...given }: ListBlockedSendsQuery,
+): Promise<string> {
+  const project = { tenant_id, project_id };
+  const filters = await withListedPlayer(postgres, project, given);
+  const { rows, next_cursor } = await readPage<BlockedRow, TimePosition>(
+    {
+      scope: { kind: 'blocked-sends', project_id, filters },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.enqueued_us), row.send_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listBlockedSends(tx, project, filters, after, count)),
+    },
+    { cursor, limit },
+  );
+  return envelope(rows.map(blockedJson), { next_cursor });
+}
+
+async function conflictPage(
+  { postgres }: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  page: PageQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<ConflictRow, TimePosition>(
+    {
+      scope: { kind: 'conflicts', project_id, filters: {} },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.player_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listConflicts(tx, { tenant_id, project_id }, after, count)),
+    },
+    page,
+  );
+  const shown = rows.map(({ created_us: _created_us, ...row }) => row);
+  return envelope(shown, { next_cursor });
+}
+
+async function kycPage(
+  { postgres }: Deps,
+  { tenant_id, project_id }: ProjectSession,
+  page: PageQuery,
+): Promise<string> {
+  const { rows, next_cursor } = await readPage<KycRow, TimePosition>(
+    {
+      scope: { kind: 'kyc-queue', project_id, filters: {} },
+      shape: TIME_AND_ID,
+      positionOf: (row) => [String(row.created_us), row.player_id],
+      select: (after, count) =>
+        postgres.readAsTenant(tenant_id, (tx) => listPendingKyc(tx, { tenant_id, project_id }, after, count)),
+    },
+    page,
+  );
+  const shown = rows.map(({ created_us: _created_us, ...row }) => row);
+  return envelope(shown, { next_cursor });
+}
