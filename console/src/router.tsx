@@ -115,6 +115,20 @@ const campaign = createRoute({
   component: lazyRouteComponent(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
 });
 
+const journeys = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys',
+  validateSearch: texts('status'),
+  component: lazyRouteComponent(() => import('./screens/journeys/list.tsx'), 'Journeys'),
+});
+
+const journey = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/$id',
+  validateSearch: texts('tab', 'view', 'status', 'node', 'player', 'run', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/journeys/view.tsx'), 'Journey'),
+});
+
 const templates = createRoute({
   getParentRoute: () => root,
   path: '/templates',
@@ -144,6 +158,8 @@ export function makeRouter(client: QueryClient) {
       editSegment,
       campaigns,
       campaign,
+      journeys,
+      journey,
       templates,
       template,
     ]),

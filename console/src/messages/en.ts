@@ -2,6 +2,7 @@ import { campaigns } from './en/campaigns.ts';
 import { codes } from './en/codes.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
+import { journeys } from './en/journeys.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
@@ -18,6 +19,7 @@ export const en = {
   players,
   segments,
   campaigns,
+  journeys,
   templates,
 };
 

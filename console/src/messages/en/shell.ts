@@ -58,7 +58,7 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      ['g then o, e, p, s, c, t', 'Overview, Events, Players, Segments, Campaigns, Templates'],
+      ['g then o, e, p, s, c, j, t', 'Overview, Events, Players, Segments, Campaigns, Journeys, Templates'],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],
