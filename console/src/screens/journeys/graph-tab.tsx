@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { formatInt } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
 import { Facts } from '../../ui/facts.tsx';
@@ -7,6 +8,7 @@ import { graphOf, type Step } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames } from './names.ts';
 import { Outline } from './outline.tsx';
+import { Pictured, useView, ViewChoice } from './pictured.tsx';
 import { useStats, type JourneyRecord, type JourneyStats, type NodeStats } from './queries.ts';
 import { rulesOf, sayNode, triggerText, type NameOf } from './words.ts';
 
@@ -18,6 +20,8 @@ export function GraphTab({ journey }: { journey: JourneyRecord }) {
   const graph = graphOf(journey.graph);
   const nameOf = useNames(trigger, graph, settings);
   const stats = useStats(id);
+  const view = useView();
+  const [selected, setSelected] = useState<string>();
   const counts = new Map(stats.data?.data.nodes.map((node) => [node.node_id, node]));
   return (
     <>
@@ -31,13 +35,25 @@ export function GraphTab({ journey }: { journey: JourneyRecord }) {
           ...rulesOf(settings, nameOf).map(([name, value]) => [name, <bdi key={name}>{value}</bdi>] as const),
         ]}
       />
-      <Outline
+      <ViewChoice view={view} />
+      <Pictured
+        view={view}
         graph={graph}
         nameOf={nameOf}
-        step={(step, title) => (
-          <Card step={step} title={title} nameOf={nameOf} journey_id={id} stats={counts.get(step.id)} />
-        )}
-      />
+        notes={new Map([...counts].map(([node_id, node]) => [node_id, noteOf(node)]))}
+        wrong={new Set(journey.warnings.flatMap(({ node_id }) => node_id ?? []))}
+        selected={selected}
+        onSelect={setSelected}
+      >
+        <Outline
+          graph={graph}
+          nameOf={nameOf}
+          selected={selected}
+          step={(step, title) => (
+            <Card step={step} title={title} nameOf={nameOf} journey_id={id} stats={counts.get(step.id)} />
+          )}
+        />
+      </Pictured>
     </>
   );
 }
@@ -122,8 +138,18 @@ function Counts({ stats, title, journey_id }: { stats: NodeStats; title: string;
   );
 }
 
+/** The numbers of a node in a few words. */
+function noteOf(stats: NodeStats): string {
+  const { entered, waiting, failed } = stats;
+  return [
+    m.counts.entered(entered),
+    m.counts.waiting(waiting),
+    ...(failed === 0 ? [] : [m.counts.failed(failed)]),
+  ].join(', ');
+}
+
 /** What became of the messages of a node, without what none of them did. */
-export function sendsOf({ sends }: NodeStats): string[] {
+function sendsOf({ sends }: NodeStats): string[] {
   if (sends === null) return [];
   const names = Object.keys(m.counts.sends) as (keyof typeof m.counts.sends)[];
   return names.flatMap((name) => {
