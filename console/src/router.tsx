@@ -129,6 +129,18 @@ const journey = createRoute({
   component: lazyRouteComponent(() => import('./screens/journeys/view.tsx'), 'Journey'),
 });
 
+const newJourney = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/new',
+  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'NewJourney'),
+});
+
+const editJourney = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/$id/edit',
+  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'EditJourney'),
+});
+
 const templates = createRoute({
   getParentRoute: () => root,
   path: '/templates',
@@ -159,7 +171,9 @@ export function makeRouter(client: QueryClient) {
       campaigns,
       campaign,
       journeys,
+      newJourney,
       journey,
+      editJourney,
       templates,
       template,
     ]),

@@ -13,8 +13,7 @@ import { graphOf } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames, usesOf } from './names.ts';
 import { PlayerChoice, type Chosen } from './player-choice.tsx';
-import { journeyPath, useStats, type JourneyIssue, type JourneyRecord, type RunRecord } from './queries.ts';
-import { triggerText } from './words.ts';
+import { journeyPath, useStats, type JourneyRecord, type RunRecord } from './queries.ts';
 
 const m = t.journeys.acts;
 const SHOWN_NAME = 80;
@@ -25,98 +24,6 @@ export const shortName = (name: string) =>
 export interface ActProps {
   journey: JourneyRecord;
   onClose: () => void;
-}
-
-/** Warnings that hinder nothing. */
-const HARMLESS = new Set(['UNREACHABLE_NODE', 'NO_WAIT_BETWEEN_SENDS', 'TIMEOUT_SAME_AS_NEXT']);
-
-/** What must be mended before activation. */
-export function hindrancesOf({ warnings }: JourneyRecord): readonly JourneyIssue[] {
-  return warnings.filter(({ code }) => !HARMLESS.has(code));
-}
-
-/** Asks before the journey is activated: what starts runs, what it uses, and what becomes of runs that were held. */
-export function Activate({ journey, onClose }: ActProps) {
-  const { id, trigger, settings, hold, draft_version } = journey;
-  const [key] = useState(newActionKey);
-  const [resume, setResume] = useState<'run' | 'skip'>('run');
-  const act = useChange<JourneyRecord>();
-  const graph = graphOf(journey.graph);
-  const nameOf = useNames(trigger, graph, settings);
-  const hindrances = hindrancesOf(journey);
-  return (
-    <Dialog
-      title={m.activateTitle(shortName(journey.name))}
-      onClose={onClose}
-      mayClose={() => !act.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={act.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={act.isPending || hindrances.length > 0}
-            onClick={() =>
-              act.mutate(
-                {
-                  method: 'POST',
-                  path: `${journeyPath(id)}/activate`,
-                  body: { resume },
-                  idempotency_key: key,
-                },
-                { onSuccess: onClose },
-              )
-            }
-          >
-            {act.isPending ? t.confirm.busy : m.activate}
-          </Button>
-        </>
-      }
-    >
-      <p>
-        <bdi>{m.activateText(triggerText(trigger, nameOf))}</bdi>
-      </p>
-      {trigger['existing_members'] === true ? <p>{m.activateExisting}</p> : null}
-      {draft_version === null ? null : <p>{m.activateVersion(draft_version)}</p>}
-      {hindrances.length === 0 ? null : (
-        <div className={css['problem']} role="alert">
-          <p>{m.hinders}</p>
-          <Issues issues={hindrances} />
-        </div>
-      )}
-      {hold ? (
-        <Field label={m.resume}>
-          {(control) => (
-            <select
-              {...control}
-              value={resume}
-              onChange={({ target }) => setResume(target.value === 'skip' ? 'skip' : 'run')}
-            >
-              <option value="run">{m.resumes.run}</option>
-              <option value="skip">{m.resumes.skip}</option>
-            </select>
-          )}
-        </Field>
-      ) : null}
-      <p>{m.activateUses}</p>
-      <Uses journey={journey} />
-      {act.error === null ? null : <Failed error={act.error} />}
-    </Dialog>
-  );
-}
-
-/** Issues with the steps that they are about. */
-export function Issues({ issues }: { issues: readonly JourneyIssue[] }) {
-  return (
-    <ul>
-      {issues.map(({ path, code, message, node_id }) => (
-        <li key={`${path} ${code} ${message}`}>
-          <code>{node_id ?? path}</code> {message}
-        </li>
-      ))}
-    </ul>
-  );
 }
 
 /** Asks before the journey is paused: nothing starts runs, and with a hold runs stand still. */
@@ -280,7 +187,7 @@ export function Archive({ journey, onClose }: ActProps) {
 }
 
 /** The templates, providers, segments, bonuses and webhooks of a journey. */
-function Uses({ journey: { trigger, graph, settings } }: { journey: JourneyRecord }) {
+export function Uses({ journey: { trigger, graph, settings } }: { journey: JourneyRecord }) {
   const drawn = graphOf(graph);
   const nameOf = useNames(trigger, drawn, settings);
   const uses = usesOf(trigger, drawn, settings);

@@ -1,4 +1,5 @@
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
@@ -6,6 +7,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
+import css from './journeys.module.css';
 import { useNames } from './names.ts';
 import { MOST_COUNTED, STATUSES, useJourneys, useVersions, type ListedJourney } from './queries.ts';
 import { Status } from './status.tsx';
@@ -51,9 +53,19 @@ const COLUMNS: readonly Column<ListedJourney>[] = [
 export function Journeys() {
   const { status } = route.useSearch();
   const navigate = useNavigate({ from: '/journeys' });
+  const may_edit = useMayEdit();
   const known = STATUSES.find((one) => one === status);
   return (
-    <Page title={m.title}>
+    <Page
+      title={m.title}
+      actions={
+        may_edit ? (
+          <Link to="/journeys/new" className={css['action']}>
+            {m.create}
+          </Link>
+        ) : null
+      }
+    >
       <search>
         <Field label={m.status}>
           {(control) => (
@@ -85,6 +97,7 @@ export function Journeys() {
           known === undefined ? (
             <Empty title={m.none} call={EXAMPLE}>
               <p>{m.noneHelp}</p>
+              {may_edit ? <Link to="/journeys/new">{m.create}</Link> : null}
             </Empty>
           ) : (
             <Empty title={m.noMatch} />

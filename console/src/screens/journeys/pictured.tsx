@@ -12,14 +12,17 @@ const Canvas = lazy(() => import('./canvas.tsx'));
 const VIEWS = ['both', 'list', 'canvas'] as const;
 type View = (typeof VIEWS)[number];
 
-interface PicturedProps {
-  view: View;
+interface PictureProps {
   graph: Graph;
   nameOf: NameOf;
   notes: ReadonlyMap<string, string>;
   wrong: ReadonlySet<string>;
   selected: string | undefined;
   onSelect: (id: string) => void;
+}
+
+interface PicturedProps extends PictureProps {
+  view: View;
   /** The list. */
   children: ReactNode;
 }
@@ -71,13 +74,18 @@ export function Pictured({ view, children, ...picture }: PicturedProps) {
   return (
     <div className={view === 'both' ? css['both'] : undefined}>
       {view === 'canvas' ? null : <div ref={list}>{children}</div>}
-      {view === 'list' ? null : (
-        <div className={css['picture']}>
-          <Suspense fallback={<Loading what={m.canvas.loading} />}>
-            <Canvas {...picture} />
-          </Suspense>
-        </div>
-      )}
+      {view === 'list' ? null : <Picture {...picture} />}
+    </div>
+  );
+}
+
+/** The canvas, which is loaded apart. */
+export function Picture(props: PictureProps) {
+  return (
+    <div className={css['picture']}>
+      <Suspense fallback={<Loading what={m.canvas.loading} />}>
+        <Canvas {...props} />
+      </Suspense>
     </div>
   );
 }

@@ -179,3 +179,14 @@ export function useProviders(enabled = true) {
 export function useBonusTemplates(enabled = true) {
   return useList<Named>('/v1/bonus-templates', {}, { ...LARGEST_PAGE, enabled });
 }
+
+/** The part of `GET /v1/segments/fields` that journeys need: events, and fields of players with their operators. */
+export interface Vocabulary {
+  fields: readonly { name: string; operators: readonly string[]; values: readonly string[] | null }[];
+  custom_attributes: { prefix: string; operators: readonly string[] };
+  events: readonly { name: string }[];
+}
+
+export function useVocabulary(): Vocabulary | undefined {
+  return useRead<Vocabulary>('/v1/segments/fields').data?.data;
+}

@@ -187,7 +187,14 @@ function Differences({
   );
 }
 
-function Part({ difference: { part, node, field }, nameOf }: { difference: Difference; nameOf: NameOf }) {
+/** Which part a difference is in. */
+export function Part({
+  difference: { part, node, field },
+  nameOf,
+}: {
+  difference: Difference;
+  nameOf: NameOf;
+}) {
   return (
     <span>
       {part === 'node' && node !== undefined ? (

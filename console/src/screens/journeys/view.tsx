@@ -9,9 +9,10 @@ import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { Activate, Archive, Issues, Pause, Trigger } from './acts.tsx';
+import { Archive, Pause, Trigger } from './acts.tsx';
 import { GraphTab } from './graph-tab.tsx';
 import css from './journeys.module.css';
+import { Activate, Issues, PublishDraft } from './publish.tsx';
 import { useJourney, type JourneyRecord } from './queries.ts';
 import { Runs } from './runs.tsx';
 import { Status } from './status.tsx';
@@ -94,7 +95,13 @@ function Summary({ journey }: { journey: JourneyRecord }) {
   );
 }
 
-const DIALOGS = { activate: Activate, pause: Pause, trigger: Trigger, archive: Archive };
+const DIALOGS = {
+  activate: Activate,
+  pause: Pause,
+  trigger: Trigger,
+  publish: PublishDraft,
+  archive: Archive,
+};
 type Act = keyof typeof DIALOGS;
 
 /** What the status and the role allow. */
@@ -103,9 +110,18 @@ function Actions({ journey }: { journey: JourneyRecord }) {
   const [open, setOpen] = useState<Act>();
   if (!may_edit || journey.deleted_at !== null) return null;
   const Open = open === undefined ? undefined : DIALOGS[open];
-  const is_active = journey.status === 'active';
+  const { id, status, draft_version } = journey;
+  const is_active = status === 'active';
   return (
     <>
+      {is_active && draft_version !== null ? (
+        <Button kind="primary" onClick={() => setOpen('publish')}>
+          {m.acts.publish(draft_version)}
+        </Button>
+      ) : null}
+      <Link to="/journeys/$id/edit" params={{ id }} className={css['action']}>
+        {m.edit.link}
+      </Link>
       {is_active ? (
         <>
           <Button onClick={() => setOpen('trigger')}>{m.acts.trigger}</Button>
