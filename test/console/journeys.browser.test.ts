@@ -9,6 +9,7 @@ import {
   make,
   makeActive,
   openJourneys,
+  SORTS,
   runTo,
   stored,
 } from './journey-screens.ts';
@@ -179,6 +180,35 @@ describe('one journey', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('alert').getByText('These must be mended first').waitFor();
     expect(await dialog.getByRole('button', { name: 'Activate' }).isDisabled()).toBe(true);
+  });
+});
+
+describe('a simulation', () => {
+  test('shows the path of a player with the reasons, also to a viewer, and does nothing', async () => {
+    const [ada = ''] = await client.players(1);
+    const template_id = await client.template({ name: 'Thanks' });
+    const provider_id = await client.provider();
+    const nodes = SORTS.nodes.map((node) => (node.id === 'day' ? { ...node, next: 'mail' } : node));
+    const mail = { id: 'mail', type: 'send_message', template_id, provider_id, next: 'end' };
+    const id = await make('Simulated', { graph: { ...SORTS, nodes: [...nodes, mail] } });
+    const page = await openAs(front, 'viewer', `journeys/${id}`);
+    await page.getByRole('button', { name: 'Simulate' }).click();
+    const drawer = page.getByRole('dialog', { name: 'Simulate “Simulated”' });
+    await drawer.getByRole('searchbox').fill(`${ada}@example.com`);
+    await drawer.getByRole('button', { name: /@example.com/ }).click();
+    await drawer.getByLabel('Data of the trigger').fill('{"amount": 100}');
+    await drawer.getByRole('button', { name: 'Simulate' }).click();
+    await drawer.getByRole('row', { name: /Size of the deposit Done no branch held at once/ }).waitFor();
+    await drawer.getByRole('row', { name: /Wait 1 day Done the time was over 1 day/ }).waitFor();
+    await drawer.getByText(/^Send “Thanks”: email to /).click();
+    await drawer.getByText('Hello Ada').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await drawer.getByLabel('Data of the trigger').fill('{"amount": 5000}');
+    await drawer.getByRole('button', { name: 'Simulate' }).click();
+    await drawer
+      .getByRole('row', { name: /Wait for custom_again.* the event did not come in time 3 days/ })
+      .waitFor();
+    expect((await client.api<unknown[]>('GET', `/v1/journeys/${id}/runs`)).data).toEqual([]);
   });
 });
 

@@ -11,7 +11,11 @@ export function whyOf({ error_code, cancelled_by, outcome }: RunRecord): string 
 }
 
 /** Why a step ended as it did. */
-export function reasonOf({ outcome, error_code, message_status }: StepRecord): string {
+export function reasonOf({
+  outcome,
+  error_code,
+  message_status,
+}: Pick<StepRecord, 'outcome' | 'error_code' | 'message_status'>): string {
   const said =
     outcome === null
       ? []

@@ -15,6 +15,7 @@ import css from './journeys.module.css';
 import { Activate, Issues, PublishDraft } from './publish.tsx';
 import { useJourney, type JourneyRecord } from './queries.ts';
 import { Runs } from './runs.tsx';
+import { Simulate } from './simulate.tsx';
 import { Status } from './status.tsx';
 import { Versions } from './versions.tsx';
 
@@ -99,6 +100,7 @@ const DIALOGS = {
   activate: Activate,
   pause: Pause,
   trigger: Trigger,
+  simulate: Simulate,
   publish: PublishDraft,
   archive: Archive,
 };
@@ -108,8 +110,19 @@ type Act = keyof typeof DIALOGS;
 function Actions({ journey }: { journey: JourneyRecord }) {
   const may_edit = useMayEdit();
   const [open, setOpen] = useState<Act>();
-  if (!may_edit || journey.deleted_at !== null) return null;
+  if (journey.deleted_at !== null) return null;
   const Open = open === undefined ? undefined : DIALOGS[open];
+  const simulate = <Button onClick={() => setOpen('simulate')}>{m.acts.simulate}</Button>;
+  const dialog = Open === undefined ? null : <Open journey={journey} onClose={() => setOpen(undefined)} />;
+  // A simulation changes nothing, so everybody may.
+  if (!may_edit) {
+    return (
+      <>
+        {simulate}
+        {dialog}
+      </>
+    );
+  }
   const { id, status, draft_version } = journey;
   const is_active = status === 'active';
   return (
@@ -122,6 +135,7 @@ function Actions({ journey }: { journey: JourneyRecord }) {
       <Link to="/journeys/$id/edit" params={{ id }} className={css['action']}>
         {m.edit.link}
       </Link>
+      {simulate}
       {is_active ? (
         <>
           <Button onClick={() => setOpen('trigger')}>{m.acts.trigger}</Button>
@@ -135,7 +149,7 @@ function Actions({ journey }: { journey: JourneyRecord }) {
       <Button kind="danger" onClick={() => setOpen('archive')}>
         {m.acts.archive}
       </Button>
-      {Open === undefined ? null : <Open journey={journey} onClose={() => setOpen(undefined)} />}
+      {dialog}
     </>
   );
 }
