@@ -5,6 +5,7 @@ import { benchBonusFold } from './bonus-fold.ts';
 import { benchBonusGrants } from './bonus-grants.ts';
 import { benchBonusRate } from './bonus-rate.ts';
 import { benchBonusWebhooks } from './bonus-webhooks.ts';
+import { benchConsole } from './console.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
@@ -60,6 +61,7 @@ const BENCHES: Record<string, Bench> = {
   segments: () => withIdleService(benchSegments),
   'segment-latency': benchSegmentLatency,
   messaging: () => withIdleService(benchMessaging),
+  console: benchConsole,
   conversions: () => withIdleService(benchConversions),
   journeys: () => withIdleService(benchJourneys),
   'journey-entry': benchJourneyEntry,
@@ -91,6 +93,7 @@ const NAMED_ONLY = new Set([
   'segment-latency',
   'messaging',
   'conversions',
+  'console',
   'journeys',
   'journey-entry',
   'journey-latency',

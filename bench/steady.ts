@@ -11,17 +11,18 @@ const MAX_RUNNING = 256;
 /** The `ready` values of a bench server. */
 export type Target = Record<string, string>;
 
-/** Sends {@link EVENTS_PER_SECOND} single events to intake until `stop`. It may send fewer, never more. */
+/** Sends `per_second` single events to intake until `stop`. It may send fewer, never more. */
 export async function sendSteadily(
   target: Target,
   stop: AbortSignal,
+  per_second = EVENTS_PER_SECOND,
 ): Promise<{ sent: number; elapsed_ms: number }> {
   const started_ms = performance.now();
   const running = new Set<Promise<unknown>>();
   let sent = 0;
   let events: unknown[] = [];
   while (!stop.aborted) {
-    const due = Math.floor(((performance.now() - started_ms) * EVENTS_PER_SECOND) / 1_000);
+    const due = Math.floor(((performance.now() - started_ms) * per_second) / 1_000);
     for (; sent < due && running.size < MAX_RUNNING; sent++) {
       // Events of one second at a time: all of them would take more memory than the measured service.
       if (events.length === 0) events = mixedEvents(EVENTS_PER_SECOND, PLAYERS, `steady-${sent}`).reverse();

@@ -4,28 +4,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { DevCredentials } from '../src/app/greeting.ts';
 import { readCommandConfig } from '../src/config.ts';
 import { freePort } from '../src/platform/postgres/embedded-server.ts';
-import { readPurchases, toEvent, type PurchaseEvent } from './cdnow.ts';
+import { readPurchases, toEvent } from './cdnow.ts';
 import { showJourney } from './demo-journey.ts';
-import { ProgressBar } from './progress-bar.ts';
+import { fillDemo } from './demo-kept.ts';
+import { stream, sumOf, untilVisible, type Player } from './demo-purchases.ts';
 import { count, dollars, say } from './say.ts';
 import { call, provisionTenant, readDevCredentials, type ProvisionedTenant } from './service-api.ts';
 import { isReady, ServiceProcess } from './service-process.ts';
 
-const BATCH = 100;
-const CONNECTIONS = 4;
-const PAGE = 200;
 const VISIBLE_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 const TIMELINE_ENTRIES = 5;
 
-const USAGE = `usage: npm run demo -- [--own]
+const USAGE = `usage: npm run demo -- [--own | --keep]
 
 Streams the CDNOW purchases (scripts/data/README.md) through the HTTP API and accounts for every cent. Then simulates
 a journey over them on a virtual clock, and starts one run of it in real time.
 Uses the service that runs on DATA_DIR, in a tenant of its own; starts one on a temporary folder when none
-runs, or with --own.`;
+runs, or with --own.
+
+--keep fills the project that the console opens with instead, on the service that runs on DATA_DIR: the purchases as if
+the last one was yesterday and in the project's base currency, players with addresses and some who excluded themselves,
+tiers, segments, a campaign with two variants that was sent, a journey with runs, and bonuses.`;
 
 /** The service the demo talks to. */
 interface Target {
@@ -35,19 +38,14 @@ interface Target {
   stop(): Promise<void>;
 }
 
-/** The fields of a player that the demo reads. */
-interface Player {
-  id: string;
-  anonymous_ids: string[];
-  total_deposited: number;
-  first_seen_at: string;
-  last_seen_at: string;
-}
-
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { own: { type: 'boolean' }, help: { type: 'boolean' } } });
+  const { values } = parseArgs({
+    options: { own: { type: 'boolean' }, keep: { type: 'boolean' }, help: { type: 'boolean' } },
+  });
   if (values.help === true) return say(USAGE);
+  if (values.own === true && values.keep === true) throw new Error('choose one of --own and --keep');
   const purchases = await readPurchases();
+  if (values.keep === true) return fillDemo(await runningService(), purchases);
   const expected = purchases.reduce((sum, { amount_cents }) => sum + BigInt(amount_cents), 0n);
   say(`CDNOW sample: ${count(purchases.length)} purchases worth ${dollars(expected)}\n`);
   const target = await findTarget(values.own === true);
@@ -58,11 +56,12 @@ async function main(): Promise<void> {
       project_name: 'CDNOW',
       admin_user_id: `cdnow-demo-${randomUUID()}`,
     });
+    const demo = { ...target, tenant };
     const started_ms = performance.now();
-    await stream(target, tenant, purchases.map(toEvent));
+    await stream(demo, purchases.map(toEvent));
     const accepted_ms = performance.now() - started_ms;
     const customers = new Set(purchases.map(({ customer_id }) => customer_id)).size;
-    const players = await untilVisible(target, tenant, customers, expected);
+    const players = await untilVisible(demo, customers, expected);
     const visible_ms = performance.now() - started_ms;
     const total = sumOf(players);
     say('');
@@ -85,6 +84,17 @@ async function main(): Promise<void> {
   } finally {
     await target.stop();
   }
+}
+
+/** The service that runs on DATA_DIR, with the demo that it made; rejects when none runs. */
+async function runningService(): Promise<DevCredentials> {
+  const kept = await readDevCredentials(readCommandConfig().data_dir);
+  if (kept === undefined || !(await isReady(kept.ops_url ?? kept.base_url))) {
+    throw new Error(
+      'no service runs on DATA_DIR: start it with `npm start`, then run this in a second terminal',
+    );
+  }
+  return kept;
 }
 
 /** The service that runs on DATA_DIR, or a new one on a temporary folder, which `stop` deletes. */
@@ -119,62 +129,6 @@ async function findTarget(own: boolean): Promise<Target> {
   }
   say(`ready at ${service.base_url} after ${((performance.now() - started_ms) / 1000).toFixed(1)} s.`);
   return { base_url: service.base_url, ingest_url: service.ingest_url, internal_secret, stop };
-}
-
-/** Sends all events in batches, over {@link CONNECTIONS} connections at once. */
-async function stream(
-  { ingest_url }: Target,
-  { api_key }: ProvisionedTenant,
-  events: readonly PurchaseEvent[],
-): Promise<void> {
-  const bar = new ProgressBar('sending', events.length);
-  let next = 0;
-  const sendBatches = async () => {
-    while (next < events.length) {
-      const batch = events.slice(next, next + BATCH);
-      next += batch.length;
-      const answer = await call<{ data: { accepted: number; rejected: unknown[] } }>(
-        `${ingest_url}/v1/events/batch`,
-        { method: 'POST', headers: { authorization: `Bearer ${api_key}` }, body: { events: batch } },
-      );
-      if (answer.data.accepted !== batch.length) {
-        throw new Error(`events were refused: ${JSON.stringify(answer.data.rejected)}`);
-      }
-      bar.advance(batch.length);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, sendBatches));
-}
-
-/** Reads all players until every customer is there with the expected sum, or the time-out is over. */
-async function untilVisible(
-  target: Target,
-  tenant: ProvisionedTenant,
-  customers: number,
-  expected: bigint,
-): Promise<Player[]> {
-  const deadline_ms = Date.now() + VISIBLE_TIMEOUT_MS;
-  for (;;) {
-    const players = await readPlayers(target, tenant);
-    if ((players.length === customers && sumOf(players) === expected) || Date.now() > deadline_ms)
-      return players;
-    await sleep(POLL_MS);
-  }
-}
-
-async function readPlayers(target: Target, tenant: ProvisionedTenant): Promise<Player[]> {
-  const players: Player[] = [];
-  for (let cursor: string | null = ''; cursor !== null;) {
-    const after: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const page: { data: Player[]; meta: { next_cursor: string | null } } = await asAdmin(
-      target,
-      tenant,
-      `/v1/players?limit=${PAGE}${after}`,
-    );
-    players.push(...page.data);
-    cursor = page.meta.next_cursor;
-  }
-  return players;
 }
 
 /** Shows the customer who spent most, from the totals and from the history. */
@@ -218,10 +172,6 @@ function asAdmin<Answer>(target: Target, tenant: ProvisionedTenant, path: string
   return call<Answer>(`${target.base_url}${path}`, {
     headers: { authorization: `Bearer ${tenant.session_token}` },
   });
-}
-
-function sumOf(players: readonly Player[]): bigint {
-  return players.reduce((sum, { total_deposited }) => sum + BigInt(total_deposited), 0n);
 }
 
 function rate(events: number, took_ms: number): string {

@@ -1,14 +1,12 @@
-import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
+import { launchBrowser } from './chromium.ts';
 
-/** The browser of the system's packages; scripts/install-test-engines.sh installs it. */
-const EXECUTABLES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** How long a test waits for what a page should show. */
 const WAIT_MS = 20_000;
@@ -29,14 +27,6 @@ export interface PageOptions {
   height?: number;
   /** Messages about what a frame inside of the page may not load, which its own policy is there to refuse. */
   blocked?: RegExp;
-}
-
-/** Starts the browser alone. Rejects when there is no browser: a skipped suite would prove nothing. */
-export async function launchBrowser(): Promise<Browser> {
-  const executablePath = process.env['CHROMIUM'] ?? EXECUTABLES.find((path) => existsSync(path));
-  if (executablePath === undefined) throw new Error('no Chromium: run sh scripts/install-test-engines.sh');
-  // The sandbox of Chromium needs a user other than root, which containers of builds often lack.
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
 }
 
 /** Starts a service and the browser. */

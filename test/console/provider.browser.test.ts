@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { accessibilityFaults, launchBrowser } from './browser.ts';
+import { accessibilityFaults } from './browser.ts';
+import { launchBrowser } from './chromium.ts';
 import { provideSignIn } from './provider-fixture.ts';
 
 const fixture = provideSignIn();

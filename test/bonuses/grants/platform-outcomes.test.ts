@@ -242,60 +242,6 @@ describe('a cancellation', () => {
     expect(late.body).toEqual({ received: true, applied: false, new_status: 'cancelled' });
     expect(await on.get(id)).toMatchObject({ status: 'cancelled', needs_review: true });
   });
-
-  describe('of a grant whose call reaches the platform after its cancellation', () => {
-    /** A grant that was cancelled because the platform did not know it; then its call arrives there. */
-    const creditedLate = async () => {
-      const { id } = await stoppedAfter({ answer: answer(500) });
-      const { calls } = await casino.fake.ledger();
-      expect((await on.cancel(id)).data).toMatchObject({ status: 'cancelled', outcome: 'unknown' });
-      const { path = '', headers = {}, body = '' } = calls[0] ?? {};
-      await fetch(casino.fake.url + path, { method: 'POST', headers, body });
-      expect(await bonusOf(id)).toMatchObject({ status: 'active' });
-      return id;
-    };
-
-    it('asks once more to cancel it, so that nothing stays credited', async () => {
-      const id = await creditedLate();
-      expect(Date.parse((await on.get(id)).next_attempt_at ?? '')).toBeGreaterThan(Date.now() + 30_000);
-      await on.config({ paused: false });
-      await on.hurry(id);
-      await expect.poll(async () => (await bonusOf(id))?.status).toBe('cancelled');
-      const grant = await on.reached(id, ({ next_attempt_at }) => next_attempt_at === null);
-      expect(grant).toMatchObject({ status: 'cancelled', outcome: 'confirmed', needs_review: false });
-      await on.budgets();
-    });
-
-    it('leaves it to somebody when the platform keeps it', async () => {
-      const id = await creditedLate();
-      await casino.fake.control({ answer: answer(403, { code: 'NOT_ALLOWED', message: 'no' }) });
-      await on.config({ paused: false });
-      await on.hurry(id);
-      const grant = await on.reached(id, ({ next_attempt_at }) => next_attempt_at === null);
-      expect(grant).toMatchObject({ status: 'cancelled', needs_review: true });
-    });
-
-    it('goes on asking while the platform gives no answer', async () => {
-      const id = await creditedLate();
-      await casino.fake.control({ answer: answer(500) });
-      await on.config({ paused: false });
-      await on.hurry(id);
-      await on.reached(id, ({ last_error }) => last_error !== null);
-      await casino.fake.control({ answer: null });
-      await on.hurry(id);
-      await on.reached(id, ({ next_attempt_at }) => next_attempt_at === null);
-      expect((await bonusOf(id))?.status).toBe('cancelled');
-    });
-  });
-
-  it('is asked about once more, and no further, where the platform knows nothing of it', async () => {
-    const { id } = await stoppedAfter({ answer: answer(500) });
-    await on.cancel(id);
-    await on.config({ paused: false });
-    await on.hurry(id);
-    const grant = await on.reached(id, ({ next_attempt_at }) => next_attempt_at === null);
-    expect(grant).toMatchObject({ status: 'cancelled', outcome: 'unknown', needs_review: false });
-  });
 });
 
 describe('webhooks', () => {
