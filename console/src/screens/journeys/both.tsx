@@ -34,7 +34,7 @@ export function Both({ error, mine, nameOf, onMine, onTheirs }: BothProps) {
         rows={[
           ...renamed.map(({ name }) => ({
             key: 'name',
-            cells: [<code key="part">name</code>, name, mine.name],
+            cells: [t.journeys.name, name, mine.name],
           })),
           ...differencesOf(current, mine).map((one, i) => ({
             key: String(i),
