@@ -115,6 +115,32 @@ const campaign = createRoute({
   component: lazyRouteComponent(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
 });
 
+const journeys = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys',
+  validateSearch: texts('status'),
+  component: lazyRouteComponent(() => import('./screens/journeys/list.tsx'), 'Journeys'),
+});
+
+const journey = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/$id',
+  validateSearch: texts('tab', 'view', 'status', 'node', 'player', 'run', 'from', 'to'),
+  component: lazyRouteComponent(() => import('./screens/journeys/view.tsx'), 'Journey'),
+});
+
+const newJourney = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/new',
+  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'NewJourney'),
+});
+
+const editJourney = createRoute({
+  getParentRoute: () => root,
+  path: '/journeys/$id/edit',
+  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'EditJourney'),
+});
+
 const templates = createRoute({
   getParentRoute: () => root,
   path: '/templates',
@@ -215,6 +241,10 @@ export function makeRouter(client: QueryClient) {
       editSegment,
       campaigns,
       campaign,
+      journeys,
+      newJourney,
+      journey,
+      editJourney,
       templates,
       template,
       bonuses,

@@ -21,3 +21,16 @@ test.each(['js', 'css'] as const)('the first load of %s is within its budget', a
   const total = loaded.reduce((sum, [, bytes]) => sum + bytes, 0);
   expect(total).toBeLessThan(INITIAL[ending]);
 });
+
+/** What is loaded with one part of the console only. */
+const CANVAS = { js: 120_000, css: 5_000 };
+
+test.each(['js', 'css'] as const)(
+  'the canvas of journeys is loaded apart, and its %s is within its budget',
+  async (ending) => {
+    const page = await readFile(join(CONSOLE_DIR, 'index.html'), 'utf8');
+    const found = [...(await sizes(ending))].filter(([name]) => name.startsWith('canvas-'));
+    expect(found.map(([name]) => page.includes(name))).toEqual([false]);
+    expect(found[0]?.[1]).toBeLessThan(CANVAS[ending]);
+  },
+);

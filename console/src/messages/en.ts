@@ -5,6 +5,7 @@ import { compliance } from './en/compliance.ts';
 import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
+import { journeys } from './en/journeys.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
@@ -24,6 +25,7 @@ export const en = {
   players,
   segments,
   campaigns,
+  journeys,
   templates,
   bonuses,
   vip,

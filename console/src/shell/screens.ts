@@ -7,6 +7,7 @@ export const SCREENS = [
   { path: '/players', name: t.nav.players, letter: 'p' },
   { path: '/segments', name: t.nav.segments, letter: 's' },
   { path: '/campaigns', name: t.nav.campaigns, letter: 'c' },
+  { path: '/journeys', name: t.nav.journeys, letter: 'j' },
   { path: '/templates', name: t.nav.templates, letter: 't' },
   { path: '/bonuses', name: t.nav.bonuses, letter: 'b' },
   { path: '/vip', name: t.nav.vip, letter: 'v' },

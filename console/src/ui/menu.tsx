@@ -31,8 +31,8 @@ export function Menu({
       if (menu.matches(':popover-open')) menu.hidePopover();
       return undefined;
     }
-    place(menu, opener.current);
     menu.showPopover();
+    place(menu, opener.current);
     (
       menu.querySelector<HTMLElement>('[aria-checked="true"]') ?? menu.querySelector<HTMLElement>('button')
     )?.focus();
@@ -104,6 +104,6 @@ export function Menu({
 /** Below its button, within the window. */
 function place(menu: HTMLElement, button: HTMLElement | null): void {
   const { bottom = 0, left = 0 } = button?.getBoundingClientRect() ?? {};
-  menu.style.top = `${bottom + 4}px`;
+  menu.style.top = `${Math.max(8, Math.min(bottom + 4, window.innerHeight - menu.offsetHeight - 8))}px`;
   menu.style.left = `${Math.max(8, Math.min(left, window.innerWidth - 280))}px`;
 }

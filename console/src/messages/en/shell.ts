@@ -58,15 +58,12 @@ export const shell = {
     rows: [
       ['⌘ K / Ctrl K', 'Go to a screen or a player'],
       ['/', 'Search on this page'],
-      [
-        'g then o, e, p, s, c, t, b, v, d, n, y',
-        'Overview, Events, Players, Segments, Campaigns, Templates, Bonuses, VIP, Developers, Settings, System',
-      ],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
       ['?', 'This list'],
       ['Escape', 'Close what is open'],
     ] as const,
+    screen: (letter: string) => `g, then ${letter}`,
     note: 'Keys without ⌘ or Ctrl can be switched off in the menu of the user.',
   },
   signIn: {

@@ -1,4 +1,5 @@
 import { maskPersonal } from '../../format/mask.ts';
+import { useNavigate } from '@tanstack/react-router';
 import { formatValue } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -94,15 +95,16 @@ export function Segments({ id }: { id: string }) {
   );
 }
 
-/** The player's runs of journeys. */
+/** The player's runs of journeys; each opens with its steps. */
 export function Journeys({ id }: { id: string }) {
+  const navigate = useNavigate();
   const columns: Column<JourneyRun>[] = [
     { key: 'started', title: t.events.at, width: WHEN, cell: ({ started_at }) => <Time at={started_at} /> },
     {
       key: 'journey',
       title: m.tabs.journeys,
       width: 'minmax(200px, 1fr)',
-      cell: ({ journey_id }) => journey_id,
+      cell: ({ journey_name }) => <bdi>{journey_name}</bdi>,
     },
     { key: 'status', title: m.columns.status, width: '140px', cell: ({ status }) => <Badge>{status}</Badge> },
   ];
@@ -112,6 +114,13 @@ export function Journeys({ id }: { id: string }) {
       label={m.tabs.journeys}
       columns={columns}
       keyOf={(row) => row.run_id}
+      onOpen={({ journey_id, run_id }) =>
+        void navigate({
+          to: '/journeys/$id',
+          params: { id: journey_id },
+          search: { tab: 'runs', run: run_id },
+        })
+      }
       empty={nothing}
     />
   );

@@ -81,6 +81,7 @@ export function useMemberships(id: string) {
 export interface JourneyRun {
   run_id: string;
   journey_id: string;
+  journey_name: string;
   status: string;
   started_at: string;
   completed_at: string | null;

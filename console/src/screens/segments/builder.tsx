@@ -27,7 +27,7 @@ import { withForms } from './forms.ts';
 import { issuesByNode, localIssues } from './issues.ts';
 import { segmentPath, usePreview, useSegments, type SegmentRecord } from './queries.ts';
 import { nodeOf, ROOT } from './tree.ts';
-import { useUndoable } from './undo.ts';
+import { useUndoable } from '../../ui/undo.ts';
 import { useLater } from './later.ts';
 import type { Vocabulary } from './vocabulary.ts';
 

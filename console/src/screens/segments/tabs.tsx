@@ -108,7 +108,7 @@ export function References({ segment: { id } }: TabProps) {
   );
 }
 
-/** Records that use a segment, by name; segments among them are links. */
+/** Records that use a segment, by name; segments and journeys among them are links. */
 export function ReferenceTable({ references }: { references: readonly Reference[] }) {
   return (
     <Table
@@ -119,6 +119,10 @@ export function ReferenceTable({ references }: { references: readonly Reference[
         cells: [
           type === 'segment' ? (
             <Link key="name" to="/segments/$id" params={{ id }}>
+              <bdi>{name}</bdi>
+            </Link>
+          ) : type === 'journey' ? (
+            <Link key="name" to="/journeys/$id" params={{ id }}>
               <bdi>{name}</bdi>
             </Link>
           ) : (

@@ -36,7 +36,13 @@ export function UsedBy({ id }: { id: string }) {
               })),
               ...journeys.map((row) => ({
                 key: row.id,
-                cells: [m.kinds.journey, <bdi key="name">{row.name}</bdi>, row.status],
+                cells: [
+                  m.kinds.journey,
+                  <Link key="link" to="/journeys/$id" params={{ id: row.id }}>
+                    <bdi>{row.name}</bdi>
+                  </Link>,
+                  row.status,
+                ],
               })),
             ]}
           />

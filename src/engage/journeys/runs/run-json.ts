@@ -13,6 +13,7 @@ export function runResourceOf(row: RunRow) {
     current_node_id: row.node_id,
     started_at: row.started_at,
     completed_at: row.completed_at,
+    due_at: row.status === 'running' ? row.due_at : null,
     context: row.context,
     trigger: row.trigger,
     outcome: row.outcome,

@@ -15,6 +15,7 @@ export const runResource = z.object({
   current_node_id: z.string(),
   started_at: timestamp,
   completed_at: timestamp.nullable(),
+  due_at: timestamp.nullable().describe('When a running run goes on by itself'),
   context: z.record(z.string(), z.unknown()),
   trigger: z.object({
     kind: z.enum(['event', 'segment_entered', 'segment_exited', 'schedule', 'api']),

@@ -1,0 +1,205 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { parseExactly } from '../../api/json.ts';
+import { newActionKey, useChange } from '../../api/queries.ts';
+import { t } from '../../messages/t.ts';
+import { Button } from '../../ui/button.tsx';
+import { Confirm } from '../../ui/confirm.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Answered, Failed } from '../../ui/states.tsx';
+import { Table } from '../../ui/table.tsx';
+import { graphOf } from './graph.ts';
+import css from './journeys.module.css';
+import { useNames, usesOf } from './names.ts';
+import { PlayerChoice, type Chosen } from './player-choice.tsx';
+import { journeyPath, useStats, type JourneyRecord, type RunRecord } from './queries.ts';
+
+const m = t.journeys.acts;
+const SHOWN_NAME = 80;
+
+export const shortName = (name: string) =>
+  name.length > SHOWN_NAME ? `${name.slice(0, SHOWN_NAME)}…` : name;
+
+export interface ActProps {
+  journey: JourneyRecord;
+  onClose: () => void;
+}
+
+/** Asks before the journey is paused: nothing starts runs, and with a hold runs stand still. */
+export function Pause({ journey, onClose }: ActProps) {
+  const { id } = journey;
+  const [key] = useState(newActionKey);
+  const [hold, setHold] = useState(false);
+  const stats = useStats(id);
+  const act = useChange<JourneyRecord>();
+  return (
+    <Confirm
+      title={m.pauseTitle(shortName(journey.name))}
+      verb={m.pause}
+      busy={act.isPending}
+      error={act.error}
+      onClose={onClose}
+      onConfirm={() =>
+        act.mutate(
+          { method: 'POST', path: `${journeyPath(id)}/pause`, body: { hold }, idempotency_key: key },
+          { onSuccess: onClose },
+        )
+      }
+    >
+      <p>{m.pauseText}</p>
+      <Answered asked={stats} what={t.journeys.loadingStats}>
+        {({ data }) => <p>{m.pauseRuns(data.runs.running)}</p>}
+      </Answered>
+      <label>
+        <input type="checkbox" checked={hold} onChange={({ target }) => setHold(target.checked)} /> {m.hold}
+      </label>
+    </Confirm>
+  );
+}
+
+/** Starts a run for one player, with a context. */
+export function Trigger({ journey, onClose }: ActProps) {
+  const { id } = journey;
+  const navigate = useNavigate();
+  const [key, setKey] = useState(newActionKey);
+  const [player, setPlayer] = useState<Chosen>();
+  const [context, setContext] = useState('');
+  const act = useChange<RunRecord>();
+  const read = contextOf(context);
+  const run = act.data?.data;
+  const start = () => {
+    if (player === undefined || read === undefined) return;
+    const body = { player_id: player.id, ...(read === null ? {} : { context: read }) };
+    act.mutate(
+      { method: 'POST', path: `${journeyPath(id)}/trigger`, body, idempotency_key: key },
+      // What is typed next is another action.
+      { onError: () => setKey(newActionKey()) },
+    );
+  };
+  return (
+    <Dialog
+      title={m.triggerTitle(shortName(journey.name))}
+      onClose={onClose}
+      mayClose={() => !act.isPending}
+      actions={
+        <>
+          <Button onClick={onClose}>{run === undefined ? t.confirm.cancel : t.dialog.close}</Button>
+          {run === undefined ? (
+            <Button
+              kind="primary"
+              disabled={player === undefined || read === undefined || act.isPending}
+              onClick={start}
+            >
+              {act.isPending ? t.confirm.busy : m.trigger}
+            </Button>
+          ) : (
+            <Button
+              kind="primary"
+              onClick={() => {
+                onClose();
+                void navigate({
+                  to: '/journeys/$id',
+                  params: { id },
+                  search: (before) => ({ ...before, tab: 'runs', run: run.run_id }),
+                });
+              }}
+            >
+              {m.showRun}
+            </Button>
+          )}
+        </>
+      }
+    >
+      {run === undefined ? (
+        <>
+          <p>{m.triggerText}</p>
+          <PlayerChoice chosen={player} onChoose={setPlayer} />
+          <Field
+            label={m.context}
+            hint={m.contextHint}
+            error={read === undefined ? t.journeys.notJsonObject : undefined}
+          >
+            {(control) => (
+              <textarea
+                {...control}
+                rows={4}
+                spellCheck={false}
+                value={context}
+                onChange={({ target }) => setContext(target.value)}
+              />
+            )}
+          </Field>
+          {act.error === null ? null : <Failed error={act.error} />}
+        </>
+      ) : (
+        <p role="status">{m.started}</p>
+      )}
+    </Dialog>
+  );
+}
+
+/** The object that the text is; null: no text; undefined: something else. */
+export function contextOf(text: string): object | null | undefined {
+  if (text.trim() === '') return null;
+  try {
+    const value = parseExactly(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks before the journey is deleted: how many runs are cancelled, and what it uses. */
+export function Archive({ journey, onClose }: ActProps) {
+  const { id } = journey;
+  const name = shortName(journey.name);
+  const navigate = useNavigate();
+  const [key] = useState(newActionKey);
+  const stats = useStats(id);
+  const act = useChange<JourneyRecord>();
+  const running = stats.data?.data.runs.running;
+  return (
+    <Confirm
+      title={m.archiveTitle(name)}
+      verb={m.archiveVerb(name)}
+      count={running ?? 0}
+      busy={act.isPending || running === undefined}
+      error={act.error}
+      onClose={onClose}
+      onConfirm={() =>
+        // The page knows at once that it is deleted, and this dialog goes with its button.
+        void act.mutateAsync({ method: 'DELETE', path: journeyPath(id), idempotency_key: key }).then(
+          () => navigate({ to: '/journeys' }),
+          // Shown by the dialog.
+          () => undefined,
+        )
+      }
+    >
+      <p>{m.archiveText}</p>
+      <Answered asked={stats} what={t.journeys.loadingStats}>
+        {({ data }) => <p>{m.archiveRuns(data.runs.running)}</p>}
+      </Answered>
+      <p>{m.archiveUses}</p>
+      <Uses journey={journey} />
+    </Confirm>
+  );
+}
+
+/** The templates, providers, segments, bonuses and webhooks of a journey. */
+export function Uses({ journey: { trigger, graph, settings } }: { journey: JourneyRecord }) {
+  const drawn = graphOf(graph);
+  const nameOf = useNames(trigger, drawn, settings);
+  const uses = usesOf(trigger, drawn, settings);
+  if (uses.length === 0) return <p className={css['soft']}>{m.usesNothing}</p>;
+  return (
+    <Table
+      label={m.activateUses}
+      head={[t.journeys.kind, t.journeys.name]}
+      rows={uses.map(({ kind, id }) => ({
+        key: `${kind} ${id}`,
+        cells: [t.journeys.uses[kind], <bdi key="name">{nameOf(id)}</bdi>],
+      }))}
+    />
+  );
+}

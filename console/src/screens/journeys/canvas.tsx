@@ -1,0 +1,193 @@
+import { Graph as Layout, layout } from '@dagrejs/dagre';
+import {
+  Handle,
+  Panel,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  type Edge as DrawnEdge,
+  type Node as DrawnNode,
+  type NodeChange,
+  type NodeProps,
+} from '@xyflow/react';
+import '@xyflow/react/dist/base.css';
+import { useEffect, useMemo } from 'react';
+import { t } from '../../messages/t.ts';
+import { Button } from '../../ui/button.tsx';
+import css from './canvas.module.css';
+import { edgesOf, idOf, type Graph } from './graph.ts';
+import { titleOf, wayText, type NameOf } from './words.ts';
+
+const m = t.journeys.canvas;
+const WIDTH = 210;
+const HEIGHT = 68;
+/** Room for a label of a way, which is cut at this many characters. */
+const LABEL = { width: 150, height: 22, longest: 26 };
+const FIT = { padding: 0.08, maxZoom: 1, minZoom: 0.35 };
+
+interface CanvasProps {
+  graph: Graph;
+  nameOf: NameOf;
+  /** What is said of a node, such as its numbers. */
+  notes: ReadonlyMap<string, string>;
+  /** The ids of nodes with which something is wrong. */
+  wrong: ReadonlySet<string>;
+  selected: string | undefined;
+  onSelect: (id: string) => void;
+}
+
+type StepNode = DrawnNode<{ title: string; kind: string; note: string; is_wrong: boolean }, 'step'>;
+
+const NODE_TYPES = { step: StepCard };
+
+/** The graph as a picture. It is for reading and selecting: whatever can be changed is changed in the list. */
+export default function Canvas(props: CanvasProps) {
+  return (
+    <ReactFlowProvider>
+      <Drawing {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function Drawing({ graph, nameOf, notes, wrong, selected, onSelect }: CanvasProps) {
+  const { fitView, zoomIn, zoomOut } = useReactFlow();
+  const places = useMemo(() => placesOf(graph), [graph]);
+  const shape = [...places.keys()].join(' ');
+  useEffect(() => {
+    void fitView(FIT);
+  }, [shape, fitView]);
+  const nodes = graph.nodes.map((node): StepNode => {
+    const id = idOf(node);
+    const title = titleOf(node, nameOf);
+    const note = notes.get(id) ?? '';
+    const is_wrong = wrong.has(id);
+    const kind = t.journeys.types[String(node['type'])] ?? String(node['type']);
+    return {
+      id,
+      type: 'step',
+      position: places.get(id) ?? { x: 0, y: 0 },
+      data: { title, kind, note, is_wrong },
+      width: WIDTH,
+      height: HEIGHT,
+      measured: { width: WIDTH, height: HEIGHT },
+      handles: HANDLES,
+      selected: id === selected,
+      ariaLabel: [title, note, ...(is_wrong ? [m.wrong] : [])].filter((text) => text !== '').join(', '),
+    };
+  });
+  const onNodesChange = (changes: NodeChange<StepNode>[]) => {
+    for (const change of changes) if (change.type === 'select' && change.selected) onSelect(change.id);
+  };
+  return (
+    <div className={css['canvas']}>
+      <ReactFlow
+        aria-label={m.label}
+        nodes={nodes}
+        edges={drawnEdges(graph, nameOf)}
+        nodeTypes={NODE_TYPES}
+        onNodesChange={onNodesChange}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        deleteKeyCode={null}
+        multiSelectionKeyCode={null}
+        selectionKeyCode={null}
+        // The wheel scrolls the page.
+        zoomOnScroll={false}
+        preventScrolling={false}
+        zoomOnDoubleClick={false}
+        minZoom={FIT.minZoom}
+        maxZoom={1.5}
+        fitView
+        fitViewOptions={FIT}
+        proOptions={{ hideAttribution: true }}
+        ariaLabelConfig={m.aria}
+      >
+        <Panel position="top-right" className={css['tools']}>
+          <Button aria-label={m.zoomIn} onClick={() => void zoomIn()}>
+            +
+          </Button>
+          <Button aria-label={m.zoomOut} onClick={() => void zoomOut()}>
+            −
+          </Button>
+          <Button onClick={() => void fitView(FIT)}>{m.fit}</Button>
+        </Panel>
+      </ReactFlow>
+    </div>
+  );
+}
+
+const HANDLES = [
+  { type: 'target' as const, position: Position.Top, x: WIDTH / 2, y: 0, width: 1, height: 1 },
+  { type: 'source' as const, position: Position.Bottom, x: WIDTH / 2, y: HEIGHT, width: 1, height: 1 },
+];
+
+function StepCard({ data: { title, kind, note, is_wrong }, selected }: NodeProps<StepNode>) {
+  return (
+    <div
+      className={`${css['node']} ${selected ? css['selected'] : ''} ${is_wrong ? css['wrong'] : ''}`}
+      title={title}
+    >
+      <Handle type="target" position={Position.Top} isConnectable={false} className={css['handle'] ?? ''} />
+      <span className={css['kind']}>
+        {is_wrong ? '✕ ' : ''}
+        {kind}
+      </span>
+      <strong>
+        <bdi>{title}</bdi>
+      </strong>
+      <span className={css['note']}>{note}</span>
+      <Handle
+        type="source"
+        position={Position.Bottom}
+        isConnectable={false}
+        className={css['handle'] ?? ''}
+      />
+    </div>
+  );
+}
+
+/** Where each node is drawn: its upper left corner. */
+function placesOf({ nodes }: Graph): ReadonlyMap<string, { x: number; y: number }> {
+  const drawing = new Layout();
+  drawing.setGraph({ rankdir: 'TB', nodesep: 24, ranksep: 28 });
+  const ids = new Set(nodes.map(idOf));
+  for (const id of ids) drawing.setNode(id, { width: WIDTH, height: HEIGHT });
+  for (const node of nodes) {
+    const edges = edgesOf(node).filter(({ to }) => ids.has(to));
+    const room = edges.length > 1 ? { width: LABEL.width, height: LABEL.height } : {};
+    for (const { to } of edges) drawing.setEdge(idOf(node), to, { ...room });
+  }
+  layout(drawing);
+  return new Map(
+    [...ids].map((id) => {
+      const { x = 0, y = 0 } = drawing.node(id) as { x?: number; y?: number };
+      return [id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
+    }),
+  );
+}
+
+/** One line from node to node; ways that lead to the same one share it. */
+function drawnEdges(graph: Graph, nameOf: NameOf): DrawnEdge[] {
+  const ids = new Set(graph.nodes.map(idOf));
+  return graph.nodes.flatMap((node) => {
+    const source = idOf(node);
+    const ways = edgesOf(node).filter(({ to }) => ids.has(to));
+    return [...new Set(ways.map(({ to }) => to))].map((target): DrawnEdge => {
+      const shared = ways.filter(({ to }) => to === target);
+      const text = ways.length === 1 ? '' : shared.map((way) => wayText(way, node, nameOf)).join(' / ');
+      const label = text.length > LABEL.longest ? `${text.slice(0, LABEL.longest - 1)}…` : text;
+      return {
+        id: `${source} ${target}`,
+        source,
+        target,
+        type: 'smoothstep',
+        focusable: false,
+        selectable: false,
+        ariaLabel: m.edge(source, target, text),
+        ...(label === '' ? {} : { label }),
+      };
+    });
+  });
+}
