@@ -288,7 +288,7 @@ delete(query: { /** S.The `sub` of the user at the identity provider */ user_id:
 };
 consoleSessions: {
 /**
- * Lists the console sessions of the user, for admins also those of all members, the newest first.
+ * Lists the console sessions of the user, for admins also those of members of no other tenant, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -296,9 +296,9 @@ consoleSessions: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** `members`: of all members of the tenant, for admins */ of?: "own" | "members" | undefined; }, options?: CallOptions): Promise<Page<S.ConsoleSession>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** `members`: of members of no other tenant, too; for admins */ of?: "own" | "members" | undefined; }, options?: CallOptions): Promise<Page<S.ConsoleSession>>;
 /**
- * Ends a console session of the user, for admins also of any member.
+ * Ends a console session of the user, for admins also of a member of no other tenant.
  *
  * Admin session, role viewer or above.
  *
