@@ -1562,6 +1562,7 @@ create table public.player_tier_history (
   constraint player_tier_history_pkey PRIMARY KEY (player_id, entry_id, tenant_id, project_id),
   constraint player_tier_history_trigger_check CHECK ((trigger = ANY (ARRAY['auto'::text, 'manual'::text, 'reset'::text])))
 );
+CREATE INDEX player_tier_history_listed ON public.player_tier_history USING btree (tenant_id, project_id, occurred_at DESC, entry_id DESC) WHERE (occurred_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.player_tier_history: enabled, forced
 create policy every_tenant on player_tier_history for all to engagement_service using (true);
 create policy own_tenant on player_tier_history for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

@@ -28,7 +28,7 @@ export function listTierChanges(
         'occurred_at', to_char(h.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text as entry
     from (
       select * from player_tier_history h
-      where h.tenant_id = ${tenant_id} and h.project_id = ${project_id}
+      where h.tenant_id = ${tenant_id} and h.project_id = ${project_id} and h.occurred_at > '-infinity'
         ${from === undefined ? nothing : tx`and h.occurred_at >= ${from}::text::timestamptz`}
         ${to === undefined ? nothing : tx`and h.occurred_at < ${to}::text::timestamptz`}
         ${

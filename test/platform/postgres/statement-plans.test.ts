@@ -203,6 +203,8 @@ async function grownSince(before: Map<string, Execution>): Promise<string[]> {
   for (const [statement, { blocks, scans }] of await workADay()) {
     const blocks_before = before.get(statement)?.blocks ?? 0;
     if (blocks <= blocks_before * SLACK.factor + SLACK.blocks) continue;
+    // It reads no table: now and then an insertion looks at rows whose entries it may remove from a full index page.
+    if (scans.every((scan) => scan.startsWith('ModifyTable'))) continue;
     if (statement.includes(LISTS_A_RARE_STATUS) || statement.includes(STARTS_DUE_JOBS)) continue;
     grown.push(`${blocks_before} → ${blocks} blocks: ${scans.join(', ')}: ${statement}`);
   }

@@ -15,6 +15,7 @@ import {
 import { tiersOfPlayers } from '../../../src/players/tiers/merge-queries.ts';
 import { selectPlayerTier, selectProjectOfPlayer } from '../../../src/players/tiers/player-tier-queries.ts';
 import { listTiers, lockTiers, updateTier } from '../../../src/players/tiers/queries.ts';
+import { listTierChanges } from '../../../src/players/tiers/tier-changes-queries.ts';
 import { readTierRules } from '../../../src/players/tiers/tier-rules.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
 
@@ -105,6 +106,8 @@ it.each(['without statistics', 'with statistics'])(
       (tx) => selectProjects(tx, tenant_id),
       (tx) => selectProjectOfPlayer(tx, tenant_id, one.player_id),
       (tx) => selectPlayerTier(tx, one, 200),
+      (tx) => listTierChanges(tx, { tenant_id, project_id }, {}, undefined, 20),
+      (tx) => listTierChanges(tx, { tenant_id, project_id }, {}, [String(now.getTime() * 1_000), '5000'], 20),
       (tx) => selectSeen(tx, tenant_id, project_id, undefined, 10),
       (tx) => selectSeen(tx, tenant_id, project_id, seen, 10),
       (tx) => selectDueTiers(tx, new Date(now.getTime() + 9_000_000), undefined, 10),
