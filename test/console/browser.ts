@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { launchBrowser } from './chromium.ts';
@@ -34,14 +34,19 @@ export async function openConsole(): Promise<ConsoleBrowser> {
   const service = await startTestService();
   await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
   const browser = await launchBrowser();
-  const contexts: BrowserContext[] = [];
+  const contexts = new Set<BrowserContext>();
   const faults: string[] = [];
   return {
     service,
     browser,
     open: async (path, { theme = 'light', width = 1280, height = 800, blocked } = {}) => {
       const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
-      contexts.push(context);
+      contexts.add(context);
+      // Its page would go on asking the service while the next tests run.
+      onTestFinished(async () => {
+        contexts.delete(context);
+        await context.close();
+      });
       context.setDefaultTimeout(WAIT_MS);
       const page = await context.newPage();
       page.on('pageerror', (error) => faults.push(`${path}: ${error.message}`));
