@@ -2,7 +2,22 @@ import lighthouse, { desktopConfig } from 'lighthouse';
 import { result, type Result } from './measure.ts';
 
 /** The screens, with the addresses that show their list. */
-const ROUTES = ['overview', 'events', 'players', 'segments', 'segments/new', 'campaigns', 'templates'];
+const ROUTES = [
+  'overview',
+  'events',
+  'players',
+  'segments',
+  'segments/new',
+  'campaigns',
+  'journeys',
+  'templates',
+  'bonuses',
+  'vip',
+  'compliance',
+  'developers',
+  'settings',
+  'system',
+];
 const ROUNDS = Number(process.env['BENCH_LIGHTHOUSE_ROUNDS'] ?? 3);
 const TARGETS = { performance: 98, accessibility: 100, 'best-practices': 100 } as const;
 const CATEGORIES = Object.keys(TARGETS) as (keyof typeof TARGETS)[];

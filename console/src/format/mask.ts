@@ -3,6 +3,11 @@ const PERSONAL_NAME = /e-?mail|phone|mobile|msisdn/i;
 const EMAIL = /[^\s@"<>]+@[^\s@"<>]+\.[^\s@"<>]+/g;
 const MAX_DEPTH = 20;
 
+/** Whether a text that somebody searches for may be an e-mail address, a phone number or an account of a messenger. */
+export function mayBePersonal(text: string): boolean {
+  return /@|^\+?[\d\s()/.-]{5,}$/.test(text);
+}
+
 /** Keeps the first character, and of an e-mail address its domain, of a number its last two digits. */
 export function maskText(text: string): string {
   const at = text.lastIndexOf('@');

@@ -16,7 +16,7 @@ interface Deps {
 }
 
 /**
- * Ends the review of a player in conflict: it is active again, both players keep their ids and data, and the audit log has
+ * Ends the review of a player in conflict: it is active again, or as excluded as it was before; both players keep their ids and data, and the audit log has
  * the note. Rejects with PLAYER_NOT_FOUND, or CONFLICT when the player is not in conflict (any more).
  */
 export async function resolveConflict(
@@ -34,8 +34,8 @@ export async function resolveConflict(
           throw new ApiError('CONFLICT', message);
         }
         const { tenant_id, project_id, player_id } = ref;
-        const status = 'active';
-        await applyPatch(tx, ref, { columns: { status }, ...splitAttributes({}) }, clock.now_ms());
+        const status = player.self_excluded ? 'self_excluded' : 'active';
+        await applyPatch(tx, ref, { columns: { status: 'active' }, ...splitAttributes({}) }, clock.now_ms());
         await audit(tx, {
           tenant_id,
           project_id,

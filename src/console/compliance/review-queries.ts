@@ -70,13 +70,19 @@ export function listPendingKyc(
     order by w.created_at desc, w.player_id desc`;
 }
 
+interface LockedStatus {
+  status: string;
+  self_excluded: boolean;
+  deleted_at: Date | null;
+}
+
 /** The status of a player, whose row is locked until the transaction ends; no row: the project has no such player. */
 export function lockStatus(
   tx: Tx,
   { tenant_id, project_id, player_id }: PlayerRef,
-): PendingQuery<{ status: string; deleted_at: Date | null }[]> {
-  return tx<{ status: string; deleted_at: Date | null }[]>`
-    select status, deleted_at from players
+): PendingQuery<LockedStatus[]> {
+  return tx<LockedStatus[]>`
+    select status, self_excluded, deleted_at from players
     where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
     for no key update`;
 }

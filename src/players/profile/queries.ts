@@ -141,8 +141,9 @@ export async function patchPlayer(
         ${wantedColumn(tx, 'default_currency_code')},
         case
           when not columns ? 'status' then p.status
-          -- The end of a ban makes the exclusion visible again that it hid.
+          -- The end of a ban, or of a conflict, makes the exclusion visible again that it hid.
           when p.status = 'banned' and p.self_excluded and columns ->> 'status' in ('active', 'conflict')
+            or p.status = 'conflict' and p.self_excluded and columns ->> 'status' = 'active'
             then 'self_excluded'
           else columns ->> 'status'
         end as status,

@@ -148,6 +148,13 @@ describe('changing', () => {
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
   });
 
+  test('the end of a conflict reveals the exclusion below it', async () => {
+    const id = await newPlayer();
+    await patch(id, { status: 'self_excluded' });
+    await patch(id, { status: 'conflict' });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'self_excluded' });
+  });
+
   test('a change marks the player for the mirror, a change without effect does not', async () => {
     const id = await newPlayer();
     const { service } = fixture.platform.postgres;

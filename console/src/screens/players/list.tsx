@@ -2,7 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { usePlayerSearch, type FoundPlayer } from '../../api/player-search.ts';
-import { playerName } from '../../format/mask.ts';
+import { mayBePersonal, playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -26,10 +26,9 @@ export function Players() {
   const [text, setText] = useState(q);
   const asked = useDeferredValue(text.trim());
   useEffect(() => {
-    void navigate({
-      search: (before) => ({ ...before, q: asked === '' ? undefined : asked }),
-      replace: true,
-    });
+    // Addresses are logged, shared and kept by browsers: nothing personal is in them.
+    const shared = asked === '' || mayBePersonal(asked) ? undefined : asked;
+    void navigate({ search: (before) => ({ ...before, q: shared }), replace: true });
   }, [asked, navigate]);
   const open = (id: string) => void navigate({ to: '/players/$id', params: { id } });
   return (
