@@ -8,6 +8,7 @@ import {
 import { useRef } from 'react';
 import { call, type Answer, type ApiRequest, type QueryValues } from './call.ts';
 import type { ApiError } from './errors.ts';
+import { writeExactly } from './json.ts';
 import { usePlace } from './place.tsx';
 
 interface ReadOptions {
@@ -33,6 +34,7 @@ export function useRead<T>(path: string, query: QueryValues = {}, options: ReadO
 }
 
 const PAGE = 100;
+const PRECONDITION_FAILED = 412;
 
 /** Reads a list of the project page by page; `rows` are those of all pages so far. */
 export function useList<T>(
@@ -60,28 +62,35 @@ export function useList<T>(
 }
 
 /**
- * Changes something of the project, then asks again what the project's pages show. The caller gives each action its own
- * Idempotency-Key: see {@link newActionKey}. While a request with a key is under way, another one with it is the same one.
+ * Changes something of the project, then asks again what the project's pages show; also when somebody else has changed the
+ * record since. The caller gives each action its own Idempotency-Key: see {@link newActionKey}. While a request is under
+ * way, another one with its key, or without keys another of the same content, is the same one. The answer is not kept: it
+ * may have a secret.
  */
 export function useChange<T>() {
   const place = usePlace();
   const client = useQueryClient();
-  const running = useRef<{ key: string; answer: Promise<Answer<T>> }>(undefined);
+  const running = useRef<{ action: string; answer: Promise<Answer<T>> }>(undefined);
+  const askAgain = () => client.invalidateQueries({ queryKey: [place.project_id] });
   return useMutation<Answer<T>, ApiError, Omit<ApiRequest, 'project' | 'signal'>>({
     mutationFn: (request) => {
-      const { idempotency_key: key } = request;
+      const { idempotency_key, method, path, query, body } = request;
+      const action = idempotency_key ?? writeExactly([method, path, query, body]);
       // The second click comes before the button is shown as busy.
-      if (key !== undefined && running.current?.key === key) return running.current.answer;
+      if (running.current?.action === action) return running.current.answer;
       const answer = call<T>({ ...request, project: place });
-      if (key === undefined) return answer;
-      running.current = { key, answer };
+      running.current = { action, answer };
       const end = () => {
         if (running.current?.answer === answer) running.current = undefined;
       };
       void answer.then(end, end);
       return answer;
     },
-    onSuccess: () => client.invalidateQueries({ queryKey: [place.project_id] }),
+    onSuccess: askAgain,
+    onError: ({ status }) => {
+      if (status === PRECONDITION_FAILED) void askAgain();
+    },
+    gcTime: 0,
   });
 }
 

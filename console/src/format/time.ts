@@ -31,13 +31,17 @@ export function formatTime(iso: string | number, zone: string): string {
     second: '2-digit',
     timeZoneName: 'short',
   });
-  return `${p['year']}-${p['month']}-${p['day']} ${p['hour']}:${p['minute']}:${p['second']} ${p['timeZoneName']}`;
+  return `${dayOf(p)} ${p['hour']}:${p['minute']}:${p['second']} ${p['timeZoneName']}`;
+}
+
+/** Years have four digits, as `Date.parse` reads them. */
+function dayOf({ year = '', month, day }: Record<string, string>): string {
+  return `${year.padStart(4, '0')}-${month}-${day}`;
 }
 
 /** The day of a time in the zone: `2026-03-01`. */
 export function formatDay(iso: string | number, zone: string): string {
-  const p = parts(new Date(iso), zone, { year: 'numeric', month: '2-digit', day: '2-digit' });
-  return `${p['year']}-${p['month']}-${p['day']}`;
+  return dayOf(parts(new Date(iso), zone, { year: 'numeric', month: '2-digit', day: '2-digit' }));
 }
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
@@ -71,6 +75,7 @@ export function fromLocalField(text: string, zone: string): string | undefined {
   // The offset at the first guess may be that of the other side of a clock change.
   for (let i = 0; i < 2; i++) {
     const shown_ms = Date.parse(`${toLocalField(new Date(at_ms).toISOString(), zone)}Z`);
+    if (Number.isNaN(shown_ms)) return undefined;
     at_ms += wanted_ms - shown_ms;
   }
   return new Date(at_ms).toISOString();

@@ -17,7 +17,10 @@ interface ConfirmProps {
   verb: string;
   /** How many are affected; absent: the one that the title names. */
   count?: number | undefined;
+  /** The act is under way: the dialog cannot be closed. */
   busy: boolean;
+  /** False while what the dialog tells is not known: only the act has to wait. */
+  ready?: boolean;
   error: ApiError | null;
   onConfirm: () => void;
   onClose: () => void;
@@ -25,7 +28,17 @@ interface ConfirmProps {
 }
 
 /** Asks before an act that cannot be undone. With more than 10,000 affected the number must be typed. */
-export function Confirm({ title, verb, count = 1, busy, error, onConfirm, onClose, children }: ConfirmProps) {
+export function Confirm({
+  title,
+  verb,
+  count = 1,
+  busy,
+  ready = true,
+  error,
+  onConfirm,
+  onClose,
+  children,
+}: ConfirmProps) {
   const [typed, setTyped] = useState('');
   const is_typed = count <= TYPED_ABOVE || typed.replaceAll(/\D/g, '') === String(count);
   return (
@@ -38,7 +51,7 @@ export function Confirm({ title, verb, count = 1, busy, error, onConfirm, onClos
           <Button onClick={onClose} disabled={busy}>
             {t.confirm.cancel}
           </Button>
-          <Button kind="danger" onClick={onConfirm} disabled={busy || !is_typed}>
+          <Button kind="danger" onClick={onConfirm} disabled={busy || !ready || !is_typed}>
             {busy ? t.confirm.busy : verb}
           </Button>
         </>

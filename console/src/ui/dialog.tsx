@@ -47,6 +47,12 @@ export function Dialog({
         event.preventDefault();
         close();
       }}
+      onClose={() => {
+        // Browsers close it without asking when Escape is pressed twice. Once it is not rendered any more, nothing is to do.
+        if (ref.current === null) return;
+        if (mayClose()) onClose();
+        else ref.current.showModal();
+      }}
       onMouseDown={(event) => {
         if (event.target === ref.current) close();
       }}
