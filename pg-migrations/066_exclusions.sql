@@ -28,22 +28,30 @@ create index player_exclusions_listed on player_exclusions (tenant_id, project_i
   where accepted_at > '-infinity';
 call protect_tenant_table('player_exclusions');
 
--- Who was excluded before there were records: since when is known, from which event is not.
+-- Who was excluded before there were records: the row says what the last event said, not when that came. So only what is
+-- decided from now on counts against them. Row-level security would hide the rows of all tenants from an owner who is no
+-- superuser.
+alter table players no force row level security;
+alter table player_exclusions no force row level security;
 insert into player_exclusions (tenant_id, project_id, exclusion_id, player_id, kind, since, accepted_at, recorded_at,
   source)
 select tenant_id, project_id, gen_random_uuid(), player_id, 'self_exclusion', coalesce(self_excluded_at, updated_at),
-  coalesce(self_excluded_at, updated_at), coalesce(self_excluded_at, updated_at), 'before_records'
+  coalesce(self_excluded_at, updated_at), now(), 'before_records'
 from players
 where self_excluded or status = 'self_excluded';
 insert into player_exclusions (tenant_id, project_id, exclusion_id, player_id, kind, since, accepted_at, recorded_at,
   ends_at, source)
 select tenant_id, project_id, gen_random_uuid(), player_id, 'cooldown', least(updated_at, cooldown_until),
-  least(updated_at, cooldown_until), least(updated_at, cooldown_until), cooldown_until, 'before_records'
+  least(updated_at, cooldown_until), now(), cooldown_until, 'before_records'
 from players
 where cooldown_until is not null;
+alter table players force row level security;
+alter table player_exclusions force row level security;
 
 -- Whose a message or a bonus was before its player was merged: the exclusion of one does not make what another got wrong.
 alter table message_sends add column merged_from uuid;
+-- When the gate let the message pass for the last time.
+alter table message_sends add column gated_at timestamptz;
 alter table bonus_grants add column merged_from uuid;
 
 -- Messages that were not sent in order to protect their players, the newest first.

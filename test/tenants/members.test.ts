@@ -183,8 +183,16 @@ describe('console sessions', () => {
     const of_admin = await signIn(owner_id);
     const of_member = await signIn(user_id);
     const [theirs] = (await byCookie('GET', '/v1/console-sessions', of_member)).data;
-    const other = messagingClient(service, await service.newTenant());
-    expect((await other.api('POST', '/v1/members', { user_id, role: 'viewer' })).status).toBe(201);
+    const elsewhere = await service.newTenant();
+    const other = messagingClient(service, elsewhere);
+    const refused = await other.api('POST', '/v1/members', { user_id, role: 'viewer' });
+    expect([refused.status, refused.code]).toEqual([403, 'FORBIDDEN']);
+    const added = await fetch(`${service.base_url}/v1/internal/memberships`, {
+      method: 'POST',
+      headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
+      body: JSON.stringify({ tenant_id: elsewhere.tenant_id, user_id, role: 'viewer' }),
+    });
+    expect(added.status).toBe(200);
     const { data } = await byCookie('GET', '/v1/console-sessions?of=members', of_admin);
     expect(data.map((one) => one['user_id'])).toEqual([owner_id]);
     const path = `/v1/console-sessions/${String(theirs?.['id'])}`;

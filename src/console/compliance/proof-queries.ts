@@ -22,9 +22,8 @@ export interface HandedRow {
 }
 
 /**
- * Messages of a player that went out, or may have, after `since`, the earliest first. `counted_at` is when the messenger
- * noted the end of the log, before the gate let a message pass; it is removed when the provider has not taken the message:
- * of those it is only known that they were tried after they were made.
+ * Messages of a player that went out, or may have, after `since`, the earliest first. `gated_at` is when the gate let a
+ * message pass for the last time; of messages from before there was such a column, `counted_at` is a moment before that.
  */
 export function selectHandedMessages(
   tx: Tx,
@@ -35,21 +34,24 @@ export function selectHandedMessages(
   return tx<HandedRow[]>`
     select 'message' as kind, s.send_id as id, coalesce(s.merged_from, s.player_id) as owner_id, s.channel,
       s.campaign_id, c.campaign_name, s.journey_id, j.journey_name, s.status, s.error_code, s.enqueued_at as made_at,
-      coalesce(s.counted_at, s.sent_at, s.enqueued_at) as decided_at, s.sent_at as handed_over_at
+      coalesce(s.gated_at, s.counted_at, s.sent_at, s.enqueued_at) as decided_at, s.sent_at as handed_over_at
     from (
       select * from message_sends m
       where m.player_id = ${player_id} and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
         and (m.counted_at is not null or m.sent_at is not null
           or (m.attempts > 0 and m.error_code in ('PROVIDER_UNAVAILABLE', 'PROVIDER_REJECTED', 'OUTCOME_UNKNOWN',
             'DELIVERY_FAILED')))
-        and (greatest(m.counted_at, m.sent_at, m.enqueued_at) >= ${since} or m.status = 'sending')
+        and (greatest(m.gated_at, m.counted_at, m.sent_at, m.enqueued_at) >= ${since} or m.status = 'sending')
       offset 0) s
     ${originSql(tx)}
     order by decided_at, s.send_id
     limit ${limit}`;
 }
 
-/** Bonuses of a player that a platform was asked for, or may have been, after `since`, the earliest first. */
+/**
+ * Bonuses of a player that a platform was asked for, or may have been, after `since`, the earliest first. A grant is claimed
+ * before the rules are looked at: one that they held back has an outcome `unsent`, and was never let go.
+ */
 export function selectHandedBonuses(
   tx: Tx,
   { tenant_id, project_id, player_id }: PlayerRef,
@@ -64,7 +66,7 @@ export function selectHandedBonuses(
     from (
       select * from bonus_grants o
       where o.player_id = ${player_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
-        and (o.first_called_at is not null or o.outcome <> 'unsent' or o.activated_at is not null)
+        and (o.outcome <> 'unsent' or o.may_be_sent or o.activated_at is not null)
         and (greatest(o.first_called_at, o.activated_at, o.created_at) >= ${since} or o.status = 'pending')
       offset 0) g
     left join lateral (
@@ -100,7 +102,7 @@ export function selectBlockedItems(
       (select 'bonus', g.status_reason, coalesce(g.merged_from, g.player_id), coalesce(g.ended_at, g.created_at)
       from bonus_grants g
       where ${isTheirs('g')} and g.status = 'cancelled' and g.status_reason = 'PLAYER_EXCLUDED'
-        and g.first_called_at is null and g.campaign_id is null)
+        and g.outcome = 'unsent' and not g.may_be_sent and g.campaign_id is null)
       union all
       (select 'bonus', r.code, r.player_id, coalesce(c.issued_at, c.created_at)
       from bonus_campaign_rows r

@@ -13,19 +13,25 @@ export interface Finding<Span> {
   blocked: { kind: 'message' | 'bonus'; code: string; count: number }[];
 }
 
-type Span = Pick<ExclusionRow, 'player_id' | 'kind' | 'accepted_at' | 'recorded_at' | 'ends_at' | 'ended_at'>;
+type Span = Pick<
+  ExclusionRow,
+  'player_id' | 'kind' | 'source' | 'accepted_at' | 'recorded_at' | 'ends_at' | 'ended_at'
+>;
+
+/** An event is answered at most so long after it was received: no append to the log waits longer. */
+const ANSWERED_MS = 10_000;
 
 /** The codes of messages and bonuses that each kind holds back. */
 const HOLDS_BACK: Readonly<Record<Span['kind'], ReadonlySet<string>>> = {
   self_exclusion: new Set(['SKIPPED_SELF_EXCLUDED', 'SELF_EXCLUDED', 'PLAYER_EXCLUDED']),
-  cooldown: new Set(['SKIPPED_COOLDOWN', 'COOLDOWN']),
+  cooldown: new Set(['SKIPPED_COOLDOWN', 'COOLDOWN', 'PLAYER_EXCLUDED']),
 };
 
 /**
  * Compares each exclusion with everything that was handed over or held back; pure. An item counts against an exclusion
  * when it was decided while that was in force, for the player that was excluded, or for one that had been merged by then. An
- * exclusion is in force in every process `DEPARTURE_MS` after it was written, when its event is answered at the latest:
- * what was decided up to then was under way. What came before the exclusion and was done before it is in no finding.
+ * exclusion is in force in every process `DEPARTURE_MS` after it was written, and one by an event when that has been answered
+ * at the latest, however late it was folded: what was decided up to then was under way. What came before the exclusion and was done before it is in no finding.
  */
 export function findingsOf<One extends Span>(
   spans: readonly One[],
@@ -65,11 +71,18 @@ function isBefore(end: Date | null, at: Date): boolean {
   return end !== null && end <= at;
 }
 
+function inForceFrom_ms({ source, accepted_at, recorded_at }: Span): number {
+  const recorded_ms = recorded_at.getTime();
+  const known_ms =
+    source === 'event' ? Math.min(recorded_ms, accepted_at.getTime() + ANSWERED_MS) : recorded_ms;
+  return known_ms + DEPARTURE_MS;
+}
+
 function verdictOf(span: Span, row: HandedRow): 'handed_over' | 'under_way' | 'no matter' {
   const decided_ms = row.decided_at.getTime();
   const end = endOf(span);
   if (isBefore(end, row.decided_at)) return 'no matter';
-  if (decided_ms >= span.recorded_at.getTime() + DEPARTURE_MS) return 'handed_over';
+  if (decided_ms >= inForceFrom_ms(span)) return 'handed_over';
   // Nothing says when a message that is still under way will arrive.
   const done_ms = row.handed_over_at?.getTime() ?? (isOpen(row) ? Infinity : decided_ms);
   return Math.max(done_ms, decided_ms) >= span.accepted_at.getTime() ? 'under_way' : 'no matter';

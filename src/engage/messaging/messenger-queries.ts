@@ -239,6 +239,7 @@ export async function claimSends(
         recipient = coalesce(j.recipient, m.recipient),
         lease_id = case when j.verdict is null then ${lease_id}::uuid end,
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
+        gated_at = case when j.verdict is null then ${gate.now}::timestamptz else m.gated_at end,
         attempts = m.attempts + 1, retry_at = case when j.is_deferred then j.quiet_until end,
         give_up_at = case when j.is_deferred then j.quiet_until + interval '24 hours' else m.give_up_at end,
         provider_code = null, provider_message = null, changed_xid = pg_current_xact_id()

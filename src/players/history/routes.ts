@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { roleAllows } from '../../auth/roles.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';
@@ -85,7 +86,7 @@ async function timelinePage(
 
 async function auditPage(
   { postgres }: HistoryDeps,
-  { tenant_id, project_id }: ProjectSession,
+  { tenant_id, project_id, role }: ProjectSession,
   id: string,
   page: PageQuery,
 ): Promise<string> {
@@ -101,7 +102,17 @@ async function auditPage(
     },
     page,
   );
-  return envelope(rows.map(entryOf), { next_cursor });
+  const entries = rows.map(entryOf);
+  return envelope(roleAllows(role, 'compliance') ? entries : entries.map(withoutNotes), { next_cursor });
+}
+
+type AuditEntry = ReturnType<typeof entryOf>;
+
+/** What officers note about a player is for those who read the audit log: it may be a suspicion. */
+function withoutNotes(entry: AuditEntry): AuditEntry {
+  if (entry.action !== 'resolve' && entry.action !== 'reveal') return entry;
+  const { note: _note, reason: _reason, ...after } = entry.after ?? {};
+  return { ...entry, after };
 }
 
 /** ClickHouse has the properties as JSON text, which is written to the answer unchanged. */

@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { deleteMembership, lockOwners } from '../queries.ts';
-import { insertMember, lockMember, updateMember, type MemberRow } from './queries.ts';
+import { insertMember, isMemberElsewhere, lockMember, updateMember, type MemberRow } from './queries.ts';
 import type { MemberBody } from './schema.ts';
 
 export interface MemberDeps {
@@ -25,8 +25,15 @@ interface Sides {
   after: MemberRow | null;
 }
 
-/** Adds a member. Rejects with CONFLICT when the user is one already, FORBIDDEN when no owner makes an owner. */
+/**
+ * Adds a member. Rejects with CONFLICT when the user is one already, FORBIDDEN when no owner makes an owner, and when the user
+ * belongs to another operator: who is in two has to name the tenant in each call, so no admin alone may bring that about.
+ */
 export async function addMember(deps: Deps, caller: SessionPrincipal, body: MemberBody): Promise<MemberRow> {
+  if (await isMemberElsewhere(deps.postgres.service, caller.tenant_id, body.user_id)) {
+    const message = `user "${body.user_id}" is a member of another operator: ask who runs the service to add the membership`;
+    throw new ApiError('FORBIDDEN', message);
+  }
   const now = new Date(deps.clock.now_ms());
   return change(deps, caller, body.user_id, async (tx, owners) => {
     requireMay(caller, owners, [body.role]);

@@ -1,6 +1,6 @@
 import type { Role } from '../../auth/roles.ts';
 import { microseconds, type Listed, type PageOf, type TimePosition } from '../../platform/postgres/keyset.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
+import type { Db, Tx } from '../../platform/postgres/port.ts';
 
 /** A member of a tenant. */
 export interface MemberRow {
@@ -29,6 +29,13 @@ export function listMembers(
     select user_id, role, created_at, md5(user_id)::uuid::text as mark, ${microseconds(tx, 'created_at')} as created_us
     from memberships where tenant_id = ${tenant_id} ${beyond}
     order by created_at desc, md5(user_id)::uuid desc limit ${limit}`;
+}
+
+/** Whether the user is a member of another tenant; `sql` has to see all tenants. */
+export async function isMemberElsewhere(sql: Db, tenant_id: string, user_id: string): Promise<boolean> {
+  const rows = await sql`
+    select from memberships where user_id = ${user_id} and tenant_id <> ${tenant_id} limit 1`;
+  return rows.length > 0;
 }
 
 /** The member, locked until the transaction ends. */

@@ -313,6 +313,9 @@ describe('a compliance officer', () => {
       { action: 'reveal', after: { revealed: ['email'], reason: 'a complaint' } },
     ]);
     expect(log.text).not.toContain(String(email));
+    const theirs = await api(service, viewer, `/v1/players/${player_id}/audit`);
+    expect(theirs.data).toMatchObject([{ action: 'reveal', after: { revealed: ['email'] } }]);
+    expect(theirs.text).not.toContain('a complaint');
   });
 
   it('reads what a viewer reads, and changes neither campaigns nor players nor the configuration', async () => {

@@ -6,10 +6,11 @@ const at = (s: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, s));
 const span = (
   from: number,
   to: number | null,
-  rest: Partial<{ player_id: string; kind: 'cooldown' }> = {},
+  rest: Partial<{ player_id: string; kind: 'cooldown'; source: 'event'; recorded_at: Date }> = {},
 ) => ({
   player_id: 'ann',
   kind: 'self_exclusion' as const,
+  source: 'operator' as const,
   accepted_at: at(from),
   recorded_at: at(from),
   ends_at: null,
@@ -55,6 +56,14 @@ describe('findings', () => {
     const [found] = findingsOf([span(10, null)], handed, [], []);
     expect(found?.handed_over).toEqual([]);
     expect(ids(found?.under_way)).toEqual(['message 9', 'message 8', 'bonus 10']);
+  });
+
+  it('count what was decided after the answer to an event, however late the event was folded', () => {
+    const handed = [item('message', 12), item('message', 40), item('bonus', 300)];
+    const late = { source: 'event', recorded_at: at(600) } as const;
+    const [found] = findingsOf([span(10, null, late)], handed, [], []);
+    expect(ids(found?.handed_over)).toEqual(['message 40', 'bonus 300']);
+    expect(ids(found?.under_way)).toEqual(['message 12']);
   });
 
   it('keep apart what two players got before they were merged', () => {
