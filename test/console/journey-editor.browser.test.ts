@@ -178,7 +178,12 @@ describe('the editor', () => {
 
   test('edits what starts it and its rules', async () => {
     const id = await make('Rules', { graph: WAITS });
-    const page = await front.open(`journeys/${id}/edit`);
+    const page = await front.open(`journeys/${id}`);
+    await page.getByRole('heading', { name: 'Rules', level: 1 }).waitFor();
+    await client.api('PATCH', `/v1/journeys/${id}`, { name: 'Newer rules' });
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    // What is edited is what is stored now, not what the page before had.
+    expect(await page.getByLabel('Name of the journey').inputValue()).toBe('Newer rules');
     await page.getByText('What starts it').click();
     await page.getByLabel('Starts with').selectOption('An event of the player');
     await page.getByRole('button', { name: 'Only with…' }).click();
@@ -241,14 +246,19 @@ describe('the editor', () => {
     const page = await front.open(`journeys/${id}/edit`);
     await page.getByText('The journey is active.').waitFor();
     await toggle(page, /^Wait 1 day/).click();
-    await page.getByRole('textbox', { name: 'How long' }).fill('2');
+    const span = page.getByRole('textbox', { name: 'How long' });
+    await span.press('Control+a');
+    await span.pressSequentially('1.25');
+    expect(await span.inputValue()).toBe('1.25');
+    expect(await page.getByLabel('Unit: How long').inputValue()).toBe('days');
     await save(page).click();
     await page.getByRole('button', { name: 'Publish version 2' }).click();
     expect((await stored(id))['version']).toBe(1);
     await page.getByRole('dialog').getByText('It becomes version 2').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Publish version 2' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await stored(id)).toMatchObject({ version: 2, draft_version: null });
+    const day = { ...WAITS.nodes[0], duration_ms: 1.25 * DAY_MS };
+    expect(await stored(id)).toMatchObject({ version: 2, draft_version: null, graph: { nodes: [day, END] } });
   });
 
   test('is accessible in dark and in a narrow window, and is not for viewers', async () => {

@@ -144,18 +144,31 @@ describe('one journey', () => {
     await dialog.getByRole('button', { name: 'Activate' }).click();
     await act('Trigger').click();
     await dialog.getByRole('searchbox').fill(`${ada}@example.com`);
-    await dialog.getByRole('button', { name: `${ada}@example.com` }).click();
+    await dialog.getByRole('button', { name: /@example.com/ }).click();
     await dialog.getByLabel('Context as JSON').fill('{"coupon":');
     await dialog.getByText('This is no JSON object').waitFor();
     expect(await dialog.getByRole('button', { name: 'Trigger' }).isDisabled()).toBe(true);
-    await dialog.getByLabel('Context as JSON').fill('{"coupon": "A1"}');
+    await dialog.getByLabel('Context as JSON').fill('{"coupon": "A1", "email": "ada@example.com"}');
+    // The answer is lost: another try is the same action.
+    const keys: (string | undefined)[] = [];
+    await page.route('**/trigger', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 1) return route.continue();
+      await route.fetch();
+      return route.abort();
+    });
+    await dialog.getByRole('button', { name: 'Trigger' }).click();
+    await dialog.getByText('UNREACHABLE').waitFor();
     await dialog.getByRole('button', { name: 'Trigger' }).click();
     await dialog.getByRole('button', { name: 'Show it' }).click();
+    expect(keys).toEqual([keys[0], keys[0]]);
+    expect((await client.api<unknown[]>('GET', `/v1/journeys/${id}/runs`)).data).toHaveLength(1);
     // The drawer with the run: the message with its outcome, and until when it waits.
     await dialog.getByRole('row', { name: /Send “Come back” Done the message was queued/ }).waitFor();
     await dialog.getByRole('row', { name: /Wait 1 day Here now — .* Due 20/ }).waitFor();
     await dialog.getByText('Context', { exact: true }).click();
     await dialog.getByText('"coupon": "A1"').waitFor();
+    await dialog.getByText('"email": "a•••@example.com"').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await act('Pause').click();
@@ -245,6 +258,16 @@ describe('runs', () => {
     await all.getByText('2 runs stand at “Wait 1 day” now').waitFor();
     await all.getByRole('button', { name: 'Cancel 2 runs' }).click();
     await page.getByRole('gridcell', { name: 'Cancelled' }).nth(1).waitFor();
+    // Nothing personal that is typed comes into the address.
+    const filters = page.getByRole('search');
+    await filters.getByRole('searchbox').fill(`${bob}@example.com`);
+    const found = filters.getByRole('button', { name: /@example.com/ });
+    await found.waitFor();
+    expect(page.url()).not.toContain('example.com');
+    await found.click();
+    await page.getByRole('row', { name: eve }).waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: bob }).waitFor();
+    expect(new URL(page.url()).searchParams.get('player')).toBe(bob);
   });
 });
 

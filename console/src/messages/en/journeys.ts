@@ -157,7 +157,6 @@ export const journeys = {
       opened: (count: number) => `${formatInt(count)} opened`,
       clicked: (count: number) => `${formatInt(count)} clicked`,
     },
-    runsHere: 'Runs here',
   },
   runs: {
     title: 'Runs',
@@ -167,7 +166,6 @@ export const journeys = {
     noneHelp: 'A run begins when something starts the journey for a player.',
     noMatch: 'No run matches',
     player: 'Player',
-    playerFilter: 'Player id',
     status: 'Status',
     anyStatus: 'Any status',
     node: 'Step',
@@ -268,13 +266,6 @@ export const journeys = {
   },
   kind: 'Kind',
   name: 'Name',
-  player: {
-    search: 'Player',
-    hint: 'Email, phone, external id, device id or player id',
-    found: 'Players that were found',
-    nobody: 'No player has this id',
-    chosen: 'The player',
-  },
   versions: {
     loading: 'versions',
     none: 'No versions yet',

@@ -7,12 +7,13 @@ import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
+import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { graphOf } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames, usesOf } from './names.ts';
-import { PlayerChoice, type Chosen } from './player-choice.tsx';
 import { journeyPath, useStats, type JourneyRecord, type RunRecord } from './queries.ts';
 
 const m = t.journeys.acts;
@@ -58,24 +59,31 @@ export function Pause({ journey, onClose }: ActProps) {
   );
 }
 
+interface Typed {
+  /** The id of the player. */
+  player: string | undefined;
+  context: string;
+  /** Of this player and context: others are another action, another try is the same one. */
+  key: string;
+}
+
 /** Starts a run for one player, with a context. */
 export function Trigger({ journey, onClose }: ActProps) {
   const { id } = journey;
   const navigate = useNavigate();
-  const [key, setKey] = useState(newActionKey);
-  const [player, setPlayer] = useState<Chosen>();
-  const [context, setContext] = useState('');
+  const [typed, setTyped] = useState<Typed>(() => ({ player: undefined, context: '', key: newActionKey() }));
+  const { player, context, key } = typed;
   const act = useChange<RunRecord>();
   const read = contextOf(context);
   const run = act.data?.data;
+  const change = (next: Partial<Typed>) => {
+    act.reset();
+    setTyped((before) => ({ ...before, ...next, key: newActionKey() }));
+  };
   const start = () => {
     if (player === undefined || read === undefined) return;
-    const body = { player_id: player.id, ...(read === null ? {} : { context: read }) };
-    act.mutate(
-      { method: 'POST', path: `${journeyPath(id)}/trigger`, body, idempotency_key: key },
-      // What is typed next is another action.
-      { onError: () => setKey(newActionKey()) },
-    );
+    const body = { player_id: player, ...(read === null ? {} : { context: read }) };
+    act.mutate({ method: 'POST', path: `${journeyPath(id)}/trigger`, body, idempotency_key: key });
   };
   return (
     <Dialog
@@ -114,22 +122,28 @@ export function Trigger({ journey, onClose }: ActProps) {
       {run === undefined ? (
         <>
           <p>{m.triggerText}</p>
-          <PlayerChoice chosen={player} onChoose={setPlayer} />
-          <Field
-            label={m.context}
-            hint={m.contextHint}
-            error={read === undefined ? t.journeys.notJsonObject : undefined}
-          >
-            {(control) => (
-              <textarea
-                {...control}
-                rows={4}
-                spellCheck={false}
-                value={context}
-                onChange={({ target }) => setContext(target.value)}
-              />
-            )}
-          </Field>
+          <Form disabled={act.isPending}>
+            <PlayerChoice
+              label={t.journeys.runs.player}
+              value={player}
+              onChoose={(chosen) => change({ player: chosen })}
+            />
+            <Field
+              label={m.context}
+              hint={m.contextHint}
+              error={read === undefined ? t.journeys.notJsonObject : undefined}
+            >
+              {(control) => (
+                <textarea
+                  {...control}
+                  rows={4}
+                  spellCheck={false}
+                  value={context}
+                  onChange={({ target }) => change({ context: target.value })}
+                />
+              )}
+            </Field>
+          </Form>
           {act.error === null ? null : <Failed error={act.error} />}
         </>
       ) : (
@@ -164,7 +178,8 @@ export function Archive({ journey, onClose }: ActProps) {
       title={m.archiveTitle(name)}
       verb={m.archiveVerb(name)}
       count={running ?? 0}
-      busy={act.isPending || running === undefined}
+      busy={act.isPending}
+      ready={running !== undefined}
       error={act.error}
       onClose={onClose}
       onConfirm={() =>

@@ -69,7 +69,8 @@ export function CancelRuns({
       title={m.cancelAllTitle(shortName(name))}
       verb={m.cancelAllVerb(count ?? 0)}
       count={count ?? 0}
-      busy={act.isPending || count === undefined}
+      busy={act.isPending}
+      ready={count !== undefined}
       error={act.error}
       onClose={onClose}
       onConfirm={() =>

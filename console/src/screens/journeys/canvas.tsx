@@ -52,11 +52,12 @@ export default function Canvas(props: CanvasProps) {
 
 function Drawing({ graph, nameOf, notes, wrong, selected, onSelect }: CanvasProps) {
   const { fitView, zoomIn, zoomOut } = useReactFlow();
-  const places = useMemo(() => placesOf(graph), [graph]);
-  const shape = [...places.keys()].join(' ');
+  const shape = shapeOf(graph);
+  const places = useMemo(() => placesOf(shape), [shape]);
+  const ids = [...places.keys()].join(' ');
   useEffect(() => {
     void fitView(FIT);
-  }, [shape, fitView]);
+  }, [ids, fitView]);
   const nodes = graph.nodes.map((node): StepNode => {
     const id = idOf(node);
     const title = titleOf(node, nameOf);
@@ -148,16 +149,26 @@ function StepCard({ data: { title, kind, note, is_wrong }, selected }: NodeProps
   );
 }
 
-/** Where each node is drawn: its upper left corner. */
-function placesOf({ nodes }: Graph): ReadonlyMap<string, { x: number; y: number }> {
+/** Each node with the nodes that its ways lead to. */
+type Shape = readonly (readonly [id: string, targets: readonly string[]])[];
+
+/** All that the places of the nodes depend on, as JSON: the graph itself is a new one with every render. */
+function shapeOf({ nodes }: Graph): string {
+  const shape: Shape = nodes.map((node) => [idOf(node), edgesOf(node).map(({ to }) => to)]);
+  return JSON.stringify(shape);
+}
+
+/** Where each node of a {@link shapeOf} is drawn: its upper left corner. */
+function placesOf(shape: string): ReadonlyMap<string, { x: number; y: number }> {
+  const nodes = JSON.parse(shape) as Shape;
   const drawing = new Layout();
   drawing.setGraph({ rankdir: 'TB', nodesep: 24, ranksep: 28 });
-  const ids = new Set(nodes.map(idOf));
+  const ids = new Set(nodes.map(([id]) => id));
   for (const id of ids) drawing.setNode(id, { width: WIDTH, height: HEIGHT });
-  for (const node of nodes) {
-    const edges = edgesOf(node).filter(({ to }) => ids.has(to));
-    const room = edges.length > 1 ? { width: LABEL.width, height: LABEL.height } : {};
-    for (const { to } of edges) drawing.setEdge(idOf(node), to, { ...room });
+  for (const [id, targets] of nodes) {
+    const drawn = targets.filter((to) => ids.has(to));
+    const room = drawn.length > 1 ? { width: LABEL.width, height: LABEL.height } : {};
+    for (const to of drawn) drawing.setEdge(id, to, { ...room });
   }
   layout(drawing);
   return new Map(

@@ -1,11 +1,12 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Answer } from '../../api/call.ts';
 import { useMayEdit } from '../../api/place.tsx';
 import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Editor } from './editor.tsx';
-import { useJourney } from './queries.ts';
+import { useJourneyNow, type JourneyRecord } from './queries.ts';
 
 const route = getRouteApi('/journeys/$id/edit');
 const m = t.journeys.edit;
@@ -22,7 +23,7 @@ export function NewJourney() {
 /** The editor with a stored journey, as it was saved last. */
 export function EditJourney() {
   const { id } = route.useParams();
-  const journey = useJourney(id);
+  const journey = useJourneyNow(id);
   return (
     <ForEditors title={m.editTitle(journey.data?.data.name ?? t.journeys.one)}>
       <Answered asked={journey} what={t.journeys.loadingOne}>
@@ -39,7 +40,7 @@ export function EditJourney() {
 }
 
 /** What is edited stays what it was when the page was opened: a later answer would take away what is typed. */
-function Kept({ latest }: { latest: NonNullable<ReturnType<typeof useJourney>['data']> }) {
+function Kept({ latest }: { latest: Answer<JourneyRecord> }) {
   const [opened] = useState(latest);
   return <Editor journey={opened} />;
 }

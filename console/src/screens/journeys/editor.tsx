@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/call.ts';
+import { writeExactly } from '../../api/json.ts';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -38,6 +39,8 @@ export function Editor({ journey }: EditorProps) {
   const [selected, setSelected] = useState<string>();
   const [sent, setSent] = useState<{ draft: Draft; issues: readonly JourneyIssue[] }>();
   const form = useRef<HTMLFormElement>(null);
+  // A second click, and another try after a failure, are the same action: nothing is made twice.
+  const action = useRef<{ content: string; key: string }>(undefined);
   const save = useChange<JourneyRecord>();
   const nameOf = useNames(draft.trigger, draft.graph, draft.settings);
   const changed = changesOf(draft, base);
@@ -65,13 +68,16 @@ export function Editor({ journey }: EditorProps) {
     const parts = is_new ? (['name', 'trigger', 'graph', 'settings'] as const) : changed;
     // An active journey is not changed under its runs: what is saved waits until it is published.
     const query = journey?.data.status === 'active' ? { draft: true } : {};
+    const body = Object.fromEntries(parts.map((part) => [part, draft[part]]));
+    const content = writeExactly([over, body]);
+    if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(
       {
         ...(is_new
           ? { method: 'POST', path: '/v1/journeys' }
           : { method: 'PATCH', path: journeyPath(journey.data.id), query, if_match: over }),
-        body: Object.fromEntries(parts.map((part) => [part, draft[part]])),
-        idempotency_key: newActionKey(),
+        body,
+        idempotency_key: action.current.key,
       },
       {
         onSuccess: ({ data }) => leave(data.id),

@@ -53,7 +53,11 @@ export function Text({
 }
 
 /** A value whose text is kept as it is typed, while it means the value. */
-function useTyped(value: unknown, textOf: (value: unknown) => string, read: (text: string) => unknown) {
+export function useTyped(
+  value: unknown,
+  textOf: (value: unknown) => string,
+  read: (text: string) => unknown,
+) {
   const [typed, setTyped] = useState<string>();
   const shown = typed !== undefined && sameJson(read(typed), value) ? typed : textOf(value);
   return { shown, setTyped };
@@ -203,12 +207,22 @@ export function Span({ label, hint, value, onValue }: ValueProps) {
   const [chosen, setUnit] = useState<Unit>(
     () => NAMES.find((one) => typeof value === 'number' && value % UNITS[one] === 0) ?? 'seconds',
   );
-  const is_whole = typeof value === 'number' && value % UNITS[chosen] === 0;
+  const [typed, setTyped] = useState<string>();
+  const read = (written: string, by: Unit): unknown => {
+    if (written === '') return undefined;
+    return /^-?\d+(\.\d+)?$/.test(written.trim()) ? Math.round(Number(written) * UNITS[by]) : written;
+  };
+  const kept = typed !== undefined && read(typed, chosen) === value ? typed : undefined;
   // A step back may bring a value that is no whole number of the unit.
-  const unit = is_whole || typeof value !== 'number' ? chosen : 'seconds';
-  const text = typeof value === 'number' ? String(value / UNITS[unit]) : jsonText(value).replaceAll('"', '');
-  const read = (typed: string, by: Unit): unknown =>
-    /^-?\d+(\.\d+)?$/.test(typed.trim()) ? Math.round(Number(typed) * UNITS[by]) : typed;
+  const is_shown = kept !== undefined || typeof value !== 'number' || value % UNITS[chosen] === 0;
+  const unit = is_shown ? chosen : 'seconds';
+  const plain = typeof value === 'number' ? String(value / UNITS[unit]) : jsonText(value).replaceAll('"', '');
+  const text = kept ?? plain;
+  const write = (written: string, by: Unit) => {
+    setTyped(written);
+    setUnit(by);
+    onValue(read(written, by));
+  };
   return (
     <Field label={label} hint={hint}>
       {(control) => (
@@ -218,16 +232,12 @@ export function Span({ label, hint, value, onValue }: ValueProps) {
             inputMode="numeric"
             autoComplete="off"
             value={text}
-            onChange={({ target }) => onValue(target.value === '' ? undefined : read(target.value, unit))}
+            onChange={({ target }) => write(target.value, unit)}
           />
           <select
             aria-label={m.unitOf(label)}
             value={unit}
-            onChange={({ target }) => {
-              const next = NAMES.find((one) => one === target.value) ?? 'days';
-              setUnit(next);
-              onValue(read(text, next));
-            }}
+            onChange={({ target }) => write(text, NAMES.find((one) => one === target.value) ?? 'days')}
           >
             {NAMES.map((one) => (
               <option key={one} value={one}>

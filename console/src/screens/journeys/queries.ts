@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
+import { call, type Answer } from '../../api/call.ts';
+import type { ApiError, Issue } from '../../api/errors.ts';
+import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
-import type { Issue } from '../../api/errors.ts';
 import type { Written } from './graph.ts';
 
 export const STATUSES = ['draft', 'active', 'paused'] as const;
@@ -53,6 +56,17 @@ export function useJourneys(status: string | undefined) {
 
 export function useJourney(id: string, refresh_ms?: number) {
   return useRead<JourneyRecord>(journeyPath(id), {}, refresh_ms === undefined ? {} : { refresh_ms });
+}
+
+/** The journey as it is when the page is opened, for those who edit it: never an answer that is kept from before. */
+export function useJourneyNow(id: string) {
+  const place = usePlace();
+  return useQuery<Answer<JourneyRecord>, ApiError>({
+    queryKey: [place.project_id, journeyPath(id), 'now'],
+    queryFn: ({ signal }) => call<JourneyRecord>({ path: journeyPath(id), project: place, signal }),
+    staleTime: Infinity,
+    gcTime: 0,
+  });
 }
 
 /** A published version; `running` counts up to 1,000. */

@@ -8,6 +8,7 @@ import { Field } from '../../ui/field.tsx';
 import { Buttons } from '../../ui/form.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { CancelRuns } from './cancel.tsx';
 import { graphOf, idOf } from './graph.ts';
@@ -32,8 +33,10 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
   const graph = graphOf(journey.graph);
   const nameOf = useNames(journey.trigger, graph, journey.settings);
   const titles = titlesOf(graph, (one) => titleOf(one, nameOf));
-  const filter = (name: 'status' | 'node' | 'player', value: string) =>
+  const filter = (name: 'status' | 'node', value: string) =>
     void navigate({ search: (before) => ({ ...before, [name]: value === '' ? undefined : value }) });
+  const choosePlayer = (id: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, player: id }), replace: true });
   const show = (run_id: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, run: run_id }) });
   const known = RUN_STATUSES.find((one) => one === status);
@@ -76,17 +79,7 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
             </select>
           )}
         </Field>
-        <Field label={m.playerFilter}>
-          {(control) => (
-            <input
-              {...control}
-              autoComplete="off"
-              maxLength={36}
-              value={player ?? ''}
-              onChange={({ target }) => filter('player', target.value.trim())}
-            />
-          )}
-        </Field>
+        <PlayerChoice label={m.player} value={player_id} onChoose={choosePlayer} />
         {may_edit && journey.deleted_at === null ? (
           <Buttons>
             <Button kind="danger" onClick={() => setCancels(true)}>

@@ -3,19 +3,20 @@ import { call, type Answer } from '../../api/call.ts';
 import type { ApiError } from '../../api/errors.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
+import { maskText } from '../../format/mask.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
+import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { contextOf, shortName, type ActProps } from './acts.tsx';
 import { graphOf } from './graph.ts';
 import css from './journeys.module.css';
 import { titlesOf, useNames } from './names.ts';
-import { PlayerChoice, type Chosen } from './player-choice.tsx';
 import { journeyPath } from './queries.ts';
 import { reasonOf } from './run-words.ts';
 import { spanText, titleOf } from './words.ts';
@@ -51,7 +52,7 @@ interface Simulation {
 export function Simulate({ journey, onClose }: ActProps) {
   const { id, trigger, settings } = journey;
   const place = usePlace();
-  const [player, setPlayer] = useState<Chosen>();
+  const [player, setPlayer] = useState<string>();
   const [payload, setPayload] = useState('');
   const graph = graphOf(journey.graph);
   const nameOf = useNames(trigger, graph, settings);
@@ -64,7 +65,7 @@ export function Simulate({ journey, onClose }: ActProps) {
   });
   const run = () =>
     asked.mutate({
-      ...(player === undefined ? {} : { player_id: player.id }),
+      ...(player === undefined ? {} : { player_id: player }),
       ...(read === null || read === undefined ? {} : { trigger_payload: read }),
     });
   return (
@@ -82,7 +83,7 @@ export function Simulate({ journey, onClose }: ActProps) {
       }
     >
       <p>{m.text}</p>
-      <PlayerChoice chosen={player} onChoose={setPlayer} />
+      <PlayerChoice label={t.journeys.runs.player} value={player} onChoose={setPlayer} />
       {player === undefined ? <p className={css['soft']}>{m.madeUp}</p> : null}
       <Field
         label={m.payload}
@@ -139,7 +140,7 @@ function Path({
           {messages.map(({ node_id, channel, recipient, subject, body }) => (
             <details key={node_id}>
               <summary>
-                <bdi>{m.message(title(node_id), channel, recipient)}</bdi>
+                <bdi>{m.message(title(node_id), channel, maskText(recipient))}</bdi>
               </summary>
               {subject === undefined ? null : (
                 <p>

@@ -1,10 +1,9 @@
-import { useState } from 'react';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Buttons, Row } from '../../ui/form.tsx';
 import { clausesOf, OPERATORS, type Clause } from './clauses.ts';
-import { Any, Json, OneOf, Text } from './fields.tsx';
+import { Any, Json, OneOf, Text, useTyped } from './fields.tsx';
 import css from './journeys.module.css';
 import { listOfText, textOfList } from './json-values.ts';
 
@@ -97,14 +96,14 @@ function ClauseRow({
 }
 
 function Values({ value, onValue }: { value: unknown; onValue: (value: unknown) => void }) {
-  const [typed, setTyped] = useState(textOfList(value));
+  const { shown, setTyped } = useTyped(value, textOfList, listOfText);
   return (
     <Field label={m.values}>
       {(control) => (
         <input
           {...control}
           autoComplete="off"
-          value={typed}
+          value={shown}
           onChange={({ target }) => {
             setTyped(target.value);
             onValue(listOfText(target.value));
