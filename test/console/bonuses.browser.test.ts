@@ -252,18 +252,36 @@ describe('a campaign', () => {
     const segment_id = await on.client.segment(players);
     const { data } = await on.client.api('GET', `/v1/segments/${segment_id}`);
     await on.template({ name: 'ten for all' });
+    await on.template({
+      name: 'of a deposit',
+      type: 'deposit_match',
+      config: { match_percent: 50, cap_amount: 10_000, currency: 'EUR' },
+    });
     const page = await console_.open('bonuses?tab=campaigns');
     await page.getByRole('heading', { name: 'No bonus campaigns yet' }).waitFor();
     await button(page, 'New campaign').click();
     await field(page, 'Name').fill('Summer');
+    await field(page, 'Bonus template').selectOption({ label: 'of a deposit' });
+    await field(page, 'The same deposit for all (EUR)').fill('ten');
+    // What does not belong to the other template is not asked for any more.
     await field(page, 'Bonus template').selectOption({ label: 'ten for all' });
     await field(page, 'Segment').selectOption({ label: String(data['name']) });
     await field(page, 'Budget (EUR)').fill('20.00');
     await button(page, 'Create draft').click();
     await page.getByRole('heading', { name: 'Summer' }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
+    const count = '**/issue?dry_run=true';
+    await page.route(count, (route) =>
+      route.fulfill({ status: 409, json: { error: { code: 'CONFLICT', message: 'not counted' } } }),
+    );
     await button(page, 'Issue…').click();
     const dialog = page.getByRole('dialog', { name: 'Issue “Summer”?' });
+    await dialog.getByText('not counted').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Grant 0 bonuses' }).isDisabled()).toBe(true);
+    // It can be left, or tried again.
+    expect(await dialog.getByRole('button', { name: 'Not now' }).isEnabled()).toBe(true);
+    await page.unroute(count);
+    await dialog.getByRole('button', { name: 'Try again' }).click();
     await dialog.getByText('2 players get a bonus, for €20.00 in all.').waitFor();
     await dialog.getByText('The player is banned.').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);

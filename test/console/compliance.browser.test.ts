@@ -95,6 +95,11 @@ describe('exclusions', () => {
   test('are narrowed by state, kind and player; the address holds it', async () => {
     const page = await console_.open(`compliance?player=${excluded}`);
     await row(page, /excluded-1/).waitFor();
+    await page.getByLabel('Player id').fill('excluded-1@example.com');
+    await button(page, 'Show').click();
+    await page.getByText('must be a player id').waitFor();
+    expect(page.url()).not.toMatch(/@|%40/);
+    await page.getByLabel('Player id').fill(excluded);
     await page.getByLabel('State').selectOption('Ended');
     await button(page, 'Show').click();
     await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();

@@ -42,23 +42,36 @@ describe('the configuration', () => {
   });
 
   test('of two people who change it, each sees what the other has saved', async () => {
-    await client.api('PATCH', '/v1/tenant/config', { kyc_model: 'none' });
+    const quiet_hours = { start: '22:00', end: '08:00', default_timezone: 'Europe/Malta' };
+    await client.api('PATCH', '/v1/tenant/config', {
+      kyc_model: 'none',
+      config: { messaging: { quiet_hours } },
+    });
     const page = await console_.open('settings?tab=config');
     await page.getByLabel('Who keeps the KYC status').selectOption('crm_owns');
+    await page.getByLabel('Quiet hours from').fill('21:00');
     await client.api('PATCH', '/v1/tenant/config', {
       kyc_model: 'dual',
-      config: { messaging: { frequency_caps: { sms: { per_day: 1 } } } },
+      config: { messaging: { frequency_caps: { sms: { per_day: 1 } }, quiet_hours: { end: '09:00' } } },
     });
     await page.getByRole('button', { name: 'Review the changes' }).click();
-    await page.getByRole('button', { name: 'Save 1 change' }).click();
+    await page.getByRole('button', { name: 'Save 2 changes' }).click();
     await page.getByRole('row', { name: 'kyc_model "crm_owns" "dual"' }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
-    await page.getByRole('link', { name: 'Players' }).click();
-    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
+    // Another screen, and another tab of this one.
+    for (const name of ['Players', 'Members']) {
+      await page.getByRole('link', { name }).click();
+      await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
+    }
     await page.getByRole('button', { name: 'Save mine over it' }).click();
     await expect.poll(async () => (await config())['kyc_model']).toBe('crm_owns');
     expect(await config()).toMatchObject({
-      config: { messaging: { frequency_caps: { sms: { per_day: 1 } } } },
+      config: {
+        messaging: {
+          frequency_caps: { sms: { per_day: 1 } },
+          quiet_hours: { ...quiet_hours, start: '21:00', end: '09:00' },
+        },
+      },
     });
   });
 });

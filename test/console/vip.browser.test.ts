@@ -110,6 +110,9 @@ test('who moved is told with direction and reason, within days that are in the a
   await first.getByText('owner-1: asked for it').waitFor();
   await page.getByRole('row').nth(2).getByText('Up').waitFor();
   expect(await page.getByRole('row').count()).toBe(4);
+  // As it is while the year is being typed.
+  await field(page, 'To day').fill('0002-01-01');
+  expect(await page.getByRole('row').count()).toBe(4);
   await field(page, 'To day').fill('2020-01-01');
   await page.getByText('Nobody moved').waitFor();
   const today = new Date().toISOString().slice(0, 10);
@@ -159,6 +162,12 @@ describe('a tier', () => {
     await field(page, 'Status').selectOption('Not active');
     await button(page, 'Save').click();
     const dialog = page.getByRole('dialog', { name: 'Make “leaving” not active?' });
+    await dialog.getByText('0 players of this project lose the tier').waitFor();
+    // When somebody else has saved it meanwhile, it is asked again.
+    await on.client.api('PATCH', `/v1/vip-tiers/${id}`, { rank: 51 });
+    await dialog.getByRole('button', { name: 'Make it not active' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await button(page, 'Save mine over it').click();
     await dialog.getByText('0 players of this project lose the tier').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     expect((await stored(id))['is_active']).toBe(true);

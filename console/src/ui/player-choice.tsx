@@ -1,6 +1,7 @@
 import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../api/player-search.ts';
 import { useRead } from '../api/queries.ts';
+import { playerName } from '../format/mask.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
 import { Field } from './field.tsx';
@@ -73,7 +74,7 @@ function Search({ label, onChoose, error }: Omit<PlayerChoiceProps, 'value'>) {
       <Buttons>
         {rows.slice(0, 10).map((row) => (
           <Button key={row.id} onClick={() => onChoose(row.id)}>
-            <bdi>{row.external_id ?? row.email ?? row.id}</bdi>
+            <bdi>{playerName(row)}</bdi>
           </Button>
         ))}
       </Buttons>

@@ -65,6 +65,8 @@ export const vip = {
     text: (members: string) =>
       `${members} of this project lose the tier, and get the highest one that they have earned.`,
     unknown: 'Its players',
+    counting: 'the number of players',
+    type: (code: string) => `They could not be counted. Type ${code} to go on without the number`,
   },
   moves: {
     loading: 'changes of tiers',

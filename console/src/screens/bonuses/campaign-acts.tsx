@@ -6,7 +6,7 @@ import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Loading } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { useDryRun, type BonusCampaign } from './queries.ts';
 
@@ -31,8 +31,9 @@ export function Issue({ campaign, onClose }: ActProps) {
       title={m.issue.title(campaign.name.slice(0, 100))}
       verb={m.issue.verb(found?.would_grant ?? 0)}
       count={found?.would_grant ?? 0}
-      busy={issue.isPending || found === undefined}
-      error={issue.error ?? counted.error}
+      busy={issue.isPending}
+      ready={found !== undefined}
+      error={issue.error}
       onConfirm={() =>
         issue.mutate(
           { method: 'POST', path: `/v1/bonus-campaigns/${campaign.id}/issue`, idempotency_key: key },
@@ -41,24 +42,22 @@ export function Issue({ campaign, onClose }: ActProps) {
       }
       onClose={onClose}
     >
-      {found === undefined ? (
-        counted.error === null ? (
-          <Loading what={m.issue.counting} />
-        ) : null
-      ) : (
-        <>
-          <p>{m.issue.text(found.would_grant, money.base(found.cost_base))}</p>
-          <Facts
-            label={m.issue.counting}
-            facts={[
-              [m.members, formatInt(found.members)],
-              [m.issue.would, formatInt(found.would_grant)],
-              [m.issue.cost, money.base(found.cost_base)],
-            ]}
-          />
-          <Skips skips={found.skips} />
-        </>
-      )}
+      <Answered asked={counted} what={m.issue.counting}>
+        {({ data: { members, would_grant, cost_base, skips } }) => (
+          <>
+            <p>{m.issue.text(would_grant, money.base(cost_base))}</p>
+            <Facts
+              label={m.issue.counting}
+              facts={[
+                [m.members, formatInt(members)],
+                [m.issue.would, formatInt(would_grant)],
+                [m.issue.cost, money.base(cost_base)],
+              ]}
+            />
+            <Skips skips={skips} />
+          </>
+        )}
+      </Answered>
     </Confirm>
   );
 }

@@ -14,7 +14,7 @@ import { Failed } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { Issue } from './campaign-acts.tsx';
 import { CampaignForm } from './campaign-form.tsx';
-import { useTemplateChoice, type BonusCampaign, type BonusTemplate } from './queries.ts';
+import { needsDeposit, useTemplateChoice, type BonusCampaign, type BonusTemplate } from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 
 const m = t.bonuses.campaign;
@@ -68,7 +68,16 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
     is_new ? { advertising: 'direct' } : textsOf(campaign, FIELDS, scaleOf),
     etag,
   );
-  const read = (texts: Texts) => valuesOf(texts, FIELDS, { scaleOf, complaints: t.bonuses.complaints });
+  /** Only some bonuses follow from a deposit; with the others its fields are hidden, and empty. */
+  const meant = (texts: Texts): Texts => {
+    const template = templateOf(texts);
+    const is_chosen = (texts['template_id'] ?? '') !== '';
+    // One that is chosen and not known yet may need them.
+    const has_deposit = template === undefined ? is_chosen : needsDeposit(template.type);
+    return has_deposit ? texts : { ...texts, deposit_from: '', deposit_amount: '' };
+  };
+  const read = (texts: Texts) =>
+    valuesOf(meant(texts), FIELDS, { scaleOf, complaints: t.bonuses.complaints });
   const { values, issues } = read(typed.draft);
   const changes = is_new ? values : differing(read(textsOf(campaign, FIELDS, scaleOf)).values, values);
   const submit = async (over = typed.etag) => {

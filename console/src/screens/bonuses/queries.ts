@@ -7,7 +7,6 @@ import { useList, useRead } from '../../api/queries.ts';
 
 export const TYPES = ['deposit_match', 'reload', 'free_spins', 'no_deposit', 'cashback', 'free_bet'] as const;
 export type BonusType = (typeof TYPES)[number];
-export const TEMPLATE_STATUSES = ['active', 'paused'] as const;
 
 /** A bonus template (spec part 2), as far as the screens show it; its form reads the other fields by their paths. */
 export interface BonusTemplate {
@@ -52,17 +51,6 @@ export function largestBonus({ type, config }: Pick<BonusTemplate, 'type' | 'con
 export function needsDeposit(type: BonusType): boolean {
   return type === 'deposit_match' || type === 'reload';
 }
-
-export const GRANT_STATUSES = [
-  'pending',
-  'active',
-  'completed',
-  'forfeited',
-  'expired',
-  'lost',
-  'cancelled',
-  'failed',
-] as const;
 
 /** A grant (spec part 2), as far as the screens show it. */
 export interface Grant {
@@ -148,8 +136,6 @@ export function useGrant(id: string) {
     { refresh_ms: GRANT_REFRESH_MS },
   );
 }
-
-export const CAMPAIGN_STATUSES = ['draft', 'scheduled', 'issuing', 'issued', 'paused', 'cancelled'] as const;
 
 /** A bonus campaign (spec part 2). */
 export interface BonusCampaign {

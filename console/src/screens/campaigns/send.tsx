@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Loading } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { useAudience, type CampaignRecord } from './queries.ts';
 
 const m = t.campaigns;
@@ -17,15 +17,16 @@ interface DialogProps {
 export function Send({ campaign, onClose, onDone }: DialogProps) {
   const [key] = useState(newActionKey);
   const send = useChange<unknown>();
-  const audience = useAudience(campaign, false).data?.data;
+  const asked = useAudience(campaign, false);
   const is_triggered = campaign.type === 'triggered';
-  const count = audience?.sendable ?? 0;
+  const count = asked.data?.data.sendable;
   return (
     <Confirm
       title={m.send.title(campaign.name.slice(0, 100))}
-      verb={is_triggered ? m.send.verbTriggered : m.send.verb(count)}
+      verb={is_triggered ? m.send.verbTriggered : m.send.verb(count ?? 0)}
       count={count}
-      busy={send.isPending || audience === undefined}
+      busy={send.isPending}
+      ready={count !== undefined}
       error={send.error}
       onConfirm={() =>
         send.mutate(
@@ -35,9 +36,14 @@ export function Send({ campaign, onClose, onDone }: DialogProps) {
       }
       onClose={onClose}
     >
-      {audience === undefined ? <Loading what={m.audience.title} /> : null}
-      <p>{is_triggered ? m.send.triggered : m.send.text(count)}</p>
-      {audience?.exact === false ? <p>{m.send.approximately}</p> : null}
+      <Answered asked={asked} what={m.audience.title}>
+        {({ data: { sendable, exact } }) => (
+          <>
+            <p>{is_triggered ? m.send.triggered : m.send.text(sendable)}</p>
+            {exact ? null : <p>{m.send.approximately}</p>}
+          </>
+        )}
+      </Answered>
     </Confirm>
   );
 }

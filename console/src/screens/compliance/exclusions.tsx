@@ -23,7 +23,7 @@ const WHEN = '210px';
 const FILTERS: readonly Filter[] = [
   { name: 'state', label: m.state, type: 'text', choices: m.states },
   { name: 'kind', label: m.kind, type: 'text', choices: m.kinds },
-  { name: 'player', label: m.playerId, type: 'text' },
+  { name: 'player', label: m.playerId, type: 'player' },
   ...TIMES,
 ];
 
@@ -88,7 +88,7 @@ const BLOCKED_FILTERS: readonly Filter[] = [
     type: 'text',
     choices: Object.fromEntries(BLOCKING_CODES.map((code) => [code, t.codes[code] ?? code])),
   },
-  { name: 'player', label: m.playerId, type: 'text' },
+  { name: 'player', label: m.playerId, type: 'player' },
   ...TIMES,
 ];
 

@@ -1,16 +1,18 @@
 import { useNavigate } from '@tanstack/react-router';
-import type { FormEvent } from 'react';
+import { useState, type FormEvent } from 'react';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
 const m = t.compliance;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const isIdOrNone = (text: string | undefined) => text === undefined || UUID.test(text);
 
-/** A filter: a choice, a text, or a time in UTC. */
+/** A filter: a choice, a text, the id of a player, or a time in UTC. */
 export interface Filter {
   name: 'state' | 'kind' | 'player' | 'code' | 'user' | 'action' | 'resource' | 'from' | 'to';
   label: string;
-  type: 'text' | 'time';
+  type: 'text' | 'player' | 'time';
   /** The choices by value; absent: any text. */
   choices?: Readonly<Record<string, string>>;
 }
@@ -21,7 +23,7 @@ export const TIMES: readonly Filter[] = [
   { name: 'to', label: m.to, type: 'time' },
 ];
 
-/** The filters of a list; the address holds what was asked. */
+/** The filters of a list; the address holds what was asked. Nothing personal gets there: of players only their ids. */
 export function Filters({
   filters,
   values,
@@ -30,18 +32,28 @@ export function Filters({
   values: Readonly<Partial<Record<Filter['name'], string | undefined>>>;
 }) {
   const navigate = useNavigate({ from: '/compliance' });
+  const address = filters.map(({ name }) => values[name]).join('\n');
+  /** The address that stayed, because something else than an id was given. */
+  const [refused_at, setRefusedAt] = useState<string>();
   const ask = (submitted: FormEvent<HTMLFormElement>) => {
     submitted.preventDefault();
     const form = new FormData(submitted.currentTarget);
     const asked = Object.fromEntries(filters.map(({ name }) => [name, textOf(form.get(name))]));
+    const is_refused = filters.some(({ name, type }) => type === 'player' && !isIdOrNone(asked[name]));
+    setRefusedAt(is_refused ? address : undefined);
+    if (is_refused) return;
     void navigate({ search: (before) => ({ ...before, ...asked }) });
   };
   return (
     // Keyed by the address, so that the fields follow the browser's back button.
-    <form key={filters.map(({ name }) => values[name]).join('\n')} onSubmit={ask} role="search">
+    <form key={address} onSubmit={ask} role="search">
       <search>
         {filters.map(({ name, label, type, choices }) => (
-          <Field key={name} label={label}>
+          <Field
+            key={name}
+            label={label}
+            error={type === 'player' && refused_at === address ? m.playerIdNeeded : undefined}
+          >
             {(control) =>
               choices === undefined ? (
                 <input

@@ -132,7 +132,9 @@ function NewKey({ onClose }: { onClose: () => void }) {
       mayClose={() => !create.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={create.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button
             kind="primary"
             disabled={create.isPending || name.trim() === ''}

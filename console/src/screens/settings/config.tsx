@@ -40,7 +40,10 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
   };
   return (
     <>
-      <UnsavedGuard dirty={dirty} />
+      <UnsavedGuard
+        dirty={dirty}
+        leaves={({ search }) => search['tab'] !== undefined && search['tab'] !== 'config'}
+      />
       {isConflict(save.error) ? (
         <Conflict
           error={inFields(save.error)}
@@ -70,7 +73,9 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
           mayClose={() => !save.isPending}
           actions={
             <>
-              <Button onClick={() => setReviewed(false)}>{t.confirm.cancel}</Button>
+              <Button onClick={() => setReviewed(false)} disabled={save.isPending}>
+                {t.confirm.cancel}
+              </Button>
               <Button kind="primary" disabled={save.isPending} onClick={() => void submit()}>
                 {m.saveChanges(Object.keys(changes).length)}
               </Button>

@@ -148,7 +148,9 @@ function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () =
       mayClose={() => !set.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={set.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button kind="danger" disabled={!is_rate || set.isPending} onClick={submit}>
             {is_rate ? m.setRateVerb(base, digits, quote) : m.setRate}
           </Button>

@@ -18,7 +18,12 @@ export type Draft = Readonly<Record<CapField, string>> & {
   quiet_zone: string;
 };
 
-const QUIET = ['quiet_start', 'quiet_end', 'quiet_zone'] as const;
+/** The fields of the quiet hours, and their names in the API. */
+const QUIET = [
+  ['quiet_start', 'start'],
+  ['quiet_end', 'end'],
+  ['quiet_zone', 'default_timezone'],
+] as const;
 
 export function draftOf({ license_jurisdiction, kyc_model, verticals, config }: Settings): Draft {
   const { quiet_hours, frequency_caps = {}, consent_required = false } = config.messaging ?? {};
@@ -47,15 +52,17 @@ export function valuesOf(text: string): string[] {
   return text === '' ? [] : text.split(', ');
 }
 
-/** The patch of what is changed; quiet hours are written as a whole, and removed when nothing of them is left. */
+/** The merge patch of what is changed and of nothing else; quiet hours are removed when nothing of them is left. */
 export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, unknown> {
   const { license_jurisdiction, kyc_model, verticals, rg_features, consent_required } = changes;
   const messaging: Record<string, unknown> = {};
   if (consent_required !== undefined) messaging['consent_required'] = consent_required;
-  if (QUIET.some((field) => changes[field] !== undefined)) {
-    const [start, end, default_timezone] = QUIET.map((field) => draft[field].trim());
-    const is_empty = [start, end, default_timezone].every((value) => value === '');
-    messaging['quiet_hours'] = is_empty ? null : { start, end, default_timezone };
+  const quiet = QUIET.filter(([field]) => changes[field] !== undefined);
+  if (quiet.length > 0) {
+    const is_empty = QUIET.every(([field]) => draft[field].trim() === '');
+    messaging['quiet_hours'] = is_empty
+      ? null
+      : Object.fromEntries(quiet.map(([field, name]) => [name, draft[field].trim()]));
   }
   const caps: Record<string, Record<string, number | null>> = {};
   for (const field of CAP_FIELDS) {

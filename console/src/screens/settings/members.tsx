@@ -113,7 +113,9 @@ function Add({ onClose }: { onClose: () => void }) {
       mayClose={() => !add.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={add.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button
             kind="primary"
             disabled={add.isPending || body.user_id === ''}
@@ -151,7 +153,9 @@ function ChangeRole({ of: { user_id, role: before }, onClose }: { of: MemberReco
       mayClose={() => !change.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={change.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button
             kind="primary"
             disabled={change.isPending || role === before}

@@ -45,7 +45,9 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
       mayClose={() => !create.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={create.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button
             kind="primary"
             disabled={create.isPending || name.trim() === '' || parsed === undefined}

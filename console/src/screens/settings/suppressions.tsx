@@ -115,7 +115,9 @@ function Suppress({ onClose }: { onClose: () => void }) {
       mayClose={() => !suppress.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={suppress.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button
             kind="primary"
             disabled={suppress.isPending || body.address === ''}

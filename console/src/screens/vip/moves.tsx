@@ -1,4 +1,5 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { fromLocalField } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -19,8 +20,9 @@ function dayAfter(day: string): string {
   return at.toISOString().slice(0, 10);
 }
 
+/** Whether it is a day. While a year is typed, its first digits are one of long ago: 0002 is not meant. */
 const isDay = (text: string | undefined): text is string =>
-  text !== undefined && /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  text !== undefined && /^[1-9]\d{3}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 
 /** Who moved between tiers, the newest first, within days of the chosen zone. */
 export function Moves() {
@@ -64,29 +66,15 @@ export function Moves() {
       cell: ({ context }) => <bdi>{whyOf(context)}</bdi>,
     },
   ];
-  const day = (name: 'from' | 'to', label: string, value: string | undefined, hint?: string) => (
-    <Field label={label} hint={hint}>
-      {(control) => (
-        <input
-          {...control}
-          type="date"
-          value={isDay(value) ? value : ''}
-          onChange={({ target }) =>
-            void navigate({
-              search: (before) => ({ ...before, [name]: target.value === '' ? undefined : target.value }),
-            })
-          }
-        />
-      )}
-    </Field>
-  );
+  const change = (days: { from?: string | undefined } | { to?: string | undefined }) =>
+    void navigate({ search: (before) => ({ ...before, ...days }), replace: true });
   const bound = (text: string | undefined) =>
     isDay(text) ? fromLocalField(`${text}T00:00`, zone) : undefined;
   return (
     <>
       <search>
-        {day('from', m.from, from, m.zone(zone))}
-        {day('to', m.to, to)}
+        <Day label={m.from} hint={m.zone(zone)} value={from} onChange={(day) => change({ from: day })} />
+        <Day label={m.to} value={to} onChange={(day) => change({ to: day })} />
       </search>
       <Listed
         pages={useMoves(bound(from), bound(isDay(to) ? dayAfter(to) : undefined))}
@@ -105,6 +93,37 @@ export function Moves() {
         }
       />
     </>
+  );
+}
+
+interface DayProps {
+  label: string;
+  hint?: string;
+  value: string | undefined;
+  /** Called with days only; undefined: none. */
+  onChange: (day: string | undefined) => void;
+}
+
+/** A field for a day, which keeps what is typed until it is one. */
+function Day({ label, hint, value, onChange }: DayProps) {
+  const day = isDay(value) ? value : '';
+  const [typed, setTyped] = useState(day);
+  const [shown, setShown] = useState(day);
+  // The address has changed: by this field, or by the history.
+  if (shown !== day) {
+    setShown(day);
+    setTyped(day);
+  }
+  const change = (text: string) => {
+    setTyped(text);
+    if (text === '' || isDay(text)) onChange(text === '' ? undefined : text);
+  };
+  return (
+    <Field label={label} hint={hint}>
+      {(control) => (
+        <input {...control} type="date" value={typed} onChange={({ target }) => change(target.value)} />
+      )}
+    </Field>
   );
 }
 

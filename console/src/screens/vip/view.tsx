@@ -18,6 +18,7 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Failed, Loading } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
@@ -60,9 +61,9 @@ export function TierPage() {
 
 type Values = Record<string, unknown>;
 
-/** What a form means to the API: no days of inactivity are no demotion, and an empty requirement is 0. */
+/** What a form means to the API: no days at all are no demotion, and an empty requirement is 0. */
 function bodyOf(values: Values): Values {
-  const demotion = values['demotion'] as { inactivity_days?: number; grace_days?: number };
+  const demotion = values['demotion'] as Values;
   const requirements = values['requirements'] as Values;
   return {
     ...values,
@@ -72,7 +73,8 @@ function bodyOf(values: Values): Values {
       min_days_active: 0,
       ...requirements,
     },
-    demotion: demotion.inactivity_days === undefined ? null : { grace_days: 0, ...demotion },
+    demotion:
+      Object.keys(demotion).length === 0 ? null : { inactivity_days: null, grace_days: 0, ...demotion },
   };
 }
 
@@ -94,7 +96,8 @@ function Editor({ tier, etag, base }: EditorProps) {
   const may_edit = useMayEdit();
   const navigate = useNavigate();
   const save = useChange<Tier>();
-  const [asks, setAsks] = useState(false);
+  /** What is written once it is said that players may lose the tier. */
+  const [asks, setAsks] = useState<{ over: string | undefined; saved: Tier }>();
   const is_new = tier === undefined;
   const scaleOf = () => base.scale;
   const typed = useDraft<Texts>(is_new ? NEW : textsOf(tier, FIELDS, scaleOf), etag);
@@ -125,13 +128,16 @@ function Editor({ tier, etag, base }: EditorProps) {
             body: patchOf(saved),
           } as const);
     const answer = await save.mutateAsync(request).catch(() => undefined);
-    setAsks(false);
+    setAsks(undefined);
     if (answer === undefined) return;
     typed.reset();
     const { id } = answer.data;
     if (is_new) void navigate({ to: '/vip/$id', params: { id }, replace: true, ignoreBlocker: true });
   };
-  const deactivates = tier?.is_active === true && typed.draft['is_active'] === 'false';
+  const ask = (over = typed.etag, saved = tier) =>
+    saved?.is_active === true && typed.changes['is_active'] === 'false'
+      ? setAsks({ over, saved })
+      : void submit(over, saved);
   return (
     <Page
       title={is_new ? m.new : tier.name.slice(0, 200)}
@@ -139,7 +145,7 @@ function Editor({ tier, etag, base }: EditorProps) {
         may_edit ? (
           <Button
             kind="primary"
-            onClick={() => (deactivates ? setAsks(true) : void submit())}
+            onClick={() => ask()}
             disabled={save.isPending || issues.length > 0 || (!is_new && !typed.dirty)}
           >
             {is_new ? m.create : t.form.save}
@@ -156,7 +162,7 @@ function Editor({ tier, etag, base }: EditorProps) {
           changes={Object.fromEntries(
             Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
           )}
-          onMine={(newer) => void submit(newer, save.error?.details['current'] as Tier)}
+          onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
           onTheirs={() => {
             typed.reset();
             save.reset();
@@ -175,14 +181,14 @@ function Editor({ tier, etag, base }: EditorProps) {
         disabled={!may_edit || save.isPending}
         base={base}
       />
-      {asks && tier !== undefined ? (
+      {asks === undefined ? null : (
         <Deactivate
-          tier={tier}
+          tier={asks.saved}
           busy={save.isPending}
-          onConfirm={() => void submit()}
-          onClose={() => setAsks(false)}
+          onConfirm={() => void submit(asks.over, asks.saved)}
+          onClose={() => setAsks(undefined)}
         />
-      ) : null}
+      )}
     </Page>
   );
 }
@@ -199,18 +205,39 @@ function Deactivate({
   onConfirm: () => void;
   onClose: () => void;
 }) {
-  const members = useMembers(tier.code).data?.data.estimated_size;
+  const asked = useMembers(tier.code);
+  const [typed, setTyped] = useState('');
+  const members = asked.data?.data.estimated_size;
   return (
     <Confirm
       title={m.deactivate.title(tier.name.slice(0, 100))}
       verb={m.deactivate.verb}
       count={members}
       busy={busy}
+      ready={members !== undefined || (asked.error !== null && typed.trim() === tier.code)}
       error={null}
       onConfirm={onConfirm}
       onClose={onClose}
     >
       <p>{m.deactivate.text(members === undefined ? m.deactivate.unknown : m.members(members))}</p>
+      {members !== undefined ? null : asked.error === null ? (
+        <Loading what={m.deactivate.counting} />
+      ) : (
+        <>
+          <Failed error={asked.error} retry={() => void asked.refetch()} />
+          <Field label={m.deactivate.type(tier.code)}>
+            {(control) => (
+              <input
+                {...control}
+                autoComplete="off"
+                maxLength={40}
+                value={typed}
+                onChange={({ target }) => setTyped(target.value)}
+              />
+            )}
+          </Field>
+        </>
+      )}
     </Confirm>
   );
 }
