@@ -27,6 +27,8 @@ export interface PageOptions {
   height?: number;
   /** Messages about what a frame inside of the page may not load, which its own policy is there to refuse. */
   blocked?: RegExp;
+  /** Opened before the tests, not by one: it stays open until `close`. */
+  is_kept?: boolean;
 }
 
 /** Starts a service and the browser. */
@@ -39,14 +41,15 @@ export async function openConsole(): Promise<ConsoleBrowser> {
   return {
     service,
     browser,
-    open: async (path, { theme = 'light', width = 1280, height = 800, blocked } = {}) => {
+    open: async (path, { theme = 'light', width = 1280, height = 800, blocked, is_kept = false } = {}) => {
       const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
       contexts.add(context);
       // Its page would go on asking the service while the next tests run.
-      onTestFinished(async () => {
+      const close = async () => {
         contexts.delete(context);
         await context.close();
-      });
+      };
+      if (!is_kept) onTestFinished(close);
       context.setDefaultTimeout(WAIT_MS);
       const page = await context.newPage();
       page.on('pageerror', (error) => faults.push(`${path}: ${error.message}`));

@@ -16,7 +16,7 @@ beforeAll(async () => {
   console_ = await openConsole();
   client = messagingClient(console_.service);
   operator = new Operator(console_.service, console_.service);
-  const page = await console_.open('compliance');
+  const page = await console_.open('compliance', { is_kept: true });
   await page.getByRole('heading', { name: 'Nobody is excluded' }).waitFor();
   excluded = await newPlayer('excluded-1');
   await campaignTo('before', excluded);
