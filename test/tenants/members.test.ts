@@ -192,7 +192,7 @@ describe('console sessions', () => {
       headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
       body: JSON.stringify({ tenant_id: elsewhere.tenant_id, user_id, role: 'viewer' }),
     });
-    expect(added.status).toBe(200);
+    expect(added.status).toBe(201);
     const { data } = await byCookie('GET', '/v1/console-sessions?of=members', of_admin);
     expect(data.map((one) => one['user_id'])).toEqual([owner_id]);
     const path = `/v1/console-sessions/${String(theirs?.['id'])}`;
