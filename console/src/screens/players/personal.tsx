@@ -79,7 +79,9 @@ function Reveal({
       onClose={onClose}
       actions={
         <>
-          <Button onClick={onClose}>{t.confirm.cancel}</Button>
+          <Button onClick={onClose} disabled={reveal.isPending}>
+            {t.confirm.cancel}
+          </Button>
           <Button kind="primary" onClick={send} disabled={reveal.isPending}>
             {m.verb}
           </Button>

@@ -2,6 +2,7 @@ import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/call.ts';
 import type { Issue } from '../../api/errors.ts';
+import { writeExactly } from '../../api/json.ts';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { t } from '../../messages/t.ts';
@@ -63,6 +64,8 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
   const saved = useRef(false);
   const form = useRef<HTMLFormElement>(null);
   const focus = useRef<ReturnType<FindFocus>>(undefined);
+  // A second click, and another try after a failure, are the same action: nothing is made twice.
+  const action = useRef<{ content: string; key: string }>(undefined);
   const save = useChange<SegmentRecord>();
 
   const fields = fieldsOfDraft(draft);
@@ -134,18 +137,19 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     if (fields === undefined || problems.length > 0 || save.isPending) return;
     const changes = over === undefined ? [] : differing(fields, fieldsOf(over.data));
     if (over !== undefined && changes.length === 0) return leave();
+    const request =
+      over === undefined
+        ? { method: 'POST' as const, path: '/v1/segments', body: creationOf(fields) }
+        : {
+            method: 'PATCH' as const,
+            path: segmentPath(over.data.id),
+            body: Object.fromEntries(changes.map((key) => [key, fields[key]])),
+            if_match: over.etag,
+          };
+    const content = writeExactly(request);
+    if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(
-      {
-        ...(over === undefined
-          ? { method: 'POST', path: '/v1/segments', body: creationOf(fields) }
-          : {
-              method: 'PATCH',
-              path: segmentPath(over.data.id),
-              body: Object.fromEntries(changes.map((key) => [key, fields[key]])),
-              if_match: over.etag,
-            }),
-        idempotency_key: newActionKey(),
-      },
+      { ...request, idempotency_key: action.current.key },
       {
         onSuccess: ({ data }) => {
           saved.current = true;
