@@ -149,11 +149,13 @@ describe('a tier', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await button(page, 'Save mine over it').click();
     await page.getByRole('heading', { level: 1, name: 'theirs' }).waitFor();
-    expect(await stored(id)).toMatchObject({
-      name: 'theirs',
-      requirements: { min_days_active: 7, lifetime_deposit_subunit: 10_000 },
-      perks: { cashback_pct: 3, lounge: 'A' },
-    });
+    await expect
+      .poll(() => stored(id))
+      .toMatchObject({
+        name: 'theirs',
+        requirements: { min_days_active: 7, lifetime_deposit_subunit: 10_000 },
+        perks: { cashback_pct: 3, lounge: 'A' },
+      });
   });
 
   test('is made not active only after asking, with the number of players who lose it', async () => {
