@@ -36,6 +36,8 @@ export interface Execution {
   blocks: number;
   /** Table by index, or table alone when it was scanned. */
   scans: string[];
+  /** The process of Postgres that ran it: one per connection. */
+  pid: number;
 }
 
 /** A service whose Postgres tells the plans of its statements. */
@@ -44,7 +46,7 @@ export interface ExplainedService {
   /** The executions since the last call, of statements that read a table of ours. */
   executions(): Promise<Execution[]>;
   /**
-   * What `work` reads, which runs in a transaction of the service role that is rolled back; also what others read beside
+   * What `work` reads in its transaction, which is of the service role and rolled back; not what the service reads beside
    * it. Rejects with the error of `work`, and when nothing was read.
    */
   readsOf(work: (tx: Tx) => Promise<unknown>): Promise<Execution[]>;
@@ -72,17 +74,21 @@ export async function startExplainedService(overrides: Partial<Config> = {}): Pr
     service,
     executions,
     async readsOf(work) {
-      await executions();
       const undo = new Error('undo');
+      let found: Execution[] = [];
       await sql
         .begin(async (tx) => {
+          const [own] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+          await executions();
           await work(tx);
+          // A plan is written when its statement's portal is closed: by the next statement, here this one.
+          await tx`select 1`;
+          found = (await executions()).filter(({ pid }) => pid === own?.pid);
           throw undo;
         })
         .catch((error: unknown) => {
           if (error !== undo) throw error;
         });
-      const found = await executions();
       if (found.length === 0) throw new Error('the work has read no table');
       return found;
     },
@@ -98,9 +104,14 @@ function logReader(path: () => string): () => Promise<Execution[]> {
   return async () => {
     const text = (await readFile(path())).subarray(read).toString('utf8');
     read += Buffer.byteLength(text);
-    return [...text.matchAll(/plan:\n(\t\{[\s\S]*?\n\t\})/g)]
-      .map(([, plan = '']) => JSON.parse(plan) as { 'Query Text': string; Plan: PlanNode })
-      .map((explained) => ({
+    // The prefix of a line that Postgres has by default ends with the process: "… [123] LOG:  duration: … plan:".
+    return [...text.matchAll(/\[(\d+)\] LOG: [^\n]*plan:\n(\t\{[\s\S]*?\n\t\})/g)]
+      .map(([, pid, plan = '']) => ({
+        pid: Number(pid),
+        explained: JSON.parse(plan) as { 'Query Text': string; Plan: PlanNode },
+      }))
+      .map(({ pid, explained }) => ({
+        pid,
         statement: explained['Query Text'].replaceAll(/\s+/g, ' ').trim(),
         blocks: explained.Plan['Shared Hit Blocks'] + explained.Plan['Shared Read Blocks'],
         scans: scansOf(explained.Plan),
