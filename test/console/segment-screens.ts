@@ -96,8 +96,8 @@ export const failure = (code: string, details: Body = {}) => ({
 });
 
 // Scripts for the page are texts: the tests are compiled without the types of the browser.
-/** The accessible name of what has the focus, as far as labels and contents give it. */
-export const FOCUSED = `((e) => e?.getAttribute('aria-label') ?? e?.labels?.[0]?.textContent ?? e?.textContent ?? '')(document.activeElement)`;
+/** The accessible name of what has the focus, as far as labels and contents give it; empty when nothing has it. */
+export const FOCUSED = `((e) => e === document.body ? '' : e?.getAttribute('aria-label') ?? e?.labels?.[0]?.textContent ?? e?.textContent ?? '')(document.activeElement)`;
 /** By how much the page is wider than its window. */
 export const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth';
 
