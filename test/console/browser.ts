@@ -71,7 +71,10 @@ export async function openConsole(): Promise<ConsoleBrowser> {
   };
 }
 
-/** What axe finds against WCAG 2.2 AA in what the page shows now; each finding with its rule and element. */
+/**
+ * What axe finds against WCAG 2.2 AA in what the page shows now, and headings that skip a level; each finding with its rule
+ * and element.
+ */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   // By the protocol of the developer tools, because the policy of the page forbids inline scripts.
   await page.evaluate(await readFile(AXE, 'utf8'));
@@ -82,7 +85,10 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
       };
     };
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-    const { violations } = await axe.run({ runOnly: { type: 'tag', values: tags } });
+    const { violations } = await axe.run({
+      runOnly: { type: 'tag', values: tags },
+      rules: { 'heading-order': { enabled: true } },
+    });
     return violations.map(
       ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
     );

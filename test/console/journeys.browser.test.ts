@@ -258,6 +258,8 @@ describe('runs', () => {
     await all.getByText('2 runs stand at “Wait 1 day” now').waitFor();
     await all.getByRole('button', { name: 'Cancel 2 runs' }).click();
     await page.getByRole('gridcell', { name: 'Cancelled' }).nth(1).waitFor();
+    // While it is open, nothing behind it takes the focus.
+    await all.waitFor({ state: 'detached' });
     // Nothing personal that is typed comes into the address.
     const filters = page.getByRole('search');
     await filters.getByRole('searchbox').fill(`${bob}@example.com`);

@@ -22,10 +22,10 @@ export function decimalOf(amount_subunit: Int, scale: number): string {
 }
 
 /**
- * An amount for the screen, in the reader's locale and with the currency's own number of digits. `Intl` knows fiat
+ * An amount for the screen, in the browser's locale if none is given, and with the currency's own number of digits. `Intl` knows fiat
  * currencies only: it refuses USDT and would show 0.12345678 BTC as 0.12. Others are a number and their code.
  */
-export function formatMoney(amount_subunit: Int, currency: Currency, locale = navigator.language): string {
+export function formatMoney(amount_subunit: Int, currency: Currency, locale?: string): string {
   const { code, kind, scale } = currency;
   // Typed as a number in the library; engines format decimal texts exactly.
   const decimal = decimalOf(amount_subunit, scale) as unknown as number;
@@ -39,8 +39,8 @@ export function formatMoney(amount_subunit: Int, currency: Currency, locale = na
 
 const formatters = new Map<string, Intl.NumberFormat>();
 
-function formatter(locale: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const key = `${locale} ${JSON.stringify(options)}`;
+function formatter(locale: string | undefined, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = `${locale ?? ''} ${JSON.stringify(options)}`;
   const known = formatters.get(key) ?? new Intl.NumberFormat(locale, options);
   formatters.set(key, known);
   return known;

@@ -1,14 +1,15 @@
 import type { ReactNode } from 'react';
 import css from './badge.module.css';
+import { Icon } from './icon.tsx';
 
 export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'shield' | 'accent';
 
-const MARKS: Readonly<Record<Tone, string>> = {
+const MARKS: Readonly<Record<Tone, ReactNode>> = {
   neutral: '○',
   good: '✓',
   warn: '!',
   bad: '✕',
-  shield: '⛨',
+  shield: <Icon name="shield" />,
   accent: '●',
 };
 

@@ -38,7 +38,7 @@ export function Bars({
   return (
     <figure className={css['figure']}>
       <figcaption>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <span className={css['tools']}>
           <Button kind="quiet" aria-pressed={as_table} onClick={() => setAsTable(!as_table)}>
             {as_table ? t.chart.asChart : t.chart.asTable}

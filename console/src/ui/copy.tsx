@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { t } from '../messages/t.ts';
 import css from './copy.module.css';
+import { Icon } from './icon.tsx';
 
 const SHOWN_MS = 2_000;
 
@@ -25,7 +26,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
       aria-label={label}
       title={label}
     >
-      <span aria-hidden="true">{done === 'copied' ? '✓' : '⧉'}</span>
+      <span aria-hidden="true">{done === 'copied' ? '✓' : <Icon name="copy" />}</span>
       <span role="status" className="heard">
         {done === undefined ? '' : label}
       </span>

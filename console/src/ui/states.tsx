@@ -20,7 +20,7 @@ export function Loading({ what }: { what: string }) {
 export function Empty({ title, children, call }: { title: string; children?: ReactNode; call?: string }) {
   return (
     <div className={css['empty']}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {children}
       {call === undefined ? null : (
         <div className={css['call']}>

@@ -47,12 +47,12 @@ export function Snippets() {
             </p>
             {curlSnippets(at).map(({ key, text }) => (
               <section key={key}>
-                <h3>{m.snippets[key]}</h3>
+                <h2>{m.snippets[key]}</h2>
                 <Block label={m.snippets[key]} text={text} />
               </section>
             ))}
             <section>
-              <h3>{m.snippets.client}</h3>
+              <h2>{m.snippets.client}</h2>
               <Block label={m.snippets.client} text={clientSnippet(at)} />
             </section>
           </div>

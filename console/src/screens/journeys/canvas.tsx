@@ -1,5 +1,7 @@
-import { Graph as Layout, layout } from '@dagrejs/dagre';
+import { Graph as Layout, layout, type Edge } from '@dagrejs/dagre';
 import {
+  EdgeText,
+  getSmoothStepPath,
   Handle,
   Panel,
   Position,
@@ -7,6 +9,7 @@ import {
   ReactFlowProvider,
   useReactFlow,
   type Edge as DrawnEdge,
+  type EdgeProps,
   type Node as DrawnNode,
   type NodeChange,
   type NodeProps,
@@ -24,7 +27,7 @@ const WIDTH = 210;
 const HEIGHT = 68;
 /** Room for a label of a way, which is cut at this many characters. */
 const LABEL = { width: 150, height: 22, longest: 26 };
-const FIT = { padding: 0.08, maxZoom: 1, minZoom: 0.35 };
+const FIT = { padding: { top: '48px', x: 0.04, bottom: 0.04 } as const, maxZoom: 1, minZoom: 0.35 };
 
 interface CanvasProps {
   graph: Graph;
@@ -39,7 +42,12 @@ interface CanvasProps {
 
 type StepNode = DrawnNode<{ title: string; kind: string; note: string; is_wrong: boolean }, 'step'>;
 
+type WayEdge = DrawnEdge<Point, 'way'>;
+
+type Point = { x: number; y: number };
+
 const NODE_TYPES = { step: StepCard };
+const EDGE_TYPES = { way: Way };
 
 /** The graph as a picture. It is for reading and selecting: whatever can be changed is changed in the list. */
 export default function Canvas(props: CanvasProps) {
@@ -53,7 +61,7 @@ export default function Canvas(props: CanvasProps) {
 function Drawing({ graph, nameOf, notes, wrong, selected, onSelect }: CanvasProps) {
   const { fitView, zoomIn, zoomOut } = useReactFlow();
   const shape = shapeOf(graph);
-  const places = useMemo(() => placesOf(shape), [shape]);
+  const { nodes: places, labels } = useMemo(() => placesOf(shape), [shape]);
   const ids = [...places.keys()].join(' ');
   useEffect(() => {
     void fitView(FIT);
@@ -85,8 +93,9 @@ function Drawing({ graph, nameOf, notes, wrong, selected, onSelect }: CanvasProp
       <ReactFlow
         aria-label={m.label}
         nodes={nodes}
-        edges={drawnEdges(graph, nameOf)}
+        edges={drawnEdges(graph, nameOf, labels)}
         nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
         onNodesChange={onNodesChange}
         nodesDraggable={false}
         nodesConnectable={false}
@@ -102,7 +111,6 @@ function Drawing({ graph, nameOf, notes, wrong, selected, onSelect }: CanvasProp
         maxZoom={1.5}
         fitView
         fitViewOptions={FIT}
-        proOptions={{ hideAttribution: true }}
         ariaLabelConfig={m.aria}
       >
         <Panel position="top-right" className={css['tools']}>
@@ -149,6 +157,17 @@ function StepCard({ data: { title, kind, note, is_wrong }, selected }: NodeProps
   );
 }
 
+/** A line from step to step. Its label has a place of its own: in the middle, those of two ways overlap. */
+function Way({ id, label, data, ...ends }: EdgeProps<WayEdge>) {
+  const [path] = getSmoothStepPath(ends);
+  return (
+    <>
+      <path id={id} d={path} className="react-flow__edge-path" fill="none" />
+      {label === undefined || data === undefined ? null : <EdgeText x={data.x} y={data.y} label={label} />}
+    </>
+  );
+}
+
 /** Each node with the nodes that its ways lead to. */
 type Shape = readonly (readonly [id: string, targets: readonly string[]])[];
 
@@ -158,8 +177,14 @@ function shapeOf({ nodes }: Graph): string {
   return JSON.stringify(shape);
 }
 
-/** Where each node of a {@link shapeOf} is drawn: its upper left corner. */
-function placesOf(shape: string): ReadonlyMap<string, { x: number; y: number }> {
+/** Where things are drawn: the upper left corner of nodes by id, and the middle of labels by the id of their line. */
+interface Places {
+  nodes: ReadonlyMap<string, Point>;
+  labels: ReadonlyMap<string, Point>;
+}
+
+/** Lays out a {@link shapeOf}. */
+function placesOf(shape: string): Places {
   const nodes = JSON.parse(shape) as Shape;
   const drawing = new Layout();
   drawing.setGraph({ rankdir: 'TB', nodesep: 24, ranksep: 28 });
@@ -171,29 +196,43 @@ function placesOf(shape: string): ReadonlyMap<string, { x: number; y: number }> 
     for (const to of drawn) drawing.setEdge(id, to, { ...room });
   }
   layout(drawing);
-  return new Map(
-    [...ids].map((id) => {
-      const { x = 0, y = 0 } = drawing.node(id) as { x?: number; y?: number };
-      return [id, { x: x - WIDTH / 2, y: y - HEIGHT / 2 }];
-    }),
-  );
+  const pointOf = (found: unknown): Point => {
+    const { x = 0, y = 0 } = found as Partial<Point>;
+    return { x, y };
+  };
+  const cornerOf = ({ x, y }: Point) => ({ x: x - WIDTH / 2, y: y - HEIGHT / 2 });
+  const labelOf = ({ v: source, w: target }: Edge): Point => {
+    const place = pointOf(drawing.edge(source, target));
+    // Above the step that only this way leads to; of several that lead to one step, where the layout has left room.
+    const is_shared = (drawing.inEdges(target) ?? []).length > 1;
+    return is_shared ? place : { x: pointOf(drawing.node(target)).x, y: place.y };
+  };
+  return {
+    nodes: new Map([...ids].map((id) => [id, cornerOf(pointOf(drawing.node(id)))])),
+    labels: new Map(drawing.edges().map((edge) => [lineId(edge.v, edge.w), labelOf(edge)])),
+  };
 }
 
+const lineId = (source: string, target: string) => `${source} ${target}`;
+
 /** One line from node to node; ways that lead to the same one share it. */
-function drawnEdges(graph: Graph, nameOf: NameOf): DrawnEdge[] {
+function drawnEdges(graph: Graph, nameOf: NameOf, labels: Places['labels']): WayEdge[] {
   const ids = new Set(graph.nodes.map(idOf));
   return graph.nodes.flatMap((node) => {
     const source = idOf(node);
     const ways = edgesOf(node).filter(({ to }) => ids.has(to));
-    return [...new Set(ways.map(({ to }) => to))].map((target): DrawnEdge => {
+    return [...new Set(ways.map(({ to }) => to))].map((target): WayEdge => {
       const shared = ways.filter(({ to }) => to === target);
       const text = ways.length === 1 ? '' : shared.map((way) => wayText(way, node, nameOf)).join(' / ');
       const label = text.length > LABEL.longest ? `${text.slice(0, LABEL.longest - 1)}…` : text;
+      const id = lineId(source, target);
+      const place = labels.get(id);
       return {
-        id: `${source} ${target}`,
+        id,
         source,
         target,
-        type: 'smoothstep',
+        type: 'way',
+        ...(place === undefined ? {} : { data: place }),
         focusable: false,
         selectable: false,
         ariaLabel: m.edge(source, target, text),

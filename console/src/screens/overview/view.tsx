@@ -1,5 +1,5 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { useMemo, type ComponentProps } from 'react';
 import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
 import type { Int } from '../../api/json.ts';
 import { changeOf, formatInt, formatPercent } from '../../format/number.ts';
@@ -144,17 +144,29 @@ function Chart({ metric, title, range, from, money }: ChartProps) {
   );
 }
 
+/** Figures under a heading of their own. */
+function Part({ title, facts }: { title: string; facts: ComponentProps<typeof Facts>['facts'] }) {
+  return (
+    <section className={css['part']}>
+      <h2>{title}</h2>
+      <Facts label={title} facts={facts} />
+    </section>
+  );
+}
+
 /** What runs, what was not sent and why, and whether the service keeps up. */
 function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
   const { messages, campaigns, journeys, grants, responsible_gaming, pipeline } = data;
   const counts = (of: Readonly<Record<string, Int>>) =>
-    Object.entries(of).map(([name, count]) => [name, formatInt(count)] as const);
+    Object.entries(of).map(
+      ([name, count]) => [m.statuses[name] ?? t.codes[name] ?? name, formatInt(count)] as const,
+    );
   const letters = pipeline.dead_letters;
   return (
     <>
-      <Facts label={m.messages} facts={counts(messages.by_status)} />
-      <Facts
-        label={m.skipped}
+      <Part title={m.messages} facts={counts(messages.by_status)} />
+      <Part
+        title={m.skipped}
         facts={[
           [
             m.blocked,
@@ -165,8 +177,8 @@ function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
           ...counts(messages.skipped),
         ]}
       />
-      <Facts
-        label={m.running}
+      <Part
+        title={m.running}
         facts={[
           [m.campaignsSending, formatInt(campaigns.sending)],
           [m.campaignsScheduled, formatInt(campaigns.scheduled)],
@@ -176,16 +188,16 @@ function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
           [m.liability, money.base(grants.liability)],
         ]}
       />
-      <Facts
-        label={m.protection}
+      <Part
+        title={m.protection}
         facts={[
           [m.selfExcluded, formatInt(responsible_gaming.self_excluded)],
           [m.coolingOff, formatInt(responsible_gaming.cooling_off)],
           [m.banned, formatInt(responsible_gaming.banned)],
         ]}
       />
-      <Facts
-        label={m.flow}
+      <Part
+        title={m.flow}
         facts={[
           ...pipeline.consumers.map(
             ({ name, events_behind }) =>

@@ -84,7 +84,7 @@ export function ConfigForm({ draft, catalogue, onChange }: FormProps) {
         value={draft.rg_features}
         onChange={(rg_features) => onChange({ rg_features })}
       />
-      <h3>{m.messaging}</h3>
+      <h2>{m.messaging}</h2>
       <label className={css['check']}>
         <input
           type="checkbox"
