@@ -61,6 +61,8 @@ test('an A/B campaign, from nothing to its report', async () => {
     await page.getByRole('region', { name: 'Variants' }).getByLabel('Template').selectOption({ label });
     await button(page, 'Add the variant').click();
     await button(page, `Remove ${name}`).waitFor();
+    // The form is emptied when everything was asked again, which may be later.
+    await expect.poll(() => field(page, 'Name of the variant').inputValue()).toBe('');
   }
   await button(page, 'Save and go on').click();
   await field(page, 'When it is sent').waitFor();
@@ -114,7 +116,7 @@ test('an A/B campaign, from nothing to its report', async () => {
   await link(page, 'Recipients').click();
   await field(page, 'Show').selectOption('SKIPPED_BANNED');
   await page.getByRole('gridcell', { name: banned }).waitFor();
-  expect(await page.getByRole('grid').getByRole('row').count()).toBe(2);
+  await expect.poll(() => page.getByRole('grid').getByRole('row').count()).toBe(2);
 });
 
 describe('sending', () => {
@@ -234,6 +236,8 @@ describe('the editor', () => {
     expect(await field(page, 'Name').inputValue()).toBe('typed anew');
     await button(page, 'Save and go on').click();
     await expect.poll(async () => (await stored(id))['name']).toBe('typed anew');
+    // The next step is shown once the page itself knows that it is saved.
+    await field(page, 'Goal event').waitFor();
     expect(await stored(id)).toMatchObject({ goal_event: 'custom_goal' });
     await link(page, 'Templates').click();
     await page.getByRole('heading', { name: 'Templates' }).waitFor();

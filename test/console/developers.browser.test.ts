@@ -97,7 +97,8 @@ test('the reference has every operation of the document, is searched, and shows 
   expect(await accessibilityFaults(page)).toEqual([]);
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Event catalogue' }).click();
-  await page.getByRole('searchbox').fill('deposit_conf');
+  await page.getByRole('searchbox', { name: 'Search by name' }).fill('deposit_conf');
+  await page.getByText('1 row', { exact: true }).waitFor();
   await page.getByText('amount, currency, transaction_id, payment_method').click();
   await page.getByRole('dialog', { name: 'deposit_confirmed' }).getByText('payment_method').waitFor();
 });

@@ -13,7 +13,7 @@ import {
   stored,
 } from './journey-screens.ts';
 import { openAs, overflows } from './members.ts';
-import { tabTo } from './segment-screens.ts';
+import { hasChoices, tabTo } from './segment-screens.ts';
 
 beforeAll(openJourneys);
 afterAll(() => front?.close());
@@ -56,6 +56,7 @@ describe('the editor', () => {
     await page.keyboard.press('Control+a');
     await page.keyboard.type('5000');
     await add(page, 'Add after “Branch in 2 ways”, if total_deposited > 5000', 'Send a message');
+    await hasChoices(page, 'Come back', 'Mailer');
     await tabTo(page, 'Template');
     await page.keyboard.press('c');
     await tabTo(page, 'Provider');
@@ -84,6 +85,7 @@ describe('the editor', () => {
         ],
       },
     });
+    await page.getByRole('button', { name: 'Activate', exact: true }).waitFor();
     await tabTo(page, 'Activate');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor();

@@ -250,6 +250,7 @@ describe('runs', () => {
     const asked = page.getByRole('dialog', { name: `Cancel the run of player ${ada}?` });
     await asked.getByRole('button', { name: 'Cancel the run' }).click();
     await drawer.getByText('cancelled by owner-1').waitFor();
+    await asked.waitFor({ state: 'detached' });
     expect(await drawer.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
     await page.keyboard.press('Escape');
     await page.getByLabel('Step').selectOption('day');

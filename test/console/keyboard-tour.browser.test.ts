@@ -4,7 +4,7 @@ import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { accept, depositOf } from './events/event-client.ts';
 import { openConsole, type ConsoleBrowser } from './browser.ts';
-import { tabTo } from './segment-screens.ts';
+import { hasChoices, tabTo } from './segment-screens.ts';
 
 /** Of them the n-th has deposited n × 10 euros, one has excluded itself, and one has no address. */
 const PLAYERS = 80;
@@ -64,6 +64,7 @@ describe('by keyboard alone', () => {
     const page = await open('overview');
     await go(page, 's', 'Segments');
     await press(page, 'New segment');
+    await page.getByLabel('Name', { exact: true }).waitFor();
     await type(page, 'Name', 'Deposited over 100 euros');
     const size = page.getByRole('region', { name: 'Audience' }).locator('[data-state="counted"]');
     await press(page, 'Add a condition');
@@ -89,9 +90,11 @@ describe('by keyboard alone', () => {
     const page = await open('overview');
     await go(page, 'c', 'Campaigns');
     await press(page, 'New campaign');
+    await hasChoices(page, String(data['name']));
     await type(page, 'Name', 'Spring');
     await type(page, 'Segment', String(data['name']));
     await press(page, 'Create draft');
+    await hasChoices(page, 'Come back', 'We miss you');
     await type(page, 'Goal event', 'login');
     await type(page, /^Counts for so many days/, '3');
     for (const [name, template] of [
@@ -103,6 +106,8 @@ describe('by keyboard alone', () => {
       await page.keyboard.type(template);
       await press(page, 'Add the variant');
       await page.getByRole('button', { name: `Remove ${name}` }).waitFor();
+      // The form is emptied when everything was asked again, which may be later.
+      await expect.poll(() => page.getByLabel('Name of the variant').inputValue()).toBe('');
     }
     await press(page, 'Save and go on');
     await page.getByLabel('When it is sent').waitFor();
@@ -131,6 +136,7 @@ describe('by keyboard alone', () => {
     }
     await waitUntilCaughtUp(console_.service.platform, 60_000);
     const page = await open('campaigns');
+    await page.getByRole('row', { name: /^Spring/ }).waitFor();
     await press(page, /^Spring/);
     await page.getByText('Funnel').first().waitFor();
     await page.getByText('A is better than B', { exact: false }).waitFor();

@@ -410,8 +410,8 @@ describe('the builder', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     const dialog = page.getByRole('dialog', { name: 'Somebody else has changed this segment' });
     await dialog.waitFor();
-    expect(await dialog.getByRole('row', { name: 'name Mine Theirs' }).count()).toBe(1);
-    expect(await dialog.getByRole('row', { name: /also theirs/ }).count()).toBe(1);
+    await dialog.getByRole('row', { name: 'name Mine Theirs' }).waitFor();
+    await dialog.getByRole('row', { name: /also theirs/ }).waitFor();
     await page.keyboard.press('Escape');
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Mine');
     await page.getByRole('button', { name: 'Compare' }).click();

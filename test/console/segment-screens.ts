@@ -107,6 +107,12 @@ export const goTo = (page: Page, path: string) =>
     `history.pushState({}, '', '/console/${path}'); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
+/** Waits until lists of choices have these entries: before, they take no letters for them. */
+export async function hasChoices(page: Page, ...names: string[]): Promise<void> {
+  for (const name of names)
+    await page.locator('option', { hasText: name }).first().waitFor({ state: 'attached' });
+}
+
 /** Presses Tab until the element with this accessible name has the focus. */
 export async function tabTo(page: Page, name: string | RegExp, key = 'Tab'): Promise<void> {
   const seen: string[] = [];

@@ -179,6 +179,7 @@ test('a session is ended from another one, which goes on', async () => {
   const other = await console_.open('settings?tab=sessions');
   await other.getByText('this one').waitFor();
   const page = await console_.open('settings?tab=sessions');
+  await page.getByText('this one').waitFor();
   const before = await page.getByRole('button', { name: 'End' }).count();
   const foreign = page.getByRole('row').nth(2);
   await foreign.getByRole('button', { name: 'End' }).click();

@@ -74,12 +74,15 @@ describe('the list', () => {
     await answer(200, '{"data":[]}')();
     await page.getByText('No templates yet').waitFor();
     await page.unrouteAll();
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
     await page.route('**/v1/templates?*', async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await held;
       await route.continue();
     });
     await page.reload();
     await page.getByText('Loading templates').waitFor();
+    release();
     await page.getByText('still here').waitFor();
   });
 });

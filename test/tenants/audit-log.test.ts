@@ -11,9 +11,12 @@ import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } 
 
 let fixture: Fixture;
 let tenant: Tenant;
+/** Declared once: it takes long enough to be refused for an overload if it is done for every case. */
+let declared: ReturnType<typeof apiEndpoints>;
 
 beforeAll(async () => {
   fixture = await openFixture();
+  declared = apiEndpoints(fixture.platform, fixture.config, fixture.deps);
   tenant = await fixture.makeTenant();
 });
 afterAll(() => fixture.close());
@@ -266,10 +269,8 @@ const CASES: Record<string, () => Promise<Expected>> = {
   },
 };
 
-const declared = () => apiEndpoints(fixture.platform, fixture.config, fixture.deps);
-
 test('every endpoint that a session or the internal secret changes something with has a case, or says why not', () => {
-  const changing = declared().filter(
+  const changing = declared.filter(
     ({ method, access }) => method !== 'GET' && /^(session|internal)/.test(access.mode),
   );
   const recorded = changing.filter(({ audit }) => audit !== undefined && 'resource' in audit);
@@ -294,7 +295,7 @@ describe.each(Object.entries(CASES))('%s', (name, run) => {
     const others = rows.filter((row) => row['resource_id'] !== resource_id);
     expect(others.map((other) => [other['resource_type'], other['action']])).toEqual(also);
     const { before: old, after: anew, ...row } = own[0] ?? {};
-    const endpoint = declared().find(({ method, path }) => `${method} ${path}` === name);
+    const endpoint = declared.find(({ method, path }) => `${method} ${path}` === name);
     if (endpoint?.audit === undefined || !('resource' in endpoint.audit)) throw new Error('not declared');
     const { resource, action } = endpoint.audit;
     const [owner] = await fixture.platform.postgres.service<{ user_id: string }[]>`

@@ -81,7 +81,8 @@ function AddVariant({
         path: `/v1/campaigns/${campaign.id}/variants`,
         body: { name, template_id, weight: Number(weight) },
       },
-      { onSuccess: () => setName('') },
+      // The next name may have been begun while everything was asked again.
+      { onSuccess: () => setName((typed) => (typed === name ? '' : typed)) },
     );
   return (
     <Form>
