@@ -86,7 +86,7 @@ const ended = (journey_id: string) =>
         where journey_id = ${journey_id} and status = 'running'`;
       return row?.open === 0 ? true : undefined;
     },
-    90_000,
+    30_000,
   );
 
 /** Ends the waits of all runs; their former timers fall away when they are claimed. */
