@@ -1,4 +1,5 @@
 import type { Int } from '../api/json.ts';
+import { LOCALE } from './locale.ts';
 
 /** A currency as `GET /v1/currencies` lists it. */
 export interface Currency {
@@ -22,10 +23,10 @@ export function decimalOf(amount_subunit: Int, scale: number): string {
 }
 
 /**
- * An amount for the screen, in the browser's locale if none is given, and with the currency's own number of digits. `Intl` knows fiat
+ * An amount for the screen, in the reader's locale and with the currency's own number of digits. `Intl` knows fiat
  * currencies only: it refuses USDT and would show 0.12345678 BTC as 0.12. Others are a number and their code.
  */
-export function formatMoney(amount_subunit: Int, currency: Currency, locale?: string): string {
+export function formatMoney(amount_subunit: Int, currency: Currency, locale = LOCALE): string {
   const { code, kind, scale } = currency;
   // Typed as a number in the library; engines format decimal texts exactly.
   const decimal = decimalOf(amount_subunit, scale) as unknown as number;

@@ -1,6 +1,6 @@
 import type { Int } from '../api/json.ts';
+import { LOCALE } from './locale.ts';
 
-const LOCALE = navigator.language;
 const integers = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const percents = new Intl.NumberFormat(LOCALE, { style: 'percent', maximumFractionDigits: 1 });
 const shorts = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 1 });

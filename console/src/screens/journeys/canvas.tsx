@@ -1,6 +1,6 @@
 import { Graph as Layout, layout, type Edge } from '@dagrejs/dagre';
 import {
-  EdgeText,
+  BaseEdge,
   getSmoothStepPath,
   Handle,
   Panel,
@@ -160,12 +160,8 @@ function StepCard({ data: { title, kind, note, is_wrong }, selected }: NodeProps
 /** A line from step to step. Its label has a place of its own: in the middle, those of two ways overlap. */
 function Way({ id, label, data, ...ends }: EdgeProps<WayEdge>) {
   const [path] = getSmoothStepPath(ends);
-  return (
-    <>
-      <path id={id} d={path} className="react-flow__edge-path" fill="none" />
-      {label === undefined || data === undefined ? null : <EdgeText x={data.x} y={data.y} label={label} />}
-    </>
-  );
+  const place = data === undefined ? {} : { labelX: data.x, labelY: data.y };
+  return <BaseEdge id={id} path={path} label={label} interactionWidth={0} {...place} />;
 }
 
 /** Each node with the nodes that its ways lead to. */
