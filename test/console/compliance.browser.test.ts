@@ -153,6 +153,38 @@ test('email and phone are masked until an officer reveals them, which is kept', 
   expect(await button(viewer, 'Reveal…').count()).toBe(0);
 });
 
+test('an editor changes a player, and what somebody else saves meanwhile is shown, masked, and not written over', async () => {
+  const player_id = await newPlayer('edited-1');
+  const path = `/v1/players/${player_id}`;
+  const viewer = await openAs(console_, 'viewer', `players/${player_id}`);
+  await viewer.getByText('e•••@example.com').waitFor();
+  expect(await button(viewer, 'Edit…').count()).toBe(0);
+  const page = await openAs(console_, 'editor', `players/${player_id}`);
+  await button(page, 'Edit…').click();
+  const dialog = page.getByRole('dialog', { name: 'Edit edited-1' });
+  await dialog.getByText('Stays e•••@example.com while this is empty.').waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  const email = dialog.getByLabel('New email');
+  await email.fill('e•••@example.com');
+  await dialog.getByText('This is masked').waitFor();
+  expect(await button(page, 'Save').isDisabled()).toBe(true);
+  await email.fill('');
+  await dialog.getByLabel('Time zone').fill('Europe/Malta');
+  await dialog.getByLabel('Remove the phone').check();
+  // Events between do not count; another editor does.
+  await operator.fold({ event: 'session_start', player_id });
+  await client.api('PATCH', path, { email: 'theirs@example.com', timezone: 'Europe/Paris' });
+  await button(page, 'Save').click();
+  const both = dialog.getByRole('alert');
+  await both.getByRole('row', { name: /timezone.*Europe\/Malta.*Europe\/Paris/ }).waitFor();
+  expect(await both.textContent()).not.toContain('+35679012345');
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await button(page, 'Save mine over it').click();
+  await dialog.waitFor({ state: 'detached' });
+  const { data } = await client.api('GET', path);
+  expect(data).toMatchObject({ email: 'theirs@example.com', phone: null, timezone: 'Europe/Malta' });
+});
+
 test('KYC that waits, limits, and the licence with its rules', async () => {
   const { service } = console_;
   await setKycModel(service, service);

@@ -8,6 +8,7 @@ export interface PlayerRecord {
   external_id: string | null;
   email: string | null;
   phone: string | null;
+  telegram_id: string | null;
   anonymous_ids: readonly string[];
   status: string;
   timezone: string | null;
