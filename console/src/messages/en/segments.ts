@@ -154,6 +154,18 @@ export const segments = {
     notJson: 'This is not JSON.',
     empty: 'Add a condition to this group.',
     alone: (count: number) => `${counted(count, 'player', 'players')} alone`,
+    harm: {
+      LOSSES: 'Sign of harm: losses',
+      CHASED_LOSSES: 'Sign of harm: chased losses',
+      MANY_DEPOSITS: 'Sign of harm: many deposits',
+      FAILED_DEPOSITS: 'Sign of harm: failed deposits',
+      CANCELLED_WITHDRAWALS: 'Sign of harm: cancelled withdrawals',
+      LONG_SESSIONS: 'Sign of harm: long sessions',
+      NIGHT_PLAY: 'Sign of harm: play at night',
+      LIMITS_REACHED: 'Sign of harm: limits reached',
+      AT_RISK: 'Players at risk',
+      EXCLUDED: 'Excluded players',
+    } as Readonly<Record<string, string>>,
     type: 'What is looked at',
     types: {
       trait: 'Profile of the player',

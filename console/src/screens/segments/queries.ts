@@ -125,12 +125,20 @@ export interface RefreshResult {
   duration_ms: number;
 }
 
+/** A condition that selects players by a sign of gambling harm, why that matters, and what to do. */
+export interface Warning {
+  path: string;
+  code: string;
+  message: string;
+}
+
 /** The audience of a definition that is not saved. */
 export interface Preview {
   estimated_size: number;
   sample: readonly string[];
   compiled_query: string;
   per_condition?: readonly { path: string; size: number }[];
+  warnings?: readonly Warning[];
   reach?: readonly {
     channel: string;
     sampled: number;
@@ -145,7 +153,10 @@ const KEPT_MS = 60_000;
  * The audience of a definition, given as JSON; undefined: nothing is asked. The question before it is aborted. Kept apart
  * from what a change of the project makes old: saving a segment changes no audience.
  */
-export function usePreview(definition: string | undefined, ask: { per_condition?: true; reach?: true }) {
+export function usePreview(
+  definition: string | undefined,
+  ask: { per_condition?: true; warnings?: true; reach?: true },
+) {
   const place = usePlace();
   return useQuery<Answer<Preview>, ApiError>({
     queryKey: ['segment preview', place.project_id, ask, definition],
