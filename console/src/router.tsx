@@ -209,7 +209,7 @@ const complianceProof = createRoute({
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
-  validateSearch: texts('tab', 'q', 'op', 'status'),
+  validateSearch: texts('tab', 'q', 'op', 'status', 'adapter'),
   component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 

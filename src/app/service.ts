@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
+import type { KeyUses } from '../auth/key-uses.ts';
 import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
@@ -41,6 +42,8 @@ export interface Service {
 /** API keys and tenants' capabilities, which both hosts need and share when they run in one process. */
 interface Front {
   api_keys: ApiKeyAuthenticator;
+  /** Closed when no listener takes requests any more. */
+  key_uses: KeyUses;
   capabilities: TenantCapabilityCache;
 }
 
@@ -51,7 +54,10 @@ interface FrontOptions {
   metrics: Metrics;
   /** The service role, for look-ups. */
   sql: Db;
+  /** The service role, for what requests do not wait for. */
+  service: Db;
   notifications: Notifications;
+  key_uses_ms: number | undefined;
 }
 
 interface StartOptions {
@@ -59,6 +65,8 @@ interface StartOptions {
   stopping?: AbortSignal;
   /** Runs when every listener listens; `/readyz` answers "starting" until it resolves. */
   announce?: (service: Service) => Promise<void>;
+  /** How often is written when API keys were used; absent: once a minute. */
+  key_uses_ms?: number;
 }
 
 /**
@@ -68,7 +76,7 @@ interface StartOptions {
 export async function startService(
   config: Config,
   platform: Platform,
-  { stopping, announce }: StartOptions = {},
+  { stopping, announce, key_uses_ms }: StartOptions = {},
 ): Promise<Service> {
   const shutdown = new ShutdownStack(platform.logger, stopping);
   const readiness = new Readiness(platform, config.roles);
@@ -76,7 +84,13 @@ export async function startService(
     shutdown.add('platform', () => platform.close());
     const notifications = openNotifications(platform.postgres.service, platform.logger);
     const openBonusPlatforms = platformsOpener(config, platform, notifications);
-    const parts = await openParts(config, platform, notifications, readiness, openBonusPlatforms);
+    const parts = await openParts(config, platform, notifications, {
+      readiness,
+      openBonusPlatforms,
+      key_uses_ms,
+    });
+    const { key_uses } = parts.front ?? {};
+    if (key_uses !== undefined) shutdown.add('uses of API keys', () => key_uses.close());
     // First and closed last: probes are answered while the rest starts and stops.
     const own_ops_url =
       config.ops && (await listenOn(await openOps(config, platform, parts), config.ops, shutdown));
@@ -124,13 +138,17 @@ async function openParts(
   config: Config,
   platform: Platform,
   notifications: Notifications,
-  readiness: Readiness,
-  openBonusPlatforms: OpenPlatforms,
+  {
+    readiness,
+    openBonusPlatforms,
+    key_uses_ms,
+  }: { readiness: Readiness; openBonusPlatforms: OpenPlatforms; key_uses_ms: number | undefined },
 ): Promise<Parts> {
   const { roles } = config;
   const { clock, logger, metrics, postgres } = platform;
   const keys = { config, clock, logger, metrics, sql: postgres.lookups, notifications };
-  const front = roles.has('api') || roles.has('intake') ? await openFront(keys) : undefined;
+  const has_front = roles.has('api') || roles.has('intake');
+  const front = has_front ? await openFront({ ...keys, service: postgres.service, key_uses_ms }) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);
   const { openAuthenticators } = await import('../auth/authenticators.ts');
@@ -148,7 +166,12 @@ async function openParts(
 
 async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../auth/authenticators.ts');
-  return { api_keys: await openApiKeys(options), capabilities: await openTenantCapabilities(options) };
+  const { KeyUses: Uses, KEY_USES_MS, keyUsesWriter } = await import('../auth/key-uses.ts');
+  const { clock, logger, service, key_uses_ms = KEY_USES_MS } = options;
+  const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger, every_ms: key_uses_ms });
+  const api_keys = await openApiKeys({ ...options, uses: key_uses });
+  const capabilities = await openTenantCapabilities(options);
+  return { api_keys, key_uses: key_uses.start(), capabilities };
 }
 
 /** The base API; in a process without it, health and metrics. */
