@@ -216,7 +216,7 @@ const developers = createRoute({
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  validateSearch: texts('tab', 'currency', 'provider', 'channel', 'reason', 'of'),
   component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
 });
 

@@ -34,6 +34,8 @@ export interface Service {
   ops_url: string;
   /** Present with the role `api`. */
   auth: Authenticators | undefined;
+  /** Present with one of the roles `api` and `intake`. */
+  key_uses: KeyUses | undefined;
   notifications: Notifications;
   /** Is not ready from now on; after the drain it takes no more work, lets running work end, and closes the platform. */
   close(): Promise<void>;
@@ -57,7 +59,6 @@ interface FrontOptions {
   /** The service role, for what requests do not wait for. */
   service: Db;
   notifications: Notifications;
-  key_uses_ms: number | undefined;
 }
 
 interface StartOptions {
@@ -65,8 +66,6 @@ interface StartOptions {
   stopping?: AbortSignal;
   /** Runs when every listener listens; `/readyz` answers "starting" until it resolves. */
   announce?: (service: Service) => Promise<void>;
-  /** How often is written when API keys were used; absent: once a minute. */
-  key_uses_ms?: number;
 }
 
 /**
@@ -76,7 +75,7 @@ interface StartOptions {
 export async function startService(
   config: Config,
   platform: Platform,
-  { stopping, announce, key_uses_ms }: StartOptions = {},
+  { stopping, announce }: StartOptions = {},
 ): Promise<Service> {
   const shutdown = new ShutdownStack(platform.logger, stopping);
   const readiness = new Readiness(platform, config.roles);
@@ -84,11 +83,7 @@ export async function startService(
     shutdown.add('platform', () => platform.close());
     const notifications = openNotifications(platform.postgres.service, platform.logger);
     const openBonusPlatforms = platformsOpener(config, platform, notifications);
-    const parts = await openParts(config, platform, notifications, {
-      readiness,
-      openBonusPlatforms,
-      key_uses_ms,
-    });
+    const parts = await openParts(config, platform, notifications, readiness, openBonusPlatforms);
     const { key_uses } = parts.front ?? {};
     if (key_uses !== undefined) shutdown.add('uses of API keys', () => key_uses.close());
     // First and closed last: probes are answered while the rest starts and stops.
@@ -114,7 +109,15 @@ export async function startService(
     };
     const base_url = api === undefined ? undefined : main_url;
     const ops_url = own_ops_url ?? main_url ?? '';
-    const service: Service = { base_url, ingest_url, ops_url, auth: api?.auth, notifications, close };
+    const service: Service = {
+      base_url,
+      ingest_url,
+      ops_url,
+      auth: api?.auth,
+      key_uses,
+      notifications,
+      close,
+    };
     await announce?.(service);
     stopping?.throwIfAborted();
     readiness.started();
@@ -138,17 +141,14 @@ async function openParts(
   config: Config,
   platform: Platform,
   notifications: Notifications,
-  {
-    readiness,
-    openBonusPlatforms,
-    key_uses_ms,
-  }: { readiness: Readiness; openBonusPlatforms: OpenPlatforms; key_uses_ms: number | undefined },
+  readiness: Readiness,
+  openBonusPlatforms: OpenPlatforms,
 ): Promise<Parts> {
   const { roles } = config;
   const { clock, logger, metrics, postgres } = platform;
   const keys = { config, clock, logger, metrics, sql: postgres.lookups, notifications };
   const has_front = roles.has('api') || roles.has('intake');
-  const front = has_front ? await openFront({ ...keys, service: postgres.service, key_uses_ms }) : undefined;
+  const front = has_front ? await openFront({ ...keys, service: postgres.service }) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);
   const { openAuthenticators } = await import('../auth/authenticators.ts');
@@ -166,9 +166,9 @@ async function openParts(
 
 async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../auth/authenticators.ts');
-  const { KeyUses: Uses, KEY_USES_MS, keyUsesWriter } = await import('../auth/key-uses.ts');
-  const { clock, logger, service, key_uses_ms = KEY_USES_MS } = options;
-  const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger, every_ms: key_uses_ms });
+  const { KeyUses: Uses, keyUsesWriter } = await import('../auth/key-uses.ts');
+  const { clock, logger, service } = options;
+  const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger });
   const api_keys = await openApiKeys({ ...options, uses: key_uses });
   const capabilities = await openTenantCapabilities(options);
   return { api_keys, key_uses: key_uses.start(), capabilities };

@@ -8,12 +8,13 @@ import { startTestService, type TestService, type TestTenant } from '../engines/
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({}, undefined, { key_uses_ms: 20 });
+  service = await startTestService();
 });
 afterAll(() => service.close());
 
 /** When the keys of the tenant were used last, as its admins see it, by name. */
 async function shownOf(tenant: TestTenant): Promise<Record<string, string | null>> {
+  await service.service.key_uses?.flush();
   const path = `/v1/projects/${tenant.project_id}/api-keys`;
   const { data } = await messagingClient(service, tenant).api<
     { name: string; last_used_at: string | null }[]
@@ -101,6 +102,24 @@ describe('what is written', () => {
     uses.note(b);
     await uses.close();
     expect(written[1]).toEqual([{ ...b, at_ms: 3 }]);
+  });
+
+  test('is written again and again', async () => {
+    const written: string[] = [];
+    const uses = new KeyUses({
+      clock: { now_ms: () => 1 },
+      logger,
+      write: (lot) => {
+        written.push(...lot.map(({ key_id }) => key_id));
+        return Promise.resolve();
+      },
+      every_ms: 1,
+    }).start();
+    uses.note({ tenant_id: 't', key_id: 'a' });
+    await expect.poll(() => written).toEqual(['a']);
+    uses.note({ tenant_id: 't', key_id: 'b' });
+    await expect.poll(() => written).toEqual(['a', 'b']);
+    await uses.close();
   });
 
   test('a use while it is written is written the next time', async () => {

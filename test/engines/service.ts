@@ -38,7 +38,6 @@ const UNLIMITED = { per_second: 100_000, burst: 100_000 };
 export async function startTestService(
   overrides: Partial<Config> = {},
   openPlatform: (config: Config) => Promise<Platform> = openTestPlatform,
-  start: { key_uses_ms?: number } = {},
 ): Promise<TestService> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
   const config: Config = {
@@ -58,7 +57,7 @@ export async function startTestService(
     const platform = await openPlatform(config);
     // Closes the platform, also when it fails. An embedded one that stayed open would fail every later file of this
     // process.
-    service = await startService(config, platform, start);
+    service = await startService(config, platform);
     const { base_url, ingest_url, auth } = service;
     if (base_url === undefined || ingest_url === undefined || auth === undefined) {
       throw new Error('a test service needs the roles api and intake');

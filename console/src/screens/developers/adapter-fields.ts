@@ -1,5 +1,4 @@
-import type { FieldSpec, Texts } from '../../format/record-texts.ts';
-import { valueAt } from '../../format/record-texts.ts';
+import { patchAt, type FieldSpec, type Texts } from '../../format/record-texts.ts';
 
 /** The fields of an adapter that can be changed; the token is written and never read. */
 export const FIELDS: readonly FieldSpec[] = [
@@ -25,15 +24,8 @@ export const TOKEN = 'auth.token';
  * Credentials go out together: a new token belongs to the kind that the form shows.
  */
 export function patchOf(changes: Texts, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
-  for (const path of Object.keys(changes)) {
-    const [name = '', inner] = path.split('.');
-    const value = valueAt(values, path) ?? null;
-    if (inner === undefined) body[name] = value;
-    else if (name === 'auth') body[name] = authOf(values);
-    else body[name] = { ...(body[name] as object | undefined), [inner]: value };
-  }
-  return body;
+  const body = patchAt(Object.keys(changes), values);
+  return body['auth'] === undefined ? body : { ...body, auth: authOf(values) };
 }
 
 /** A token stays behind when nothing is to be sent beside the signature. */

@@ -1,7 +1,6 @@
 import { t } from '../../messages/t.ts';
-import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
-import { Input, issueAt, optionsOf, Select, type RecordForm } from '../../ui/record-field.tsx';
+import { Input, optionsOf, SecretInput, Select, type RecordForm } from '../../ui/record-field.tsx';
 import { TOKEN } from './adapter-fields.ts';
 import type { AdapterKind } from './queries.ts';
 
@@ -19,18 +18,7 @@ export function Address({ form, has_token }: { form: RecordForm; has_token: bool
       <Row>
         <Select form={form} path="auth.type" label={m.auth} options={optionsOf(m.auths)} />
         {form.texts['auth.type'] === 'bearer' ? (
-          <Field label={m.token} hint={has_token ? m.keptHint : m.tokenHint} error={issueAt(form, TOKEN)}>
-            {(control) => (
-              <input
-                {...control}
-                type="password"
-                autoComplete="new-password"
-                maxLength={4_096}
-                value={form.texts[TOKEN] ?? ''}
-                onChange={({ target }) => form.change({ [TOKEN]: target.value })}
-              />
-            )}
-          </Field>
+          <SecretInput form={form} path={TOKEN} label={m.token} hint={has_token ? m.keptHint : m.tokenHint} />
         ) : null}
       </Row>
     </>
