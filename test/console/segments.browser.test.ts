@@ -352,8 +352,8 @@ test('a viewer sees segments, and has nothing that changes them', async () => {
   for (const name of ['Refresh now', 'Delete'])
     expect(await page.getByRole('button', { name }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
-  await page.getByRole('link', { name: 'Audit' }).click();
-  await page.getByText('The audit log is shown to admins').waitFor();
+  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByText('The audit log is for compliance officers').waitFor();
   for (const path of ['new', `${data.id}/edit`]) {
     await page.goto(`${front.service.base_url}/console/segments/${path}?project=${other.project_id}`);
     await page.getByText('You may look at segments here, not change them').waitFor();

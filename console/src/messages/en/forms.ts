@@ -11,6 +11,16 @@ export const forms = {
     busy: 'Working…',
     type: (count: string) => `Type ${count} to confirm`,
   },
+  audit: {
+    title: 'Who changed it',
+    none: 'No change is recorded',
+    needsOfficer: 'The audit log is for compliance officers and administrators.',
+    when: 'Time',
+    who: 'Who',
+    internal: 'the service',
+    action: 'Action',
+    changes: 'From → to',
+  },
   playerChoice: {
     hint: 'Email, phone, external id, device id, Telegram id or player id',
     none: 'No player matches',
