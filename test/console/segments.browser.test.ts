@@ -173,9 +173,13 @@ describe('one segment', () => {
     const id = await stored(name);
     const page = await front.open('players');
     const { data } = await client.api('GET', `/v1/segments/${id}`);
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
     await page.route(new RegExp(`/v1/segments/${id}$`), (route) =>
       route.request().method() === 'DELETE'
-        ? route.continue()
+        ? answered.then(() => route.continue())
         : route.fulfill({ json: { data: { ...data, estimated_size: 123_456 } } }),
     );
     await goTo(page, `segments/${id}`);
@@ -188,6 +192,12 @@ describe('one segment', () => {
     expect(await confirm.isDisabled()).toBe(true);
     await dialog.getByRole('textbox').fill('123456');
     await confirm.click();
+    // It cannot be left while nobody knows how it ends.
+    await dialog.getByRole('button', { name: 'Working…' }).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    expect(await dialog.isVisible()).toBe(true);
+    answer();
     await page.waitForURL(/\/segments$/);
   });
 

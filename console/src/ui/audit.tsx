@@ -90,7 +90,7 @@ export function WithAudit({ label, type, id, tab, link, children }: WithAuditPro
       label={label}
       current={tab === AUDIT ? AUDIT : 'record'}
       tabs={[
-        { key: 'record', title: label },
+        { key: 'record', title: m.record },
         { key: AUDIT, title: m.title },
       ]}
       link={(key, props) => link(key === AUDIT ? AUDIT : undefined, props)}

@@ -13,6 +13,7 @@ export const forms = {
   },
   audit: {
     title: 'Who changed it',
+    record: 'Details',
     none: 'No change is recorded',
     needsOfficer: 'The audit log is for compliance officers and administrators.',
     when: 'Time',
@@ -32,6 +33,7 @@ export const forms = {
   },
   form: {
     save: 'Save',
+    money: (label: string, code: string) => (code === '' ? label : `${label} (${code})`),
     viewer: (role: string) => `Your role is ${role}: you can look at everything here, and change nothing.`,
     conflict: 'Somebody else has saved this since you began. What you typed is not saved yet.',
     field: 'Field',

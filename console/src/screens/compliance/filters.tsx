@@ -1,12 +1,12 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
+import { isUuid } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
 const m = t.compliance;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const isIdOrNone = (text: string | undefined) => text === undefined || UUID.test(text);
+const isIdOrNone = (text: string | undefined) => text === undefined || isUuid(text);
 
 /** A filter: a choice, a text, the id of a player, or a time in UTC. */
 export interface Filter {
