@@ -338,6 +338,7 @@ create table public.api_keys (
   ingest_burst integer,
   created_at timestamp with time zone not null default now(),
   deleted_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_keys_environment_check CHECK ((environment = ANY (ARRAY['dev'::text, 'stag'::text, 'prod'::text]))),
   constraint api_keys_ingest_burst_check CHECK ((ingest_burst > 0)),
   constraint api_keys_ingest_per_minute_check CHECK ((ingest_per_minute > 0)),

@@ -212,14 +212,14 @@ const complianceProof = createRoute({
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
-  validateSearch: texts('tab', 'q', 'op', 'status'),
+  validateSearch: texts('tab', 'q', 'op', 'status', 'adapter'),
   component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  validateSearch: texts('tab', 'currency', 'provider', 'channel', 'reason', 'of'),
   component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
 });
 

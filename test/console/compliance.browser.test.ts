@@ -178,6 +178,22 @@ test('the audit log has its filters in the address, and is not for viewers', asy
   );
   await row(page, /update.*seen/).waitFor();
   expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe(excluded);
+  for (const [label, text] of [
+    ['Who', 'ada@example.com'],
+    ['Id', '+35621234567'],
+    ['Id', '35621234567'],
+    ['Who', 'Ada Lovelace'],
+  ] as const) {
+    await page.getByLabel(label, { exact: true }).fill(text);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('must be an id, not an email').waitFor();
+    expect(new URL(page.url()).searchParams.get('resource')).toBe(excluded);
+    expect(page.url()).not.toContain(encodeURIComponent(text));
+    await page.getByLabel(label, { exact: true }).fill('');
+  }
+  await page.getByLabel('Who', { exact: true }).fill('auth0|5f7c');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('user')).toBe('auth0|5f7c');
   const viewer = await openAs(console_, 'viewer', 'compliance?tab=audit');
   await viewer.getByText('The audit log is for compliance officers and administrators.').waitFor();
 });

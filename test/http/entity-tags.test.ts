@@ -24,6 +24,9 @@ async function made(path: string, body: Json): Promise<string> {
   return `${path}/${String(data['id'])}`;
 }
 
+/** Slugs are unique in the installation. */
+let adapters = 0;
+
 /** Each kind of record: how one is made, and two changes of it. */
 const KINDS: readonly [name: string, make: () => Promise<string>, one: Json, other: Json][] = [
   ['segment', () => made('/v1/segments', { name: 's', definition }), { name: 'a' }, { description: 'b' }],
@@ -87,6 +90,12 @@ const KINDS: readonly [name: string, make: () => Promise<string>, one: Json, oth
     },
     { name: 'a' },
     { name: 'b' },
+  ],
+  [
+    'adapter',
+    () => made('/v1/adapters', { slug: `tags-${(adapters += 1)}`, kind: 'sandbox', is_active: false }),
+    { max_rps: 7 },
+    { max_in_flight: 3, timeout_ms: 900 },
   ],
   [
     'configuration',

@@ -1,5 +1,6 @@
+import type { Amount } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList } from '../../api/queries.ts';
+import { useList, useRead } from '../../api/queries.ts';
 
 /** `GET /v1/projects/:projectId/api-keys`. */
 export interface ApiKeyRecord {
@@ -8,6 +9,8 @@ export interface ApiKeyRecord {
   prefix: string;
   ingest_rate: { per_minute: number; burst: number } | null;
   created_at: string;
+  /** To about a minute; null: not yet. */
+  last_used_at: string | null;
   deleted_at: string | null;
 }
 
@@ -58,4 +61,63 @@ const REFRESH_MS = 10_000;
 
 export function useDeliveries(status: DeliveryStatus | undefined) {
   return useList<Delivery>('/v1/webhook-deliveries', { status }, { refresh_ms: REFRESH_MS });
+}
+
+/** `GET /v1/adapters`. */
+export interface Adapter {
+  id: string;
+  slug: string;
+  kind: AdapterKind;
+  base_url: string | null;
+  auth: { type: 'none' | 'bearer' };
+  timeout_ms: number;
+  max_rps: number;
+  max_in_flight: number;
+  capabilities: {
+    grant: boolean;
+    cancel: boolean;
+    status: boolean;
+    kyc: boolean;
+    completion: 'platform' | 'service';
+  };
+  is_active: boolean;
+  created_at: string;
+  updated_at: string;
+}
+
+export const ADAPTER_KINDS = ['http', 'sandbox'] as const;
+export type AdapterKind = (typeof ADAPTER_KINDS)[number];
+
+/** The only answers with the secret: those that make it. */
+export interface AdapterWithSecret extends Adapter {
+  secret: string;
+}
+
+export function useAdapters() {
+  return useList<Adapter>('/v1/adapters');
+}
+
+export function useAdapter(id: string) {
+  return useRead<Adapter>(`/v1/adapters/${encodeURIComponent(id)}`);
+}
+
+/** The id of the sandbox that every project has, in place of that of an adapter. */
+export const BUILT_IN = 'sandbox';
+
+/** `GET /v1/adapters/:id/bonuses`; `sent` is the body of the grant. */
+export interface SandboxBonus {
+  grant_id: string;
+  platform_bonus_id: string;
+  status: string;
+  sent: {
+    player_external_id?: string;
+    template?: { name?: string; amount_subunit?: Amount; currency?: string };
+  };
+  created_at: string;
+  updated_at: string;
+}
+
+/** What a sandbox was given; `id` is that of an adapter, or {@link BUILT_IN}. */
+export function useSandboxBonuses(id: string) {
+  return useList<SandboxBonus>(`/v1/adapters/${encodeURIComponent(id)}/bonuses`);
 }

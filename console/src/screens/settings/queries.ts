@@ -30,7 +30,26 @@ export interface Settings {
       frequency_caps?: Partial<Record<Channel, { per_day?: number; per_week?: number }>>;
       consent_required?: boolean;
     };
+    bonuses?: { paused?: boolean; on_exclusion?: string; grants_per_day?: number };
+    license_rules?: Readonly<Record<string, RuleOverride>>;
   };
+}
+
+/** What the operator changes of a rule; `params` are the numbers that differ. */
+export interface RuleOverride {
+  severity?: string;
+  reason?: string;
+  params?: Readonly<Record<string, number>>;
+}
+
+/** A rule of a licence, or one for all. */
+export interface LicenceRule {
+  id: string;
+  jurisdiction: string;
+  licenses: readonly string[];
+  params: Readonly<Record<string, unknown>>;
+  severity: 'enforce' | 'warn' | 'info';
+  summary: string;
 }
 
 /** `GET /v1/tenant/config`. */
@@ -42,6 +61,7 @@ export interface TenantConfig extends Settings {
     kyc_models: readonly Labelled[];
     rg_features: readonly string[];
     license_defaults: Readonly<Record<string, LicenceDefaults>>;
+    license_rules: readonly LicenceRule[];
   };
 }
 
@@ -89,6 +109,10 @@ export const PROVIDER_KINDS = ['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox'] a
 
 export function useProviders() {
   return useList<ProviderRecord>('/v1/messaging-providers');
+}
+
+export function useProvider(id: string) {
+  return useRead<ProviderRecord>(`/v1/messaging-providers/${encodeURIComponent(id)}`);
 }
 
 /** An active template, to test a provider with. */
