@@ -165,6 +165,7 @@ const bonuses = createRoute({
 const bonusTemplate = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/templates/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
 });
 
@@ -177,6 +178,7 @@ const grant = createRoute({
 const bonusCampaign = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/campaigns/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
 });
 
@@ -190,6 +192,7 @@ const vip = createRoute({
 const tier = createRoute({
   getParentRoute: () => root,
   path: '/vip/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
 });
 

@@ -194,9 +194,9 @@ test('a provider is changed over what somebody else has saved, and keeps secrets
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('row', { name: 'config.from "+356200" "+356300"' }).waitFor();
   expect(await accessibilityFaults(page)).toEqual([]);
-  const saves = page.waitForRequest((request) => request.method() === 'PATCH');
+  const saves = page.waitForResponse((response) => response.request().method() === 'PATCH');
   await page.getByRole('button', { name: 'Save mine over it' }).click();
-  expect((await saves).postDataJSON()).toEqual({ rate_per_second: 5, config: { from: '+356200' } });
+  expect((await saves).request().postDataJSON()).toEqual({ rate_per_second: 5, config: { from: '+356200' } });
   await page.getByRole('heading', { name: 'Renamed texts' }).waitFor();
   expect((await client.api('GET', path)).data).toMatchObject({
     name: 'Renamed texts',

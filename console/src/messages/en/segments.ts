@@ -1,4 +1,5 @@
 import { formatInt } from '../../format/number.ts';
+import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
 const words = (name: string) => name.replaceAll('_', ' ');
@@ -53,7 +54,7 @@ export const segments = {
     members: 'Members',
     references: 'Used by',
     explain: 'Explain',
-    audit: 'Audit',
+    audit: forms.audit.title,
   },
   id: 'Segment id',
   description: 'Description',
@@ -100,14 +101,6 @@ export const segments = {
     holdsNot: 'does not hold',
     value: (value: string) => `the player has ${value}`,
     noValue: 'the player has no value',
-  },
-  audit: {
-    none: 'No change is recorded',
-    needsAdmin: 'The audit log is shown to admins and compliance officers',
-    who: 'Who',
-    action: 'Action',
-    change: 'Change',
-    internal: 'the service',
   },
   deletion: {
     title: (name: string) => `Delete the segment “${name}”?`,

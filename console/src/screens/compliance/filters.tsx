@@ -1,11 +1,11 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
+import { isUuid } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
 const m = t.compliance;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /**
  * The ids of users and of what people change: UUIDs, the `sub` of identity providers, pairs of currencies. An email, a
  * telephone number and a name of two words have other forms.
@@ -15,7 +15,7 @@ const ID = /^(?!\d{6,15}$)[\w.:|/-]{1,200}$/;
 /** What is wrong with a text of the filter; undefined: nothing. */
 function faultOf({ type }: Filter, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  if (type === 'player') return UUID.test(text) ? undefined : m.playerIdNeeded;
+  if (type === 'player') return isUuid(text) ? undefined : m.playerIdNeeded;
   return type === 'id' && !ID.test(text) ? m.idNeeded : undefined;
 }
 

@@ -103,20 +103,6 @@ export function useExplanation(id: string, player_id: string) {
   return useRead<Explanation>(`${segmentPath(id)}/explain`, { player_id });
 }
 
-/** An entry of the audit log. */
-export interface AuditEntry {
-  id: string;
-  occurred_at: string;
-  actor: { kind: 'session'; user_id: string } | { kind: 'internal' };
-  action: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
-}
-
-export function useSegmentAudit(id: string) {
-  return useList<AuditEntry>('/v1/audit-log', { resource_type: 'segment', resource_id: id });
-}
-
 /** What `POST /v1/segments/:id/refresh` has done. */
 export interface RefreshResult {
   matched: number;

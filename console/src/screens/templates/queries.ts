@@ -1,4 +1,3 @@
-import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
 
 export const CHANNELS = ['email', 'sms', 'push'] as const;
@@ -36,23 +35,4 @@ export interface TemplateUser {
 
 export function useReferences(id: string) {
   return useRead<{ campaigns: TemplateUser[]; journeys: TemplateUser[] }>(`/v1/templates/${id}/references`);
-}
-
-/** A change in the audit log. */
-export interface AuditRecord {
-  id: string;
-  occurred_at: string;
-  actor: { kind: 'session'; user_id: string } | { kind: 'internal' };
-  action: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
-}
-
-export function useHistory(id: string) {
-  const { project_id } = usePlace();
-  return useList<AuditRecord>('/v1/audit-log', {
-    resource_type: 'template',
-    resource_id: id,
-    project_id,
-  });
 }
