@@ -20,7 +20,8 @@ const WRITE_WAIT_MS = 3_600_000;
 /**
  * Opens the ClickHouse engine inside this process, on the data folder `dir`, which no other process may use. A slow
  * question stops neither others nor what is written. Statements wait for a session, those of each tenant in turn:
- * questions reject with TooBusy after 90 s, others after an hour. Rejects with {@link EngineMissing} when the engine is not installed.
+ * questions reject with TooBusy after 90 s, others after an hour. Rejects with {@link EngineMissing} when the engine is
+ * not installed.
  */
 export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
   const { createChdbConnection } = await import('chdb/connection').catch((cause: unknown) => {
