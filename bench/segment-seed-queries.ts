@@ -25,7 +25,8 @@ export async function seedMirroredPlayers(
 }
 
 /**
- * Inserts events over 90 days in an order that mixes the players: 60 % bets, 20 % logins, 10 % deposits, 10 % others.
+ * Inserts events over 90 days in an order that mixes the players: 30 % bets, 30 % their settlements, 20 % logins, 10 % deposits,
+ * 10 % others.
  * One statement inserts two million, so that ClickHouse merges parts as in a service that has run for long.
  */
 export async function seedEvents(
@@ -39,18 +40,21 @@ export async function seedEvents(
     await clickhouse.command(
       `insert into events
       select {tenant_id:UUID}, {project_id:UUID},
-        multiIf(kind < 60, 'bet_placed', kind < 80, 'login', kind < 90, 'deposit_confirmed', kind < 94,
-          'withdrawal_confirmed', kind < 97, 'bonus_claimed', 'custom_spin') as event,
-        ${PLAYER_ID('intHash64(number) % {players:UInt64} + 1')},
-        now64(3) - toIntervalMillisecond(intHash64(number * 7 + 1) % (${DAYS} * 86400000)) as at, at,
+        multiIf(kind < 60, if(number % 2 = 0, 'bet_placed', 'bet_settled'), kind < 80, 'login', kind < 90,
+          'deposit_confirmed', kind < 94, 'withdrawal_confirmed', kind < 97, 'bonus_claimed', 'custom_spin') as event,
+        ${PLAYER_ID('intHash64(pair) % {players:UInt64} + 1')},
+        now64(3) - toIntervalMillisecond(intHash64(pair * 7 + 1) % (${DAYS} * 86400000) + if(number % 2 = 0, 5000, 0)) as at, at,
         reinterpret(MD5(concat('event', toString(number))), 'UUID'), 0,
-        if(event in ('bet_placed', 'deposit_confirmed', 'withdrawal_confirmed'), toInt64(intHash64(number + 3) % 20000), null),
-        null,
-        concat('{"amount":', toString(intHash64(number + 3) % 20000), ',"currency":"EUR","game_category":"',
-          ['slots', 'live', 'table', 'crash'][intHash64(number + 5) % 4 + 1], '","bonus":"',
-          ['welcome', 'reload'][intHash64(number + 9) % 2 + 1], '"}'),
+        if(event in ('bet_placed', 'bet_settled', 'deposit_confirmed', 'withdrawal_confirmed'),
+          toInt64(intHash64(pair + 3) % 20000), null),
+        if(event = 'bet_settled', toInt64(intHash64(pair + 13) % 2 * intHash64(pair + 3) % 38000), null),
+        concat('{"amount":', toString(intHash64(pair + 3) % 20000), ',"currency":"EUR","game_category":"',
+          ['slots', 'live', 'table', 'crash'][intHash64(pair + 5) % 4 + 1], '","bonus":"',
+          ['welcome', 'reload'][intHash64(number + 9) % 2 + 1],
+          if(kind < 60, concat('","bet_id":"', hex(MD5(toString(pair)))), ''), '"}'),
         0
-      from (select number, intHash64(number + 11) % 100 as kind from numbers({from:UInt64}, {size:UInt64}))`,
+      from (select number, intDiv(number, 2) as pair, intHash64(pair + 11) % 100 as kind
+        from numbers({from:UInt64}, {size:UInt64}))`,
       { ...project, players, from, size: Math.min(STEP, count - from) },
     );
   }

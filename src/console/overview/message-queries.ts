@@ -36,11 +36,11 @@ export async function messagesByStep(
   column: MessageTime,
 ): Promise<StepRow[]> {
   return clickhouse.query<StepRow>(
-    `select ${stepOf('at')} as step, toString(count()) as value
+    `select toString(${stepOf('at')} as n) as step, toString(count()) as value
     from (select assumeNotNull(argMax(${column}, revision)) as at from message_sends
       where ${SCOPE} and ${column} is not null group by send_id)
     where ${within('at')}
-    group by step ${LIMITS}`,
+    group by n ${LIMITS}`,
     { ...project, ...steps },
   );
 }
@@ -52,11 +52,11 @@ export async function skippedByStep(
   steps: Steps,
 ): Promise<StepRow[]> {
   return clickhouse.query<StepRow>(
-    `select ${stepOf('at')} as step, toString(count()) as value
+    `select toString(${stepOf('at')} as n) as step, toString(count()) as value
     from (select any(enqueued_at) as at, argMax(tuple(error_code), revision) as last from message_sends
       where ${SCOPE} and ${within('enqueued_at')} group by send_id)
     where startsWith(ifNull(last.1, ''), 'SKIPPED_')
-    group by step ${LIMITS}`,
+    group by n ${LIMITS}`,
     { ...project, ...steps },
   );
 }

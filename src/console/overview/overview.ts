@@ -1,21 +1,19 @@
-import { LRUCache } from 'lru-cache';
 import { countRecentLetters } from '../../ingest/dead-letters/own-letters.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../../engage/messaging/send-row.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
+import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
-import { betsByStep, firstDepositsByStep, sumEvents, type Range } from './money-queries.ts';
+import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { oneStep, rangeOf, weekBefore } from './range.ts';
 import type { RangeQuery } from './schema.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
 
-type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'>;
+export type OverviewDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'>;
 
-const FRESH_MS = 10_000;
-const MAX_CACHED = 1_000;
 /** The log is asked no longer than this; what it has not said then is not known. */
 const LOG_MS = 2_000;
 /** Codes of messages that were not sent in order to protect the player. */
@@ -26,40 +24,25 @@ const PROTECTION: readonly string[] = [
   'SKIPPED_BANNED',
 ];
 
-/** The overviews of projects as JSON text, each computed at most once in 10 s, whoever asks. */
-export class Overviews {
-  readonly #deps: Deps;
-  readonly #cached = new LRUCache<string, Promise<string>>({ max: MAX_CACHED, ttl: FRESH_MS });
-
-  constructor(deps: Deps) {
-    this.#deps = deps;
-  }
-
-  /** Rejects with VALIDATION_ERROR for an unusable range. */
-  async of(project: ProjectRef, query: RangeQuery): Promise<string> {
-    const now_ms = this.#deps.clock.now_ms();
-    const range = rangeOf(query, now_ms);
-    const key = [project.tenant_id, project.project_id, query.from ?? '', query.to ?? ''].join(' ');
-    const known = this.#cached.get(key);
-    if (known !== undefined) return known;
-    const computed = overviewJson(this.#deps, project, range, now_ms);
-    this.#cached.set(key, computed);
-    computed.catch(() => {
-      if (this.#cached.peek(key) === computed) this.#cached.delete(key);
-    });
-    return computed;
-  }
-}
-
-/** Eight statements, side by side, and what the log says. */
-async function overviewJson(deps: Deps, project: ProjectRef, range: Range, now_ms: number): Promise<string> {
+/**
+ * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: seven statements, side
+ * by side, and what the log says. Rejects with VALIDATION_ERROR for an unusable range.
+ */
+export async function overviewJson(
+  deps: OverviewDeps,
+  project: ProjectRef,
+  query: RangeQuery,
+): Promise<string> {
   const { clickhouse, postgres } = deps;
-  const before = weekBefore(range);
+  const now_ms = deps.clock.now_ms();
+  const now = rangeOf(query, now_ms);
+  const before = weekBefore(now);
   const { tenant_id } = project;
-  const [now, week_before, messages, [state], pipeline] = await Promise.all([
-    moneyJson(deps, project, range),
-    moneyJson(deps, project, before),
-    countMessages(clickhouse, project, range),
+  const [of_now, of_before, first, messages, [state], pipeline] = await Promise.all([
+    sumsOf(clickhouse, project, now),
+    sumsOf(clickhouse, project, before),
+    countFirstDeposits(clickhouse, project, { now, before }),
+    countMessages(clickhouse, project, now),
     postgres.countAsTenant(tenant_id, (tx) => readState(tx, project, new Date(now_ms))),
     pipelineOf(deps, project),
   ]);
@@ -72,23 +55,32 @@ async function overviewJson(deps: Deps, project: ProjectRef, range: Range, now_m
     pipeline,
   };
   const grants = `{"open":${state.grants_open},"liability":${state.grants_liability}}`;
-  return `${JSON.stringify(rest).slice(0, -1)},"grants":${grants},"now":${now},"week_before":${week_before}}`;
+  return (
+    `${JSON.stringify(rest).slice(0, -1)},"grants":${grants},` +
+    `"now":${moneyJson(now, of_now, first.now)},"week_before":${moneyJson(before, of_before, first.before)}}`
+  );
 }
 
-/** Amounts have more digits than a JavaScript number, so the text is made of theirs. */
-async function moneyJson({ clickhouse }: Deps, project: ProjectRef, range: Range): Promise<string> {
-  const steps = oneStep(range);
-  const [sums, [bets], [first]] = await Promise.all([
+interface Sums extends EventSums {
+  wagered: string;
+  won: string;
+}
+
+async function sumsOf(clickhouse: ClickHouse, project: ProjectRef, range: Range): Promise<Sums> {
+  const [sums, [bets]] = await Promise.all([
     sumEvents(clickhouse, project, range, ACTIVITY),
-    betsByStep(clickhouse, project, steps),
-    firstDepositsByStep(clickhouse, project, steps),
+    betsByStep(clickhouse, project, oneStep(range)),
   ]);
-  const { wagered = '0', won = '0' } = bets ?? {};
+  return { ...sums, wagered: bets?.wagered ?? '0', won: bets?.won ?? '0' };
+}
+
+function moneyJson({ from_ms, to_ms }: Range, sums: Sums, first_time_depositors: string): string {
+  const { deposits, withdrawals, wagered, won, active_players, events } = sums;
   const at = (ms: number) => new Date(ms).toISOString();
   return (
-    `{"from":"${at(range.from_ms)}","to":"${at(range.to_ms)}","deposits":${sums.deposits},` +
-    `"withdrawals":${sums.withdrawals},"wagered":${wagered},"won":${won},"ggr":${BigInt(wagered) - BigInt(won)},` +
-    `"first_time_depositors":${first?.value ?? '0'},"active_players":${sums.active_players},"events":${sums.events}}`
+    `{"from":"${at(from_ms)}","to":"${at(to_ms)}","deposits":${deposits},"withdrawals":${withdrawals},` +
+    `"wagered":${wagered},"won":${won},"ggr":${BigInt(wagered) - BigInt(won)},` +
+    `"first_time_depositors":${first_time_depositors},"active_players":${active_players},"events":${events}}`
   );
 }
 
@@ -121,7 +113,7 @@ function stateOf(state: ProjectState) {
   };
 }
 
-async function pipelineOf({ eventLog, logger }: Deps, project: ProjectRef) {
+async function pipelineOf({ eventLog, logger }: OverviewDeps, project: ProjectRef) {
   const known = async <T>(work: Promise<T>): Promise<T | null> => {
     try {
       return await withinTime(LOG_MS, work);

@@ -1,17 +1,20 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { findTenantMoney } from '../../tenants/money-queries.ts';
-import { projectRefOf } from '../../tenants/project-ref.ts';
+import { projectRefOf, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { Overviews } from './overview.ts';
+import { overviewJson } from './overview.ts';
 import { stepsOf } from './range.ts';
+import { RecentAnswers } from './recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
 
 /** What a project comes to: money, messages, what runs, who is protected, whether the pipeline keeps up. */
 export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
   const { clickhouse, clock, postgres } = platform;
-  const overviews = new Overviews(platform);
+  const answers = new RecentAnswers(platform);
+  const recent = (caller: ProjectRef, question: readonly unknown[], compute: () => Promise<string>) =>
+    answers.of(JSON.stringify([caller.tenant_id, caller.project_id, ...question]), compute);
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -25,7 +28,11 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       summary: 'Figures of the project: of a range (default: today in UTC), of the week before, and of now',
       query: overviewQuery,
       response: overview,
-      handle: async ({ caller, query }) => envelopeOfText(await overviews.of(projectRefOf(caller), query)),
+      handle: async ({ caller, query }) => {
+        const project = projectRefOf(caller);
+        const ofRange = () => overviewJson(platform, project, query);
+        return envelopeOfText(await recent(project, ['overview', query.from, query.to], ofRange));
+      },
     }),
     endpoint({
       ...shared,
@@ -37,8 +44,12 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       handle: async ({ caller, query }) => {
         const { metric, interval, event } = query;
         const steps = stepsOf(query, interval, clock.now_ms());
+        const project = projectRefOf(caller);
+        const { from_ms, to_ms, step_ms } = steps;
         const [points, money] = await Promise.all([
-          seriesPoints(clickhouse, projectRefOf(caller), metric, steps, event),
+          recent(project, [metric, from_ms, to_ms, step_ms, event], () =>
+            seriesPoints(clickhouse, project, metric, steps, event),
+          ),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
         const head = JSON.stringify({ metric, interval, currency: money?.base_currency ?? null });

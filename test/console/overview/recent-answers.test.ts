@@ -1,0 +1,78 @@
+import { expect, it, vi } from 'vitest';
+import { RecentAnswers } from '../../../src/console/overview/recent-answers.ts';
+
+interface Work {
+  promise: Promise<string>;
+  resolve: (text: string) => void;
+  reject: (error: Error) => void;
+}
+
+/** Answers by a clock that is set, whose computations end when the test says so. */
+function answersAt() {
+  const clock = { ms: 1_000_000, now_ms: () => clock.ms };
+  const warn = vi.fn<() => void>();
+  const answers = new RecentAnswers({ clock, logger: { warn } });
+  const begun: Work[] = [];
+  const ask = (key = 'a') =>
+    answers.of(key, () => {
+      let resolve: Work['resolve'] = () => {};
+      let reject: Work['reject'] = () => {};
+      const promise = new Promise<string>((...settle) => ([resolve, reject] = settle));
+      begun.push({ promise, resolve, reject });
+      return promise;
+    });
+  const finish = async (n: number, text: string) => {
+    begun[n]?.resolve(text);
+    await begun[n]?.promise;
+    await Promise.resolve();
+  };
+  return { clock, warn, begun, ask, finish };
+}
+
+it('computes an answer once for all who ask while it is computed, and for 10 s from its beginning', async () => {
+  const { clock, begun, ask, finish } = answersAt();
+  const all = [ask(), ask()];
+  const other = ask('b');
+  clock.ms += 4_000;
+  await finish(0, 'first');
+  await finish(1, 'of another');
+  expect(await Promise.all(all)).toEqual(['first', 'first']);
+  expect(await other).toBe('of another');
+  clock.ms += 5_999;
+  expect(await ask()).toBe('first');
+  expect(begun).toHaveLength(2);
+});
+
+it('gives the answer of before for a minute while the next one is computed, and then waits for it', async () => {
+  const { clock, begun, ask, finish } = answersAt();
+  const first = ask();
+  await finish(0, 'first');
+  expect(await first).toBe('first');
+  clock.ms += 10_000;
+  expect(await ask()).toBe('first');
+  clock.ms += 40_000;
+  expect(await ask()).toBe('first');
+  expect(begun).toHaveLength(2);
+  clock.ms += 10_000;
+  const late = ask();
+  await finish(1, 'second');
+  expect(await late).toBe('second');
+  expect(begun).toHaveLength(2);
+});
+
+it('tells a failure to those who wait, keeps none, and logs one that nobody waits for', async () => {
+  const { clock, warn, begun, ask, finish } = answersAt();
+  const refused = ask();
+  begun[0]?.reject(new Error('down'));
+  await expect(refused).rejects.toThrow('down');
+  const second = ask();
+  await finish(1, 'first');
+  expect(await second).toBe('first');
+  clock.ms += 20_000;
+  expect(await ask()).toBe('first');
+  begun[2]?.reject(new Error('down again'));
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(1));
+  expect(await ask()).toBe('first');
+  expect(begun).toHaveLength(4);
+  begun[3]?.resolve('last');
+});
