@@ -6,8 +6,8 @@ import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } fro
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { transactionEffect } from '../money/transactions.ts';
 import { isActivity } from './activity.ts';
-import { joinChanges, statusChangeOf, type StatusChange } from './status-events.ts';
-import type { Decision, NewPlayer, PlayerEffect } from './effects.ts';
+import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
+import type { Decision, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
 import { KycOfBatch } from './kyc-events.ts';
 import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
 import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
@@ -50,7 +50,7 @@ class Decider {
   #totals = new TotalsAccumulator();
   /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
-  #statuses = new Map<string, StatusChange>();
+  #statuses = new Map<string, StatusChange[]>();
   #kyc: KycOfBatch;
   #emitted: PlayerEvent[] = [];
   #rejections: Rejection[] = [];
@@ -71,11 +71,7 @@ class Decider {
         ledgerRows: this.#ledgerRows,
         reliedOn,
         players: this.#playerEffects(),
-        statuses: [...this.#statuses].map(([player_id, change]) => ({
-          ...this.#projectOf(player_id),
-          player_id,
-          ...change,
-        })),
+        statuses: this.#statusRounds(),
         kyc: this.#kyc.changes(),
       },
       emission: { events: this.#emitted, rejections: this.#rejections },
@@ -265,8 +261,18 @@ class Decider {
     const by = { ingestion_id, event_index: index, received_at_ms };
     const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event), by);
     if (change === undefined) return;
-    const earlier = this.#statuses.get(player_id);
-    this.#statuses.set(player_id, earlier === undefined ? change : joinChanges(earlier, change));
+    this.#statuses.set(player_id, addChange(this.#statuses.get(player_id) ?? [], change));
+  }
+
+  #statusRounds(): PlayerStatusChange[][] {
+    const rounds: PlayerStatusChange[][] = [];
+    for (const [player_id, changes] of this.#statuses) {
+      const project = this.#projectOf(player_id);
+      for (const [round, change] of changes.entries()) {
+        (rounds[round] ??= []).push({ ...project, player_id, ...change });
+      }
+    }
+    return rounds;
   }
 
   #playerEffects(): PlayerEffect[] {

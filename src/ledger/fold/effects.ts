@@ -43,7 +43,8 @@ export interface Effects {
    */
   reliedOn: LedgerRow[];
   players: PlayerEffect[];
-  statuses: PlayerStatusChange[];
+  /** Rounds, to be written one after the other; a player is in each at most once. */
+  statuses: PlayerStatusChange[][];
   kyc: KycChange[];
 }
 

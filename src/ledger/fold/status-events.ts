@@ -31,11 +31,26 @@ function cooldownEnd(until: unknown, at_ms: number): number {
   return (typeof until === 'string' ? parseStoredTime(until) : undefined) ?? at_ms + COOLDOWN_MS;
 }
 
+/** Changes of one player at most in a batch; further ones are joined to the last, which then has what holds in the end. */
+const MAX_CHANGES = 8;
+
+/**
+ * Adds a change to those of one player, in the order of the log. Changes that set or lift an exclusion stay apart, because each
+ * exclusion has a record, also one that ends in the batch in which it began; others are joined.
+ */
+export function addChange(changes: readonly StatusChange[], next: StatusChange): StatusChange[] {
+  const last = changes.at(-1);
+  if (last === undefined) return [next];
+  const stays_apart = last.self_excluded !== undefined && next.self_excluded !== undefined;
+  if (stays_apart && changes.length < MAX_CHANGES) return [...changes, next];
+  return [...changes.slice(0, -1), joinChanges(last, next)];
+}
+
 /**
  * Joins two changes of one player; `later` follows `earlier` on the log. At equal event times `later` wins, but an
  * event of the same millisecond never lifts an exclusion. A pause is never shortened.
  */
-export function joinChanges(earlier: StatusChange, later: StatusChange): StatusChange {
+function joinChanges(earlier: StatusChange, later: StatusChange): StatusChange {
   const joined: StatusChange = { ...earlier };
   const { self_excluded, cooldown } = later;
   if (self_excluded !== undefined && supersedes(self_excluded, earlier.self_excluded))

@@ -343,13 +343,16 @@ async function updateStatuses(tx: Tx, c: readonly PlayerStatusChange[], now: Dat
     where p.tenant_id = j.tenant_id and p.project_id = j.project_id and p.player_id = j.player_id`;
 }
 
-/** Changes statuses, and records since when and until when players are excluded. */
-async function changeStatuses(tx: Tx, changes: PlayerStatusChange[], now_ms: number): Promise<void> {
-  if (changes.length === 0) return;
-  const sorted = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+/** Changes statuses, round by round, and records since when and until when players are excluded. */
+async function changeStatuses(tx: Tx, rounds: PlayerStatusChange[][], now_ms: number): Promise<void> {
   const now = new Date(now_ms);
   // Sent together, run in this order.
-  await Promise.all([updateStatuses(tx, sorted, now), recordExclusions(tx, sorted.map(causeOf), now)]);
+  await Promise.all(
+    rounds.flatMap((changes) => {
+      const sorted = changes.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
+      return [updateStatuses(tx, sorted, now), recordExclusions(tx, sorted.map(causeOf), now)];
+    }),
+  );
 }
 
 function causeOf({ self_excluded, cooldown, ...ref }: PlayerStatusChange): ExclusionCause {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { joinChanges, statusChangeOf } from '../../../src/ledger/fold/status-events.ts';
+import { addChange, statusChangeOf, type StatusChange } from '../../../src/ledger/fold/status-events.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { Operator, type Fields, type Sent } from '../../players/identity/operator.ts';
 
@@ -92,7 +92,14 @@ it('a cool-down joins with the other changes of a batch', () => {
   const excluded = { self_excluded: { value: true, at_ms: 1, by: BY } };
   const cooled = { cooldown: { until_ms: 5, at_ms: 1, by: BY } };
   const shorter = { cooldown: { until_ms: 4, at_ms: 2, by: BY } };
-  expect(joinChanges(excluded, cooled)).toEqual({ ...excluded, ...cooled });
-  expect(joinChanges(cooled, excluded)).toEqual({ ...excluded, ...cooled });
-  expect(joinChanges(cooled, shorter)).toEqual(cooled);
+  expect(addChange([excluded], cooled)).toEqual([{ ...excluded, ...cooled }]);
+  expect(addChange([cooled], excluded)).toEqual([{ ...excluded, ...cooled }]);
+  expect(addChange([cooled], shorter)).toEqual([cooled]);
+});
+
+it('exclusions that are set and lifted stay apart in a batch, up to a number, from which on the last one holds', () => {
+  const change = (n: number) => ({ self_excluded: { value: n % 2 === 0, at_ms: n, by: BY } });
+  const changes = Array.from({ length: 20 }, (_, n) => change(n));
+  const kept = changes.reduce<StatusChange[]>((before, next) => addChange(before, next), []);
+  expect(kept).toEqual([...changes.slice(0, 7), change(19)]);
 });

@@ -236,9 +236,8 @@ function* insertPlayers(world: World, tx: Transaction, { newPlayers }: Effects):
 function* changeStatuses(world: World, tx: Transaction, { statuses }: Effects): Steps {
   if (statuses.length === 0) return;
   yield* tx.writing();
-  for (const { player_id, self_excluded } of statuses.toSorted((a, b) =>
-    a.player_id < b.player_id ? -1 : 1,
-  )) {
+  const sorted = statuses.flatMap((round) => round.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1)));
+  for (const { player_id, self_excluded } of sorted) {
     if (self_excluded?.value !== true) continue;
     yield* world.players.update(tx, player_id, (player) => {
       const isShown = ['active', 'conflict'].includes(player.status);

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import type { z } from 'zod';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { exclusion } from '../../../src/console/compliance/schema.ts';
+import { folded, startTestService, type TestService } from '../../engines/service.ts';
+import { accept, api, newPlayer } from '../events/event-client.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service?.close());
+
+let made = 0;
+
+/** What stays of a player's exclusions when the times at which the service worked are left out; the latest first. */
+async function recordsOf(player_id: string) {
+  const path = `/v1/compliance/exclusions?player_id=${player_id}`;
+  const { status, text } = await api(service, service.session_token, path);
+  expect(status, text).toBe(200);
+  const { data } = JSON.parse(text) as { data: z.infer<typeof exclusion>[] };
+  return data
+    .map(({ kind, state, since, end }) => ({ kind, state, since, lifted_at: end?.lifted_at ?? null }))
+    .toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
+}
+
+async function statusOf(player_id: string) {
+  return (await api(service, service.session_token, `/v1/players/${player_id}`)).data['status'];
+}
+
+it('exclusions that are set and lifted in one batch have the records that they have one by one', async () => {
+  const change = fc.record({ is_set: fc.boolean(), ago_s: fc.integer({ min: 1, max: 6 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 8 }), async (changes) => {
+      const [at_once, one_by_one] = [
+        await newPlayer(service, service, { external_id: `p${++made}` }),
+        await newPlayer(service, service, { external_id: `p${++made}` }),
+      ];
+      const now_ms = Date.now();
+      const events = (player_id: string) =>
+        changes.map(({ is_set, ago_s }) => ({
+          event: is_set ? 'self_exclusion_set' : 'self_exclusion_lifted',
+          player_id,
+          timestamp: new Date(now_ms - ago_s * 1_000).toISOString(),
+        }));
+      await accept(service, service, ...events(at_once));
+      for (const event of events(one_by_one)) {
+        await accept(service, service, event);
+        await folded(service.platform);
+      }
+      expect(await recordsOf(at_once)).toEqual(await recordsOf(one_by_one));
+      expect(await statusOf(at_once)).toBe(await statusOf(one_by_one));
+    }),
+    {
+      numRuns: 15,
+      examples: [
+        [
+          [
+            { is_set: true, ago_s: 2 },
+            { is_set: false, ago_s: 1 },
+          ],
+        ],
+        [
+          [
+            { is_set: false, ago_s: 1 },
+            { is_set: true, ago_s: 2 },
+          ],
+        ],
+      ],
+    },
+  );
+}, 120_000);
