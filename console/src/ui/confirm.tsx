@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from 'react';
-import type { ApiError } from '../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { formatInt } from '../format/number.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';

@@ -7,7 +7,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Filter } from './filter.tsx';
-import { largestBonus, useBonusTemplates, type BonusTemplate } from './queries.ts';
+import { configCurrency, largestBonus, useBonusTemplates, type BonusTemplate } from './queries.ts';
 import { TemplateStatus } from './status.tsx';
 
 const route = getRouteApi('/bonuses');
@@ -39,7 +39,7 @@ export function Templates() {
       title: m.worth,
       width: '190px',
       align: 'right',
-      cell: (row) => money.of(largestBonus(row), row.config.currency),
+      cell: (row) => money.of(largestBonus(row), configCurrency(row)),
     },
     { key: 'version', title: m.version, width: '80px', align: 'right', cell: ({ version }) => version },
     {

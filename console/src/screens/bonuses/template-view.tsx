@@ -1,9 +1,10 @@
+import type { CreateBonusTemplateBody, PatchBonusTemplateBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useChange, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { differing, textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
@@ -61,7 +62,7 @@ function Editor({ template, etag, currencies }: EditorProps) {
   const { role, base_currency } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<BonusTemplate>();
+  const save = useSave('bonusTemplates.create', 'bonusTemplates.update');
   const [removes, setRemoves] = useState(false);
   const scaleOf = scalesBy(currencies, base_currency);
   const is_new = template === undefined;
@@ -78,9 +79,10 @@ function Editor({ template, etag, currencies }: EditorProps) {
     const before = base === undefined ? {} : savedTexts(base, scaleOf);
     // The config is written as a whole: what somebody else has changed in it meanwhile stays.
     const body = differing(read(before).values, read({ ...before, ...typed.changes }).values);
-    const request = is_new
-      ? ({ method: 'POST', path: '/v1/bonus-templates', body: values } as const)
-      : ({ method: 'PATCH', path: `/v1/bonus-templates/${template.id}`, if_match: over, body } as const);
+    // The API judges what the form says.
+    const request: SaveOf<typeof save> = is_new
+      ? { create: [values as CreateBonusTemplateBody] }
+      : { update: [template.id, body as PatchBonusTemplateBody], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();
@@ -193,16 +195,14 @@ function Remove({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const remove = useChange<unknown>();
+  const remove = useChange('bonusTemplates.delete');
   return (
     <Confirm
       title={m.removeTitle(template.name.slice(0, 100))}
       verb={m.removeVerb}
       busy={remove.isPending}
       error={remove.error}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/bonus-templates/${template.id}` }, { onSuccess: onDone })
-      }
+      onConfirm={() => remove.mutate({ inputs: [template.id] }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{m.removeText}</p>

@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -33,7 +33,7 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<CampaignRecord>();
+  const save = useSave('campaigns.create', 'campaigns.update');
   const [open, setOpen] = useState<Open>();
   const { draft, changes, dirty, ...typed } = useDraft(
     campaign === undefined ? NEW : draftOf(campaign),
@@ -49,15 +49,8 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
       ignoreBlocker: true,
     });
   const submit = async (over = typed.etag) => {
-    const request =
-      campaign === undefined
-        ? ({ method: 'POST', path: '/v1/campaigns', body: draft } as const)
-        : ({
-            method: 'PATCH',
-            path: `/v1/campaigns/${campaign.id}`,
-            body: changes,
-            if_match: over,
-          } as const);
+    const request: SaveOf<typeof save> =
+      campaign === undefined ? { create: [draft] } : { update: [campaign.id, changes], if_match: over };
     const answer =
       dirty || campaign === undefined ? await save.mutateAsync(request).catch(() => undefined) : undefined;
     if (answer === undefined && (dirty || campaign === undefined)) return;

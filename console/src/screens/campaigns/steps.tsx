@@ -1,4 +1,4 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { fromLocalField, toLocalField } from '../../format/time.ts';
 import { useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';

@@ -14,7 +14,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
 import css from './developers.module.css';
-import { KEY_STATUSES, useApiKeys, useKeysPath, type ApiKeyRecord, type CreatedKey } from './queries.ts';
+import { KEY_STATUSES, useApiKeys, type ApiKeyRecord } from './queries.ts';
 
 const route = getRouteApi('/developers');
 const m = t.developers;
@@ -102,8 +102,8 @@ export function Keys() {
 /** Makes a key and shows its secret, which no later answer has. */
 function NewKey({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
-  const path = useKeysPath();
-  const create = useChange<CreatedKey>();
+  const { project_id } = usePlace();
+  const create = useChange('projects.apiKeys.create');
   const made = create.data?.data;
   if (made !== undefined) {
     return (
@@ -138,7 +138,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
           <Button
             kind="primary"
             disabled={create.isPending || name.trim() === ''}
-            onClick={() => create.mutate({ method: 'POST', path, body: { name: name.trim() } })}
+            onClick={() => create.mutate({ inputs: [project_id, { name: name.trim() }] })}
           >
             {m.createKey}
           </Button>
@@ -163,8 +163,8 @@ function NewKey({ onClose }: { onClose: () => void }) {
 }
 
 function Revoke({ of, onClose }: { of: ApiKeyRecord; onClose: () => void }) {
-  const path = useKeysPath();
-  const revoke = useChange<ApiKeyRecord>();
+  const { project_id } = usePlace();
+  const revoke = useChange('projects.apiKeys.delete');
   return (
     <Confirm
       title={m.revokeTitle(of.name)}
@@ -172,7 +172,7 @@ function Revoke({ of, onClose }: { of: ApiKeyRecord; onClose: () => void }) {
       busy={revoke.isPending}
       error={revoke.error}
       onClose={onClose}
-      onConfirm={() => revoke.mutate({ method: 'DELETE', path: `${path}/${of.id}` }, { onSuccess: onClose })}
+      onConfirm={() => revoke.mutate({ inputs: [project_id, of.id] }, { onSuccess: onClose })}
     >
       <p>{m.revokeText}</p>
       <p>

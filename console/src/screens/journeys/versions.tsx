@@ -16,14 +16,7 @@ import { differencesOf, type Content, type Difference } from './difference.ts';
 import { graphOf, idOf } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames } from './names.ts';
-import {
-  journeyPath,
-  MOST_COUNTED,
-  useVersion,
-  useVersions,
-  type JourneyRecord,
-  type ListedVersion,
-} from './queries.ts';
+import { MOST_COUNTED, useVersion, useVersions, type JourneyRecord, type ListedVersion } from './queries.ts';
 import { titleOf, type NameOf } from './words.ts';
 
 const route = getRouteApi('/journeys/$id');
@@ -220,7 +213,7 @@ function Publish({
   onClose: () => void;
 }) {
   const [key] = useState(newActionKey);
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.versions.publish');
   return (
     <Confirm
       title={m.publishTitle(version, shortName(journey.name))}
@@ -229,14 +222,7 @@ function Publish({
       error={act.error}
       onClose={onClose}
       onConfirm={() =>
-        act.mutate(
-          {
-            method: 'POST',
-            path: `${journeyPath(journey.id)}/versions/${version}/publish`,
-            idempotency_key: key,
-          },
-          { onSuccess: onClose },
-        )
+        act.mutate({ inputs: [journey.id, String(version)], idempotency_key: key }, { onSuccess: onClose })
       }
     >
       <p>{m.publishText((journey.version ?? 0) + 1)}</p>

@@ -1,7 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
-import { usePlayerSearch, type FoundPlayer } from '../../api/player-search.ts';
+import type { FoundPlayer } from '@player-engagement/client';
+import { usePlayerSearch } from '../../api/player-search.ts';
 import { mayBePersonal, playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';

@@ -1,4 +1,4 @@
-import type { Issue } from '../../api/errors.ts';
+import type { Issue } from '@player-engagement/client';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
 import css from './builder.module.css';

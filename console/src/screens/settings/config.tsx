@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
-import { ApiError } from '../../api/errors.ts';
+import { ApiError } from '@player-engagement/client';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -28,13 +28,11 @@ export function Config() {
 function Editor({ config, etag }: { config: TenantConfig; etag: string | undefined }) {
   const saved = draftOf(config);
   const { draft, changes, dirty, ...typed } = useDraft(saved, etag);
-  const save = useChange<TenantConfig>();
+  const save = useChange('tenant.config.update');
   const [is_reviewed, setReviewed] = useState(false);
   const submit = async (over = typed.etag) => {
     const body = patchOf(changes, draft);
-    const answer = await save
-      .mutateAsync({ method: 'PATCH', path: '/v1/tenant/config', if_match: over, body })
-      .catch(() => undefined);
+    const answer = await save.mutateAsync({ inputs: [body], if_match: over }).catch(() => undefined);
     setReviewed(false);
     if (answer !== undefined) typed.reset();
   };

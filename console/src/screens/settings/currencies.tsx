@@ -127,7 +127,7 @@ function Rates({ pair, onBack }: { pair: Pair; onBack: () => void }) {
 function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () => void }) {
   const [rate, setRate] = useState('');
   const [key] = useState(newActionKey);
-  const set = useChange<RateRecord>();
+  const set = useChange('currencies.rates.create');
   // The second click of a double click comes before the button is disabled.
   const is_sent = useRef(false);
   const digits = rate.trim();
@@ -137,7 +137,7 @@ function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () =
     is_sent.current = true;
     const body = { base, quote, rate: digits };
     set.mutate(
-      { method: 'POST', path: '/v1/currencies/rates', body, idempotency_key: key },
+      { inputs: [body], idempotency_key: key },
       { onSuccess: onClose, onError: () => (is_sent.current = false) },
     );
   };

@@ -104,7 +104,7 @@ function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) =
 function Add({ onClose }: { onClose: () => void }) {
   const [user_id, setUser] = useState('');
   const [role, setRole] = useState<Role>('viewer');
-  const add = useChange<MemberRecord>();
+  const add = useChange('members.create');
   const body = { user_id: user_id.trim(), role };
   return (
     <Dialog
@@ -119,7 +119,7 @@ function Add({ onClose }: { onClose: () => void }) {
           <Button
             kind="primary"
             disabled={add.isPending || body.user_id === ''}
-            onClick={() => add.mutate({ method: 'POST', path: '/v1/members', body }, { onSuccess: onClose })}
+            onClick={() => add.mutate({ inputs: [body] }, { onSuccess: onClose })}
           >
             {m.addVerb(m.roles[role])}
           </Button>
@@ -145,7 +145,7 @@ function Add({ onClose }: { onClose: () => void }) {
 
 function ChangeRole({ of: { user_id, role: before }, onClose }: { of: MemberRecord; onClose: () => void }) {
   const [role, setRole] = useState<Role>(before);
-  const change = useChange<MemberRecord>();
+  const change = useChange('members.update');
   return (
     <Dialog
       title={m.changeRoleTitle(user_id.slice(0, 100))}
@@ -159,12 +159,7 @@ function ChangeRole({ of: { user_id, role: before }, onClose }: { of: MemberReco
           <Button
             kind="primary"
             disabled={change.isPending || role === before}
-            onClick={() =>
-              change.mutate(
-                { method: 'PATCH', path: '/v1/members', body: { user_id, role } },
-                { onSuccess: onClose },
-              )
-            }
+            onClick={() => change.mutate({ inputs: [{ user_id, role }] }, { onSuccess: onClose })}
           >
             {m.changeRoleVerb(m.roles[before], m.roles[role])}
           </Button>
@@ -178,7 +173,7 @@ function ChangeRole({ of: { user_id, role: before }, onClose }: { of: MemberReco
 }
 
 function Remove({ of: { user_id }, onClose }: { of: MemberRecord; onClose: () => void }) {
-  const remove = useChange<MemberRecord>();
+  const remove = useChange('members.delete');
   return (
     <Confirm
       title={m.removeMemberTitle(user_id.slice(0, 100))}
@@ -186,9 +181,7 @@ function Remove({ of: { user_id }, onClose }: { of: MemberRecord; onClose: () =>
       busy={remove.isPending}
       error={remove.error}
       onClose={onClose}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: '/v1/members', query: { user_id } }, { onSuccess: onClose })
-      }
+      onConfirm={() => remove.mutate({ inputs: [{ user_id }] }, { onSuccess: onClose })}
     >
       <p>{m.removeMemberText}</p>
     </Confirm>

@@ -106,7 +106,7 @@ export function Suppressions() {
 function Suppress({ onClose }: { onClose: () => void }) {
   const [channel, setChannel] = useState<Channel>('email');
   const [address, setAddress] = useState('');
-  const suppress = useChange<SuppressionRecord>();
+  const suppress = useChange('suppressions.create');
   const body = { channel, address: address.trim() };
   return (
     <Dialog
@@ -121,9 +121,7 @@ function Suppress({ onClose }: { onClose: () => void }) {
           <Button
             kind="primary"
             disabled={suppress.isPending || body.address === ''}
-            onClick={() =>
-              suppress.mutate({ method: 'POST', path: '/v1/suppressions', body }, { onSuccess: onClose })
-            }
+            onClick={() => suppress.mutate({ inputs: [body] }, { onSuccess: onClose })}
           >
             {m.suppressVerb}
           </Button>
@@ -154,7 +152,7 @@ function Suppress({ onClose }: { onClose: () => void }) {
 }
 
 function TakeBack({ of, onClose }: { of: SuppressionRecord; onClose: () => void }) {
-  const remove = useChange<SuppressionRecord>();
+  const remove = useChange('suppressions.delete');
   return (
     <Confirm
       title={m.takeBackTitle(of.address.slice(0, 100))}
@@ -162,9 +160,7 @@ function TakeBack({ of, onClose }: { of: SuppressionRecord; onClose: () => void 
       busy={remove.isPending}
       error={remove.error}
       onClose={onClose}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/suppressions/${of.id}` }, { onSuccess: onClose })
-      }
+      onConfirm={() => remove.mutate({ inputs: [of.id] }, { onSuccess: onClose })}
     >
       <p>{m.takeBackText(m.reasons[of.reason])}</p>
     </Confirm>

@@ -1,11 +1,12 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
+import { oneOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issuesOf, type Draft } from './draft.ts';
-import { CHANNELS, STATUSES } from './queries.ts';
+import { CHANNELS, STATUSES, type TemplateRecord } from './queries.ts';
 import css from './templates.module.css';
 import { VARIABLES } from './variables.ts';
 
@@ -100,19 +101,27 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
   );
 }
 
-function Product({ value, onChange }: { value: string | null; onChange: (value: string | null) => void }) {
+const PRODUCTS = Object.keys(m.products) as (keyof typeof m.products)[];
+
+function Product({
+  value,
+  onChange,
+}: {
+  value: TemplateRecord['bonus_product'];
+  onChange: (value: TemplateRecord['bonus_product']) => void;
+}) {
   return (
     <Field label={m.product} hint={m.productHint}>
       {(control) => (
         <select
           {...control}
           value={value ?? ''}
-          onChange={({ target }) => onChange(target.value === '' ? null : target.value)}
+          onChange={({ target }) => onChange(oneOf(PRODUCTS, target.value) ?? null)}
         >
           <option value="">{m.noProduct}</option>
-          {Object.entries(m.products).map(([key, name]) => (
+          {PRODUCTS.map((key) => (
             <option key={key} value={key}>
-              {name}
+              {m.products[key]}
             </option>
           ))}
         </select>

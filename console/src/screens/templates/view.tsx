@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -13,7 +13,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { History, UsedBy } from './about.tsx';
 import { Remove, SendTest } from './dialogs.tsx';
-import { bodyOf, draftOf, NEW } from './draft.ts';
+import { bodyOf, creationOf, draftOf, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
 import { Preview } from './preview.tsx';
 import { useTemplate, type TemplateRecord } from './queries.ts';
@@ -41,7 +41,7 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<TemplateRecord>();
+  const save = useSave('templates.create', 'templates.update');
   const [open, setOpen] = useState<'test' | 'remove'>();
   const { draft, changes, dirty, ...typed } = useDraft(
     template === undefined ? NEW : draftOf(template),
@@ -50,11 +50,10 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   const shown = TABS.find((one) => one === tab) ?? 'edit';
   const is_new = template === undefined;
   const submit = async (over = typed.etag) => {
-    const request = is_new
-      ? ({ method: 'POST', path: '/v1/templates' } as const)
-      : ({ method: 'PATCH', path: `/v1/templates/${template.id}`, if_match: over } as const);
-    const body = bodyOf(is_new ? draft : changes, draft.channel);
-    const answer = await save.mutateAsync({ ...request, body }).catch(() => undefined);
+    const request: SaveOf<typeof save> = is_new
+      ? { create: [creationOf(draft)] }
+      : { update: [template.id, bodyOf(changes, draft.channel)], if_match: over };
+    const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();
     if (!is_new) return;

@@ -1,9 +1,10 @@
+import type { CreateTierBody, PatchTierBody } from '@player-engagement/client';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBaseCurrency } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import {
   differing,
@@ -95,7 +96,7 @@ function Editor({ tier, etag, base }: EditorProps) {
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<Tier>();
+  const save = useSave('vipTiers.create', 'vipTiers.update');
   /** What is written once it is said that players may lose the tier. */
   const [asks, setAsks] = useState<{ over: string | undefined; saved: Tier }>();
   const is_new = tier === undefined;
@@ -114,19 +115,10 @@ function Editor({ tier, etag, base }: EditorProps) {
     return { ...rest, perks: perksPatch(was['perks'] as Values, perks as Values) };
   };
   const submit = async (over = typed.etag, saved = tier) => {
-    const request =
+    const request: SaveOf<typeof save> =
       saved === undefined
-        ? ({
-            method: 'POST',
-            path: '/v1/vip-tiers',
-            body: { ...values, code: typed.draft['code'] ?? '' },
-          } as const)
-        : ({
-            method: 'PATCH',
-            path: `/v1/vip-tiers/${saved.id}`,
-            if_match: over,
-            body: patchOf(saved),
-          } as const);
+        ? { create: [{ ...values, code: typed.draft['code'] ?? '' } as CreateTierBody] }
+        : { update: [saved.id, patchOf(saved) as PatchTierBody], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     setAsks(undefined);
     if (answer === undefined) return;
