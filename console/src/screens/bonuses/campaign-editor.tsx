@@ -1,4 +1,4 @@
-import type { CreateBonusCampaignBody, PatchBonusCampaignBody } from '@player-engagement/client';
+import type { CreateBonusCampaignBody } from '@player-engagement/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
@@ -92,7 +92,7 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
     // The API judges what the form says.
     const request: SaveOf<typeof save> = is_new
       ? { create: [values as CreateBonusCampaignBody] }
-      : { update: [campaign.id, changes as PatchBonusCampaignBody], if_match: over };
+      : { update: [campaign.id, changes], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();

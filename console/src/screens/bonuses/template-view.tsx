@@ -1,4 +1,4 @@
-import type { CreateBonusTemplateBody, PatchBonusTemplateBody } from '@player-engagement/client';
+import type { CreateBonusTemplateBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue } from '../../api/currencies.ts';
@@ -82,7 +82,7 @@ function Editor({ template, etag, currencies }: EditorProps) {
     // The API judges what the form says.
     const request: SaveOf<typeof save> = is_new
       ? { create: [values as CreateBonusTemplateBody] }
-      : { update: [template.id, body as PatchBonusTemplateBody], if_match: over };
+      : { update: [template.id, body], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();

@@ -1,4 +1,4 @@
-import type { CreateTierBody, PatchTierBody } from '@player-engagement/client';
+import type { CreateTierBody } from '@player-engagement/client';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBaseCurrency } from '../../api/currencies.ts';
@@ -118,7 +118,7 @@ function Editor({ tier, etag, base }: EditorProps) {
     const request: SaveOf<typeof save> =
       saved === undefined
         ? { create: [{ ...values, code: typed.draft['code'] ?? '' } as CreateTierBody] }
-        : { update: [saved.id, patchOf(saved) as PatchTierBody], if_match: over };
+        : { update: [saved.id, patchOf(saved)], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     setAsks(undefined);
     if (answer === undefined) return;
